@@ -32,7 +32,7 @@ pub mod conditions;
 pub(crate) mod head;
 pub mod binding;
 pub mod validating;
-pub mod said;
+pub mod verdicts;
 pub mod type_check;
 pub mod mutation;
 pub mod mutating;
@@ -47,8 +47,8 @@ pub use matching::Criteria;
 pub use mutating::Mutating;
 pub use reinvocation::{Invocations, Reinvocation};
 pub use rule::Operation;
-pub use said::{Denial, Said};
 pub use validating::Validating;
+pub use verdicts::{Denial, Verdicts};
 
 use crate::crd::ServedVersion;
 use crate::value::Value;

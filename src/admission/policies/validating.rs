@@ -10,7 +10,7 @@ use crate::admission::{Attributes, Figures, denied_name};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::policy::validating::{Annotated, Decision, Verdict};
-use crate::policy::{Binding, Head, Said, Validating};
+use crate::policy::{Binding, Head, Validating, Verdicts};
 use crate::value::Value;
 
 impl<S: Source<Validating>> ValidatingPolicies<S> {
@@ -22,7 +22,7 @@ impl<S: Source<Validating>> ValidatingPolicies<S> {
         object: &Value,
     ) -> Result<(), Status> {
         let round = Round::new(attributes, &self.source, &self.authorizer);
-        let mut said = Said::default();
+        let mut said = Verdicts::default();
         let mut forms: Vec<Seen<'_>> = Vec::new();
         for hook in hooks {
             let head = &hook.policy.head;
@@ -54,7 +54,7 @@ async fn ask_bound<'o>(
     (version, param_version): (Arc<ServedVersion>, Option<&Arc<ServedVersion>>),
     (object, figures): (&'o Value, &Figures),
     forms: &mut Vec<Seen<'o>>,
-    said: &mut Said,
+    said: &mut Verdicts,
 ) -> Result<(), Status> {
     let head = &hook.policy.head;
     for binding in &hook.bindings {
@@ -98,7 +98,7 @@ async fn ask_bound<'o>(
 }
 
 /// Tells the client and the audit log.
-fn tell(said: Said, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+fn tell(said: Verdicts, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
     for (name, value) in said.annotations() {
         attributes.told.annotate(name, &value);
     }

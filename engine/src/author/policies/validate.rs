@@ -5,15 +5,15 @@ use super::set::Bound;
 use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions};
 use crate::kinds::is_exempt_from_policies;
 use crate::policy::validating::{Decision, Verdict};
-use crate::policy::{Binding, Head, Input, Said, Validating};
+use crate::policy::{Binding, Head, Input, Validating, Verdicts};
 use crate::value::Value;
 
 const KIND: &str = "ValidatingAdmissionPolicy";
 
 impl Policies {
     /// What validating policies say of a request; `object` is null for a deletion. All are asked, also after a refusal.
-    pub fn validate(&self, asked: &Asked<'_>, object: &Value, tell: Tell<'_>) -> Said {
-        let mut said = Said::default();
+    pub fn validate(&self, asked: &Asked<'_>, object: &Value, tell: Tell<'_>) -> Verdicts {
+        let mut said = Verdicts::default();
         if is_exempt_from_policies(&asked.target.version) {
             return said;
         }
@@ -50,7 +50,7 @@ impl Policies {
         binding: &Binding,
         (seen, params): (&Seen, Option<&Target>),
         object: &Value,
-        said: &mut Said,
+        said: &mut Verdicts,
         tell: Tell<'_>,
     ) -> Result<(), LookupError> {
         if let Some(criteria) = &binding.criteria

@@ -20,7 +20,7 @@ const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
 /// What has been said so far of a request.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct Verdicts {
     /// The first refusal that counts.
     pub denial: Option<Denial>,
     /// For the client.
@@ -40,7 +40,7 @@ pub struct Denial {
     pub reason: String,
 }
 
-impl Said {
+impl Verdicts {
     /// What is wrong with a policy or a binding.
     pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &dyn fmt::Display) {
         if !head.ignores_failures {
