@@ -13,7 +13,7 @@ use crate::meta::unmarshal::UnmarshalError;
 use crate::value::Value;
 
 /// Something that is so in some minors, and where.
-struct Told {
+struct OlderFault {
     lint: &'static Lint,
     at: String,
     message: String,
@@ -31,7 +31,7 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
         return Ok(Vec::new());
     }
     let newest = Kind::new_in(newest, definition)?;
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<OlderFault> = Vec::new();
     for &minor in older {
         let kind = Kind::new_in(minor, definition)?;
         let is_new = |error: &&Error| !newest.errors.iter().any(|known| known.field == error.field);
@@ -45,7 +45,7 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
     }
     let mut findings = Vec::new();
     let mut found = Findings { version: "", is_used: true, wanted: &|_| true, findings: &mut findings };
-    for Told { lint, at, message, fix, minors } in told {
+    for OlderFault { lint, at, message, fix, minors } in told {
         let verb = if *lint == OLDER_REFUSES { "refused" } else { "ignored" };
         let message = format!("{verb} in Kubernetes {}: {message}", span(&minors));
         found.tell(&Node { path: "", at: &at }, lint, message, fix);
@@ -56,7 +56,7 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
 
 /// What that version leaves aside without a word, or with a warning.
 fn ignored(
-    told: &mut Vec<Told>,
+    told: &mut Vec<OlderFault>,
     minor: Minor,
     written: &Value,
     kind: &Kind,
@@ -103,7 +103,7 @@ fn ignored(
     Ok(())
 }
 
-fn note(told: &mut Vec<Told>, minor: Minor, lint: &'static Lint, at: &str, message: String, fix: &str) {
+fn note(told: &mut Vec<OlderFault>, minor: Minor, lint: &'static Lint, at: &str, message: String, fix: &str) {
     let known = told.iter_mut().find(|known| (known.lint, known.at.as_str()) == (lint, at) && known.fix == fix);
     match known.filter(|known| lint.id == OLDER_REFUSES.id || known.message == message) {
         Some(known) => {
@@ -111,7 +111,7 @@ fn note(told: &mut Vec<Told>, minor: Minor, lint: &'static Lint, at: &str, messa
                 known.minors.push(minor);
             }
         }
-        None => told.push(Told { lint, at: at.to_owned(), message, fix: fix.to_owned(), minors: vec![minor] }),
+        None => told.push(OlderFault { lint, at: at.to_owned(), message, fix: fix.to_owned(), minors: vec![minor] }),
     }
 }
 
