@@ -13,7 +13,7 @@ use crate::registry::Registry;
 use crate::store::{At, Collection, Entry, Moment, Storage};
 
 /// How long a controller waits before it starts anew.
-const ANEW_AFTER: Duration = Duration::from_millis(500);
+const RESTART_DELAY: Duration = Duration::from_millis(500);
 
 /// What a controller acts on, and how.
 pub(super) trait Controller: Sync {
@@ -42,7 +42,7 @@ pub(super) async fn run<C: Controller>(storage: Storage, controller: C) {
         if let Err(status) = follow(&storage, &controller).await {
             tracing::warn!(message = status.message, task = C::TASK, "a controller can't begin, it will try again");
         }
-        sleep(ANEW_AFTER).await;
+        sleep(RESTART_DELAY).await;
     }
 }
 
