@@ -15,7 +15,7 @@ use super::negotiate::PatchMediaType;
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::object;
-use crate::schema::openapi::{self, Dialect, Kind, Options};
+use crate::schema::openapi::{self, Dialect, Options, PublishedKind};
 use crate::types;
 use crate::value::{Map, Value};
 use crate::work;
@@ -172,7 +172,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         }
         return;
     }
-    let kind = Kind {
+    let kind = PublishedKind {
         group: &version.group,
         version: &version.version,
         kind: &version.names.kind,

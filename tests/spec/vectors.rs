@@ -17,7 +17,7 @@ use kubeskiff::object;
 use kubeskiff::schema::correlate::Correlated;
 use kubeskiff::schema::declare::declare;
 use kubeskiff::schema::json_schema::{self, JsonSchema};
-use kubeskiff::schema::openapi::{self, Dialect, Kind, Options};
+use kubeskiff::schema::openapi::{self, Dialect, Options, PublishedKind};
 use kubeskiff::schema::rules::compile::{self as rules, CompiledRule, Preexisting};
 use kubeskiff::schema::rules::{Limits, Rules};
 use kubeskiff::schema::structural::{Structural, StructuralOrBool};
@@ -292,7 +292,7 @@ fn coerce_object_meta(case: &Case) -> Value {
 }
 
 fn publish(case: &Case, dialect: Dialect) -> Value {
-    let kind = Kind {
+    let kind = PublishedKind {
         group: "vec.example.com",
         version: "v1",
         kind: "Widget",

@@ -62,7 +62,7 @@ impl Options {
 
 /// The kind that a definition describes.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind<'a> {
+pub struct PublishedKind<'a> {
     /// The API group; empty for the core.
     pub group: &'a str,
     /// The version without its group.
@@ -92,7 +92,12 @@ pub fn definition_name(group: &str, version: &str, kind: &str) -> String {
 
 /// The definition of a kind. Without a schema, or in v2 with unknown fields preserved at the root, it says nothing but
 /// the kind: kubectl would else refuse what it doesn't find there.
-pub fn publish(schema: Option<&Structural>, kind: &Kind<'_>, preserve_unknown_fields: bool, options: Options) -> Value {
+pub fn publish(
+    schema: Option<&Structural>,
+    kind: &PublishedKind<'_>,
+    preserve_unknown_fields: bool,
+    options: Options,
+) -> Value {
     let preserves = |schema: &Structural| schema.extensions.preserve_unknown_fields || preserve_unknown_fields;
     let mut fields = match schema {
         Some(schema) if options.dialect == Dialect::V3 || !preserves(schema) => {
@@ -109,7 +114,7 @@ pub fn publish(schema: Option<&Structural>, kind: &Kind<'_>, preserve_unknown_fi
 }
 
 /// The definition of a kind's list.
-pub fn publish_list(kind: &Kind<'_>, dialect: Dialect) -> Value {
+pub fn publish_list(kind: &PublishedKind<'_>, dialect: Dialect) -> Value {
     let item = dialect.reference(&definition_name(kind.group, kind.version, kind.kind));
     let items = object! {
         "description" => format!("List of {}. More info: {CONVENTIONS}", kind.plural),
@@ -130,7 +135,7 @@ pub fn publish_list(kind: &Kind<'_>, dialect: Dialect) -> Value {
     Value::Object(fields)
 }
 
-fn insert_kind(fields: &mut Map, kind: &Kind<'_>, name: &str) {
+fn insert_kind(fields: &mut Map, kind: &PublishedKind<'_>, name: &str) {
     let group_version_kind = object! { "group" => kind.group, "version" => kind.version, "kind" => name };
     fields.insert("x-kubernetes-group-version-kind", vec![group_version_kind].into());
     if !kind.selectable_fields.is_empty() {
@@ -419,7 +424,7 @@ fn insert_flag(fields: &mut Map, name: &str, flag: bool) {
 mod tests {
     use super::*;
 
-    const WIDGET: Kind<'static> = Kind {
+    const WIDGET: PublishedKind<'static> = PublishedKind {
         group: "example.com",
         version: "v1",
         kind: "Widget",
