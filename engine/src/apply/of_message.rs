@@ -11,7 +11,7 @@ use super::type_schema::{
     ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
     STRING, Scalar, Type, TypeId, TypeSchema, keyed_by,
 };
-use crate::types::{self, Codec, Field, Kind, Message, Shape};
+use crate::types::{self, Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -119,7 +119,7 @@ impl Structs {
     fn map(&mut self, message: &'static Message, metadata: TypeId, is_atomic: bool) -> MapType {
         let mut fields: Vec<(Arc<str>, TypeId)> = Vec::new();
         for field in message.members() {
-            let is_metadata = matches!(field.kind, Kind::Message(inner) if inner.is_object_meta());
+            let is_metadata = matches!(field.kind, FieldKind::Message(inner) if inner.is_object_meta());
             let id = if is_metadata { metadata } else { self.field(field) };
             fields.push((field.json.into(), id));
         }
@@ -149,10 +149,10 @@ impl Structs {
     /// The type of one of what a field holds.
     fn one(&mut self, field: &'static Field, is_atomic: Option<bool>) -> TypeId {
         match field.kind {
-            Kind::Bool => BOOLEAN,
-            Kind::Int32 | Kind::Int64 | Kind::Double => NUMERIC,
-            Kind::String | Kind::Bytes => STRING,
-            Kind::Message(message) => self.message(message.get(), is_atomic),
+            FieldKind::Bool => BOOLEAN,
+            FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double => NUMERIC,
+            FieldKind::String | FieldKind::Bytes => STRING,
+            FieldKind::Message(message) => self.message(message.get(), is_atomic),
         }
     }
 }
@@ -164,7 +164,7 @@ fn items(field: &'static Field) -> Items {
         Some("map") => {
             let names: Vec<String> = field.items.map_keys.iter().map(|&name| name.to_owned()).collect();
             let of = match field.kind {
-                Kind::Message(message) => Some(message.get()),
+                FieldKind::Message(message) => Some(message.get()),
                 _ => None,
             };
             let key = |name: &String| ListKey { name: name.as_str().into(), default: default_of(of, name) };
@@ -182,8 +182,8 @@ fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
     }
     match key.kind {
         _ if !key.always || key.shape != Shape::Value => None,
-        Kind::String => Some(Value::from("")),
-        Kind::Int32 | Kind::Int64 => Some(Value::Int(0)),
+        FieldKind::String => Some(Value::from("")),
+        FieldKind::Int32 | FieldKind::Int64 => Some(Value::Int(0)),
         _ => None,
     }
 }

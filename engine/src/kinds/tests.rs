@@ -41,7 +41,7 @@ fn every_published_type_can_be_read() {
                     continue;
                 }
                 let inner = message.fields.iter().filter_map(|field| match field.kind {
-                    types::Kind::Message(inner) => Some(inner.get()),
+                    types::FieldKind::Message(inner) => Some(inner.get()),
                     _ => None,
                 });
                 waiting.extend(inner);
@@ -422,12 +422,12 @@ fn a_definition_and_metadata_hold_every_published_field() {
 fn every_field(message: &'static Message, depth: usize) -> Value {
     let of_field = |field: &'static types::Field| {
         let one = match field.kind {
-            types::Kind::Bool => Value::Bool(true),
-            types::Kind::Int32 | types::Kind::Int64 => Value::Int(1),
-            types::Kind::Double => Value::Float(1.5),
-            types::Kind::String => Value::from("a"),
-            types::Kind::Bytes => Value::from("YQ=="),
-            types::Kind::Message(inner) => of_message(inner.get(), depth)?,
+            types::FieldKind::Bool => Value::Bool(true),
+            types::FieldKind::Int32 | types::FieldKind::Int64 => Value::Int(1),
+            types::FieldKind::Double => Value::Float(1.5),
+            types::FieldKind::String => Value::from("a"),
+            types::FieldKind::Bytes => Value::from("YQ=="),
+            types::FieldKind::Message(inner) => of_message(inner.get(), depth)?,
         };
         Some(match field.shape {
             types::Shape::List => Value::Array(vec![one]),
@@ -452,13 +452,13 @@ fn of_message(message: &'static Message, depth: usize) -> Option<Value> {
         types::Codec::SchemaOrStringArray => Value::Array(vec![Value::from("a")]),
         types::Codec::SchemaOrArray | types::Codec::SchemaOrBool => {
             let schema = message.fields.iter().find_map(|field| match field.kind {
-                types::Kind::Message(inner) => Some(inner.get()),
+                types::FieldKind::Message(inner) => Some(inner.get()),
                 _ => None,
             });
             return of_message(schema?, depth);
         }
         types::Codec::List => {
-            let types::Kind::Message(item) = message.fields.first()?.kind else { return None };
+            let types::FieldKind::Message(item) = message.fields.first()?.kind else { return None };
             Value::Array(vec![of_message(item.get(), depth)?])
         }
         _ if message.name == "JSONSchemaProps" => every_field(message, depth.checked_sub(1)?),

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::PatchError;
-use crate::types::{Codec, Kind, Message, Shape};
+use crate::types::{Codec, FieldKind, Message, Shape};
 use crate::value::{Key, Map, Value, go_print, go_quote, go_type, json};
 use crate::work;
 
@@ -114,8 +114,8 @@ impl Types {
                 let types = match field.kind {
                     // What is in a map by name has no fields of its own to look at.
                     _ if matches!(field.shape, Shape::Map | Shape::Extensions) => Types::Plain,
-                    Kind::Message(inner) if inner.is_object_meta() => Types::ObjectMeta,
-                    Kind::Message(inner) if matches!(inner.codec, Codec::Object | Codec::Json) => {
+                    FieldKind::Message(inner) if inner.is_object_meta() => Types::ObjectMeta,
+                    FieldKind::Message(inner) if matches!(inner.codec, Codec::Object | Codec::Json) => {
                         Types::Object(inner.get())
                     }
                     _ => Types::Plain,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::meta::duration;
-use crate::types::{Codec, Field, Kind, Message, Shape};
+use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Key, Map, Value, base64, json, yaml};
 use crate::work;
 
@@ -102,13 +102,13 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
 fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Result<Value, Error> {
     match part {
         None => match (field.shape, field.kind) {
-            (Shape::Value | Shape::Inline, Kind::Message(message)) => {
+            (Shape::Value | Shape::Inline, FieldKind::Message(message)) => {
                 of_message(message.get(), &Node::default(), depth + 1)
             }
-            (Shape::Value, Kind::Bool) => Ok(Value::Bool(false)),
-            (Shape::Value, Kind::Int32 | Kind::Int64 | Kind::Double) => Ok(Value::Int(0)),
-            (Shape::Value, Kind::String) => Ok(Value::String(String::new())),
-            (Shape::Value, Kind::Bytes)
+            (Shape::Value, FieldKind::Bool) => Ok(Value::Bool(false)),
+            (Shape::Value, FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double) => Ok(Value::Int(0)),
+            (Shape::Value, FieldKind::String) => Ok(Value::String(String::new())),
+            (Shape::Value, FieldKind::Bytes)
             | (Shape::Inline | Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => Ok(Value::Null),
         },
         Some(Part::List(items)) => {
@@ -125,17 +125,17 @@ fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Res
     }
 }
 
-fn of_part(kind: Kind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
+fn of_part(kind: FieldKind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
     work::step();
     Ok(match (kind, part) {
-        (Kind::Bool, Part::Varint(number)) => Value::Bool(*number != 0),
-        (Kind::Int32, Part::Varint(number)) => Value::Int(i64::from(*number as i32)),
-        (Kind::Int64, Part::Varint(number)) => Value::Int(*number as i64),
-        (Kind::Double, Part::Double(number)) => of_double(*number)?,
-        (Kind::String, Part::Bytes(bytes)) => Value::String(json::text_of(bytes).into_owned()),
-        (Kind::Bytes, Part::Bytes(bytes)) => Value::String(base64::encode(bytes)),
-        (Kind::Message(message), Part::Node(node)) => of_message(message.get(), node, depth + 1)?,
-        (Kind::Message(message), Part::Bytes(bytes)) => of_time(message.get(), bytes)?,
+        (FieldKind::Bool, Part::Varint(number)) => Value::Bool(*number != 0),
+        (FieldKind::Int32, Part::Varint(number)) => Value::Int(i64::from(*number as i32)),
+        (FieldKind::Int64, Part::Varint(number)) => Value::Int(*number as i64),
+        (FieldKind::Double, Part::Double(number)) => of_double(*number)?,
+        (FieldKind::String, Part::Bytes(bytes)) => Value::String(json::text_of(bytes).into_owned()),
+        (FieldKind::Bytes, Part::Bytes(bytes)) => Value::String(base64::encode(bytes)),
+        (FieldKind::Message(message), Part::Node(node)) => of_message(message.get(), node, depth + 1)?,
+        (FieldKind::Message(message), Part::Bytes(bytes)) => of_time(message.get(), bytes)?,
         _ => Value::Null,
     })
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use crate::meta::duration;
-use crate::types::{Codec, Field, Kind, Message, Shape};
+use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Value, base64, json, yaml};
 
 use super::wire::{LENGTH_DELIMITED, Writer};
@@ -70,7 +70,7 @@ fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Opti
 fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer) {
     let value = value.filter(|value| !value.is_null());
     match (field.shape, value) {
-        (Shape::Value, None) if matches!(field.kind, Kind::Bytes) => {}
+        (Shape::Value, None) if matches!(field.kind, FieldKind::Bytes) => {}
         (Shape::Value | Shape::Inline, value) => {
             write_one(field.kind, field.number, value.unwrap_or(&Value::Null), writer)
         }
@@ -81,7 +81,7 @@ fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer
         (Shape::Map | Shape::Extensions, Some(Value::Object(entries))) => {
             for (name, value) in entries.iter().rev() {
                 let end = writer.len();
-                if !(value.is_null() && matches!(field.kind, Kind::Bytes)) {
+                if !(value.is_null() && matches!(field.kind, FieldKind::Bytes)) {
                     write_one(field.kind, 2, value, writer);
                 }
                 write_bytes(1, name.as_bytes(), writer);
@@ -92,28 +92,28 @@ fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer
     }
 }
 
-fn write_one(kind: Kind, number: u32, value: &Value, writer: &mut Writer) {
+fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut Writer) {
     match kind {
-        Kind::Bool => writer.varint(u64::from(value.as_bool().unwrap_or_default())),
-        Kind::Int32 | Kind::Int64 => writer.varint(value.as_i64().unwrap_or_default() as u64),
-        Kind::Double => writer.fixed64(match value {
+        FieldKind::Bool => writer.varint(u64::from(value.as_bool().unwrap_or_default())),
+        FieldKind::Int32 | FieldKind::Int64 => writer.varint(value.as_i64().unwrap_or_default() as u64),
+        FieldKind::Double => writer.fixed64(match value {
             Value::Int(number) => *number as f64,
             Value::Float(number) => *number,
             _ => 0.0,
         }),
-        Kind::String => return write_bytes(number, value.as_str().unwrap_or_default().as_bytes(), writer),
-        Kind::Bytes => {
+        FieldKind::String => return write_bytes(number, value.as_str().unwrap_or_default().as_bytes(), writer),
+        FieldKind::Bytes => {
             let bytes = base64::decode(value.as_str().unwrap_or_default()).unwrap_or_default();
             return write_bytes(number, &bytes, writer);
         }
-        Kind::Message(message) => {
+        FieldKind::Message(message) => {
             let end = writer.len();
             write_nested(message.get(), value, writer);
             return writer.close(number, end);
         }
     }
     let wire_type = match kind {
-        Kind::Double => super::wire::FIXED64,
+        FieldKind::Double => super::wire::FIXED64,
         _ => super::wire::VARINT,
     };
     writer.tag(number, wire_type);

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use crate::types::{Codec, Field, Kind, Message, Shape};
+use crate::types::{Codec, Field, FieldKind, Message, Shape};
 
 use super::Error;
 use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, Reader, VARINT};
@@ -114,7 +114,7 @@ impl<'b> Node<'b> {
     ) -> Result<(), Error> {
         match field.shape {
             Shape::Value | Shape::Pointer | Shape::Inline => match (field.kind, self.part_mut(index)) {
-                (Kind::Message(message), Some(Part::Node(node))) => {
+                (FieldKind::Message(message), Some(Part::Node(node))) => {
                     node.add(message.get(), reader.length_delimited()?, level.deeper())?;
                 }
                 (kind, Some(part)) => *part = read_one(kind, reader, level)?,
@@ -143,12 +143,12 @@ impl<'b> Node<'b> {
     }
 }
 
-fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<Part<'b>, Error> {
+fn read_one<'b>(kind: FieldKind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<Part<'b>, Error> {
     Ok(match kind {
-        Kind::Bool | Kind::Int32 | Kind::Int64 => Part::Varint(reader.varint()?),
-        Kind::Double => Part::Double(reader.fixed64()?),
-        Kind::String | Kind::Bytes => Part::Bytes(reader.length_delimited()?),
-        Kind::Message(message) => {
+        FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => Part::Varint(reader.varint()?),
+        FieldKind::Double => Part::Double(reader.fixed64()?),
+        FieldKind::String | FieldKind::Bytes => Part::Bytes(reader.length_delimited()?),
+        FieldKind::Message(message) => {
             let bytes = reader.length_delimited()?;
             let mut node = Node::default();
             node.add(message.get(), bytes, level.deeper())?;
@@ -162,16 +162,16 @@ fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, level: Level<'_>) -> Result
 }
 
 /// Reads an entry of a map. Go looks at no wire type here, and lets a part be longer than its entry.
-fn read_entry<'b>(kind: Kind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<(&'b [u8], Part<'b>), Error> {
+fn read_entry<'b>(kind: FieldKind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<(&'b [u8], Part<'b>), Error> {
     let length = reader.length_delimited()?.len();
     let end = reader.at;
     let mut entry = Reader { bytes: reader.bytes, at: end - length };
     let mut name: &[u8] = &[];
     let mut value = match kind {
-        Kind::Bool | Kind::Int32 | Kind::Int64 => Part::Varint(0),
-        Kind::Double => Part::Double(0.0),
-        Kind::String | Kind::Bytes => Part::Bytes(&[]),
-        Kind::Message(_) => Part::Node(Node::default()),
+        FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => Part::Varint(0),
+        FieldKind::Double => Part::Double(0.0),
+        FieldKind::String | FieldKind::Bytes => Part::Bytes(&[]),
+        FieldKind::Message(_) => Part::Node(Node::default()),
     };
     while entry.at < end {
         let start = entry.clone();
@@ -195,11 +195,11 @@ impl Field {
     /// How the field's bytes are laid out.
     pub fn wire_type(&self) -> u8 {
         match (self.shape, self.kind) {
-            (Shape::Map | Shape::Extensions, _) | (_, Kind::String | Kind::Bytes | Kind::Message(_)) => {
+            (Shape::Map | Shape::Extensions, _) | (_, FieldKind::String | FieldKind::Bytes | FieldKind::Message(_)) => {
                 LENGTH_DELIMITED
             }
-            (_, Kind::Bool | Kind::Int32 | Kind::Int64) => VARINT,
-            (_, Kind::Double) => FIXED64,
+            (_, FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64) => VARINT,
+            (_, FieldKind::Double) => FIXED64,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How errors show a struct of kube-apiserver's internal types: as Go's JSON of a struct without tags, which has every field
 //! under its Go name. Types of apimachinery have tags and look as ever.
 
-use super::{Codec, Field, Kind, Message, Ref, Shape, find};
+use super::{Codec, Field, FieldKind, Message, Ref, Shape, find};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -207,7 +207,7 @@ fn write_context(spec: &'static Message, field: &Field, value: Option<&Value>, o
     out.extend(b":{");
     let inner = out.len();
     write_host_fields(spec, value, out, inner);
-    if let Kind::Message(context) = field.kind {
+    if let FieldKind::Message(context) = field.kind {
         write_fields(context.get(), value.and_then(|value| value.get(field.json)), out, inner);
     }
     out.push(b'}');
@@ -226,7 +226,7 @@ fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<
             continue;
         }
         let shape = if is_value(message, field) { Shape::Value } else { field.shape };
-        let Kind::Message(embedded) = field.kind else {
+        let FieldKind::Message(embedded) = field.kind else {
             write_field(field, shape, value, out, start);
             continue;
         };
@@ -286,11 +286,11 @@ fn write_field(field: &Field, shape: Shape, value: Option<&Value>, out: &mut Vec
 
 fn write_one(field: &Field, value: Option<&Value>, out: &mut Vec<u8>) {
     let zero = match field.kind {
-        Kind::Message(message) => return write_message(message, value, out),
-        Kind::Bool => Value::Bool(false),
-        Kind::Int32 | Kind::Int64 | Kind::Double => Value::Int(0),
-        Kind::String => Value::from(""),
-        Kind::Bytes => Value::Null,
+        FieldKind::Message(message) => return write_message(message, value, out),
+        FieldKind::Bool => Value::Bool(false),
+        FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double => Value::Int(0),
+        FieldKind::String => Value::from(""),
+        FieldKind::Bytes => Value::Null,
     };
     out.extend(json::encode(value.unwrap_or(&zero)));
 }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::{Codec, Field, Kind, Message, Shape, find};
+use super::{Codec, Field, FieldKind, Message, Shape, find};
 use crate::meta::minor::Minor;
 use crate::meta::quantity::Quantity;
 use crate::meta::time::{self, TimeError};
@@ -122,7 +122,7 @@ impl Field {
     }
 
     fn forget_newer(&'static self, minor: Minor, value: &mut Value) {
-        let Kind::Message(message) = self.kind else { return };
+        let FieldKind::Message(message) = self.kind else { return };
         if !matches!(message.codec, Codec::Object) {
             return;
         }
@@ -209,11 +209,11 @@ impl Field {
     }
 }
 
-impl Kind {
+impl FieldKind {
     fn truncate_numbers(self, value: &mut Value) {
         match (self, value) {
-            (Kind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
-            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => {
+            (FieldKind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
+            (FieldKind::Message(message), value) if matches!(message.codec, Codec::Object) => {
                 message.get().truncate_numbers(value)
             }
             _ => {}
@@ -223,13 +223,13 @@ impl Kind {
     /// What Go calls the type, if it has no `name` of its own.
     pub(super) fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
         match self {
-            Kind::String => name.unwrap_or("string").into(),
-            Kind::Bool => "bool".into(),
-            Kind::Int32 => "int32".into(),
-            Kind::Int64 => "int64".into(),
-            Kind::Double => "float64".into(),
-            Kind::Bytes => "[]uint8".into(),
-            Kind::Message(message) => match (name, message.codec) {
+            FieldKind::String => name.unwrap_or("string").into(),
+            FieldKind::Bool => "bool".into(),
+            FieldKind::Int32 => "int32".into(),
+            FieldKind::Int64 => "int64".into(),
+            FieldKind::Double => "float64".into(),
+            FieldKind::Bytes => "[]uint8".into(),
+            FieldKind::Message(message) => match (name, message.codec) {
                 (Some(name), _) => name.into(),
                 (None, _) => message.go_type().into(),
             },
@@ -239,11 +239,11 @@ impl Kind {
     /// What is written of a value that nothing was read into.
     fn zero(self) -> Value {
         match self {
-            Kind::String => Value::from(""),
-            Kind::Bool => Value::Bool(false),
-            Kind::Int32 | Kind::Int64 | Kind::Double => Value::Int(0),
-            Kind::Bytes => Value::Null,
-            Kind::Message(message) => match message.codec {
+            FieldKind::String => Value::from(""),
+            FieldKind::Bool => Value::Bool(false),
+            FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double => Value::Int(0),
+            FieldKind::Bytes => Value::Null,
+            FieldKind::Message(message) => match message.codec {
                 Codec::Quantity => Value::from("0"),
                 Codec::IntOrString => Value::Int(0),
                 Codec::Duration => Value::from("0s"),
@@ -257,24 +257,24 @@ impl Kind {
 
     fn restore_error(self, go_type: Option<&'static str>, value: &Value) -> Option<String> {
         match (self, value) {
-            (_, Value::Null) | (Kind::String, Value::String(_)) | (Kind::Bool, Value::Bool(_)) => None,
-            (Kind::Int32 | Kind::Int64, Value::Int(_)) => None,
-            (Kind::String, Value::Int(_)) => Some(format!("cannot convert int64 to {}", self.go_type(go_type))),
-            (Kind::Int32 | Kind::Int64, Value::Float(_)) => {
+            (_, Value::Null) | (FieldKind::String, Value::String(_)) | (FieldKind::Bool, Value::Bool(_)) => None,
+            (FieldKind::Int32 | FieldKind::Int64, Value::Int(_)) => None,
+            (FieldKind::String, Value::Int(_)) => Some(format!("cannot convert int64 to {}", self.go_type(go_type))),
+            (FieldKind::Int32 | FieldKind::Int64, Value::Float(_)) => {
                 Some(format!("cannot convert float64 to {}", self.go_type(go_type)))
             }
-            (Kind::String, _) => Some("unrecognized type: string".to_owned()),
-            (Kind::Bool | Kind::Int32 | Kind::Int64 | Kind::Double, _) => {
+            (FieldKind::String, _) => Some("unrecognized type: string".to_owned()),
+            (FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double, _) => {
                 Some(format!("unrecognized type: {}", self.go_type(go_type)))
             }
-            (Kind::Bytes, Value::String(text)) => {
+            (FieldKind::Bytes, Value::String(text)) => {
                 base64::decode(text).err().map(|error| format!("error decoding from json: {error}"))
             }
-            (Kind::Bytes, Value::Array(items)) => {
-                items.iter().find_map(|item| Kind::Int32.restore_error(Some("uint8"), item))
+            (FieldKind::Bytes, Value::Array(items)) => {
+                items.iter().find_map(|item| FieldKind::Int32.restore_error(Some("uint8"), item))
             }
-            (Kind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
-            (Kind::Message(message), _) => restore_error_of(message.get(), value),
+            (FieldKind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
+            (FieldKind::Message(message), _) => restore_error_of(message.get(), value),
         }
     }
 
@@ -286,13 +286,13 @@ impl Kind {
         value: &'v Value,
     ) -> Result<Option<Value>, Stop> {
         Ok(match self {
-            Kind::String => typed.string_as(value, go_type.unwrap_or("string")).map(Value::String),
-            Kind::Bool => typed.boolean(value).map(Value::Bool),
-            Kind::Int32 => typed.int32(value).map(|number| Value::Int(number.into())),
-            Kind::Int64 => typed.int64(value).map(Value::Int),
-            Kind::Double => typed.float64(value).map(Value::Float),
-            Kind::Bytes => decode_bytes(typed, value)?,
-            Kind::Message(message) => match message.codec {
+            FieldKind::String => typed.string_as(value, go_type.unwrap_or("string")).map(Value::String),
+            FieldKind::Bool => typed.boolean(value).map(Value::Bool),
+            FieldKind::Int32 => typed.int32(value).map(|number| Value::Int(number.into())),
+            FieldKind::Int64 => typed.int64(value).map(Value::Int),
+            FieldKind::Double => typed.float64(value).map(Value::Float),
+            FieldKind::Bytes => decode_bytes(typed, value)?,
+            FieldKind::Message(message) => match message.codec {
                 Codec::Time => decode_time(typed, value, time::normalize),
                 Codec::MicroTime => decode_time(typed, value, time::normalize_micro),
                 Codec::Quantity => decode_quantity(typed, value),

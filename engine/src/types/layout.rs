@@ -1,6 +1,6 @@
 //! The order of fields in the JSON of a type: as they are declared, `kind` first.
 
-use super::{Codec, Field, Kind, Message, Shape};
+use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::json::{Fields, Layout};
 
 impl Fields for Message {
@@ -22,7 +22,7 @@ impl Message {
 
 impl Field {
     fn layout(&self) -> Layout {
-        let Kind::Message(message) = self.kind else { return Layout::Sorted };
+        let FieldKind::Message(message) = self.kind else { return Layout::Sorted };
         let message = message.get();
         match (message.codec, self.shape) {
             (Codec::Object, Shape::Map) => Layout::DeclaredMap(message),

@@ -39,7 +39,7 @@ pub mod structural;
 pub use internal::show as show_internal;
 pub use source::{Named, find, newer_fields, objects, package_of_group, packages, structs};
 pub use table::{
-    Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
+    Codec, Field, FieldKind, Items, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };
 
 /// A type that the data does not hold, which a test rules out.

@@ -3,7 +3,7 @@
 //! Source: kube-openapi's generator and the documents of Kubernetes 1.37.
 
 use super::descriptions::description;
-use super::{Codec, Field, Kind, Message, Named, Ref, Shape};
+use super::{Codec, Field, FieldKind, Message, Named, Ref, Shape};
 use crate::object;
 use crate::value::{Map, Value, json};
 use crate::work;
@@ -155,16 +155,16 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
         Value::Object(fields)
     };
     match field.kind {
-        Kind::Bool => of_type("boolean", "", Value::Bool(false)),
-        Kind::Int32 => of_type("integer", "int32", Value::Int(0)),
-        Kind::Int64 => of_type("integer", "int64", Value::Int(0)),
-        Kind::Double => of_type("number", "double", Value::Int(0)),
-        Kind::String => of_type("string", "", Value::from("")),
-        Kind::Bytes => object! { "type" => "string", "format" => "byte" },
-        Kind::Message(Ref::Named(named)) if matches!(named.message().codec, Codec::List) => {
+        FieldKind::Bool => of_type("boolean", "", Value::Bool(false)),
+        FieldKind::Int32 => of_type("integer", "int32", Value::Int(0)),
+        FieldKind::Int64 => of_type("integer", "int64", Value::Int(0)),
+        FieldKind::Double => of_type("number", "double", Value::Int(0)),
+        FieldKind::String => of_type("string", "", Value::from("")),
+        FieldKind::Bytes => object! { "type" => "string", "format" => "byte" },
+        FieldKind::Message(Ref::Named(named)) if matches!(named.message().codec, Codec::List) => {
             list(named.message(), references)
         }
-        Kind::Message(Ref::Named(named)) => {
+        FieldKind::Message(Ref::Named(named)) => {
             references.push(named);
             let reference = object! { "$ref" => format!("#/components/schemas/{}", named.definition_name()) };
             let mut fields = Map::new();
@@ -175,7 +175,7 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             Value::Object(fields)
         }
         // A list in a map.
-        Kind::Message(Ref::Made(made)) => list(made, references),
+        FieldKind::Message(Ref::Made(made)) => list(made, references),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-use super::table::{Field, Kind, Message, Ref, Shape, field};
+use super::table::{Field, FieldKind, Message, Ref, Shape, field};
 use super::{Codec, own};
 use crate::meta::minor::Minor;
 
@@ -247,7 +247,7 @@ impl Named {
             since: since(self.package.name, self.name, json),
             ..field(number.parse().unwrap_or_default(), json, found.kind)
         };
-        let is_struct = found.shape == Shape::Value && matches!(found.kind, Kind::Message(_));
+        let is_struct = found.shape == Shape::Value && matches!(found.kind, FieldKind::Message(_));
         let mut is_optional = false;
         for word in words {
             match word.split_once('=').unwrap_or((word, "")) {
@@ -272,7 +272,7 @@ impl Named {
 
 /// What a field holds.
 struct Found {
-    kind: Kind,
+    kind: FieldKind,
     shape: Shape,
     go_type: Option<&'static str>,
     container_type: Option<&'static str>,
@@ -280,7 +280,7 @@ struct Found {
 }
 
 impl Found {
-    const fn of(kind: Kind) -> Self {
+    const fn of(kind: FieldKind) -> Self {
         Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "" }
     }
 }
@@ -294,7 +294,7 @@ impl Package {
             return Found { shape, ..found };
         }
         if text == "[]byte" {
-            return Found::of(Kind::Bytes);
+            return Found::of(FieldKind::Bytes);
         }
         if let Some(items) = text.strip_prefix("[]") {
             return Found { shape: Shape::List, ..self.type_of(items) };
@@ -310,11 +310,11 @@ impl Package {
             return Found { shape: Shape::Map, container_type, ..found };
         }
         match text {
-            "string" => Found::of(Kind::String),
-            "bool" => Found::of(Kind::Bool),
-            "int32" => Found::of(Kind::Int32),
-            "int" | "int64" => Found::of(Kind::Int64),
-            "float64" => Found::of(Kind::Double),
+            "string" => Found::of(FieldKind::String),
+            "bool" => Found::of(FieldKind::Bool),
+            "int32" => Found::of(FieldKind::Int32),
+            "int" | "int64" => Found::of(FieldKind::Int64),
+            "float64" => Found::of(FieldKind::Double),
             name => self.resolve(name).map_or_else(|| unknown(name), Named::found),
         }
     }
@@ -326,7 +326,7 @@ impl Named {
             self.words().any(|word| word == "message") || own::find(self.package.name, self.name).is_some();
         let Some(underlying) = self.underlying().filter(|_| !is_message) else {
             let go_type = self.underlying().map(|_| self.go_type());
-            return Found { go_type, ..Found::of(Kind::Message(Ref::Named(self))) };
+            return Found { go_type, ..Found::of(FieldKind::Message(Ref::Named(self))) };
         };
         let found = self.package.type_of(underlying);
         match found.shape {
@@ -345,12 +345,12 @@ impl Named {
 fn list_by_name(items: Found) -> Found {
     let list = Field { shape: Shape::List, go_type: items.go_type, always: false, ..field(1, "", items.kind) };
     let message = Message::new("", leak_fields(vec![list])).codec(Codec::List);
-    Found { shape: Shape::Map, ..Found::of(Kind::Message(Ref::Made(Box::leak(Box::new(message))))) }
+    Found { shape: Shape::Map, ..Found::of(FieldKind::Message(Ref::Made(Box::leak(Box::new(message))))) }
 }
 
 /// A text type of a package that is not among the data: `types.UID`.
 fn unknown(name: &str) -> Found {
-    Found { go_type: Some(leak(name.to_owned())), ..Found::of(Kind::String) }
+    Found { go_type: Some(leak(name.to_owned())), ..Found::of(FieldKind::String) }
 }
 
 /// `set`, `map(a,b)`: the type of a list, and what tells its items apart.

@@ -1,7 +1,7 @@
 //! What is left of an object that was stored: Kubernetes keeps its own kinds in protobuf, which knows no empty lists and
 //! maps, and no value of a map that is absent.
 
-use super::{Codec, Field, Kind, Message, Shape};
+use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::Value;
 use crate::work;
 
@@ -26,7 +26,7 @@ impl Field {
             (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| self.kind.settle(item)),
             (Shape::Map | Shape::Extensions, Value::Object(entries)) => {
                 for (_, entry) in entries.iter_mut() {
-                    if matches!(self.kind, Kind::Bytes) && entry.is_null() {
+                    if matches!(self.kind, FieldKind::Bytes) && entry.is_null() {
                         *entry = Value::from("");
                     }
                     self.kind.settle(entry);
@@ -38,9 +38,9 @@ impl Field {
     }
 }
 
-impl Kind {
+impl FieldKind {
     fn settle(self, value: &mut Value) {
-        let Kind::Message(message) = self else { return };
+        let FieldKind::Message(message) = self else { return };
         match message.codec {
             Codec::Object if !message.is_object_meta() => message.get().settle(value),
             Codec::List if is_empty(value) => *value = Value::Null,

@@ -5,7 +5,7 @@
 //! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields there,
 //! and a type whose JSON may be several things is none that expressions see.
 
-use super::{Codec, Field, Kind, Message, Shape};
+use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::schema::rare::Rare;
 use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
 use crate::value::Map;
@@ -75,13 +75,13 @@ impl Walk {
 
     fn one(&mut self, field: &'static Field) -> Structural {
         match field.kind {
-            Kind::Bool => of_type("boolean", ""),
-            Kind::Int32 => of_type("integer", "int32"),
-            Kind::Int64 => of_type("integer", "int64"),
-            Kind::Double => of_type("number", "double"),
-            Kind::String => of_type("string", ""),
-            Kind::Bytes => of_type("string", "byte"),
-            Kind::Message(message) => self.message(message.get()),
+            FieldKind::Bool => of_type("boolean", ""),
+            FieldKind::Int32 => of_type("integer", "int32"),
+            FieldKind::Int64 => of_type("integer", "int64"),
+            FieldKind::Double => of_type("number", "double"),
+            FieldKind::String => of_type("string", ""),
+            FieldKind::Bytes => of_type("string", "byte"),
+            FieldKind::Message(message) => self.message(message.get()),
         }
     }
 }

@@ -103,7 +103,7 @@ pub struct Field {
     pub json: &'static str,
     pub(super) go: Option<&'static str>,
     /// The type of its values.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether it has one value or several.
     pub shape: Shape,
     /// Whether JSON has the field when it is zero.
@@ -148,7 +148,7 @@ impl Items {
 
 /// What a field holds.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum FieldKind {
     /// `bool`
     Bool,
     /// `int32`
@@ -221,12 +221,12 @@ impl Message {
     pub fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
         let is_it = |field: &Field| std::ptr::eq(field, member);
         for field in self.fields {
-            let (Shape::Inline, Kind::Message(outer)) = (field.shape, field.kind) else { continue };
+            let (Shape::Inline, FieldKind::Message(outer)) = (field.shape, field.kind) else { continue };
             for inner in outer.get().fields {
                 if is_it(inner) {
                     return vec![outer.get().name];
                 }
-                if let (Shape::Inline, Kind::Message(within)) = (inner.shape, inner.kind)
+                if let (Shape::Inline, FieldKind::Message(within)) = (inner.shape, inner.kind)
                     && within.get().fields.iter().any(is_it)
                 {
                     return vec![outer.get().name, within.get().name];
@@ -261,37 +261,37 @@ const fn sort_by_number(fields: &[Field]) -> [u8; FIELDS_MAX] {
 
 /// A field that holds a text.
 pub const fn string(number: u32, json: &'static str) -> Field {
-    field(number, json, Kind::String)
+    field(number, json, FieldKind::String)
 }
 
 /// A field of type `bool`.
 pub const fn boolean(number: u32, json: &'static str) -> Field {
-    field(number, json, Kind::Bool)
+    field(number, json, FieldKind::Bool)
 }
 
 /// A field of type `int32`.
 pub const fn int32(number: u32, json: &'static str) -> Field {
-    field(number, json, Kind::Int32)
+    field(number, json, FieldKind::Int32)
 }
 
 /// A field of type `int64`.
 pub const fn int64(number: u32, json: &'static str) -> Field {
-    field(number, json, Kind::Int64)
+    field(number, json, FieldKind::Int64)
 }
 
 /// A field of type `double`.
 pub const fn double(number: u32, json: &'static str) -> Field {
-    field(number, json, Kind::Double)
+    field(number, json, FieldKind::Double)
 }
 
 /// A field that holds bytes, in JSON as base64.
 pub const fn bytes(number: u32, json: &'static str) -> Field {
-    field(number, json, Kind::Bytes)
+    field(number, json, FieldKind::Bytes)
 }
 
 /// A field that is a value in Go, and is not in JSON when it is zero. A struct is never zero.
-pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field {
-    let always = matches!(kind, Kind::Message(_));
+pub(super) const fn field(number: u32, json: &'static str, kind: FieldKind) -> Field {
+    let always = matches!(kind, FieldKind::Message(_));
     Field {
         number,
         json,
@@ -312,14 +312,14 @@ pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field 
 
 /// A field that is a struct.
 pub const fn message(number: u32, json: &'static str, message: &'static Message) -> Field {
-    field(number, json, Kind::Message(Ref::Made(message)))
+    field(number, json, FieldKind::Message(Ref::Made(message)))
 }
 
 impl Field {
     /// The fields that stand in its place in JSON: those of an embedded type, or itself.
     fn embedded(&'static self) -> std::slice::Iter<'static, Field> {
         match (self.shape, self.kind) {
-            (Shape::Inline, Kind::Message(embedded)) => embedded.get().fields.iter(),
+            (Shape::Inline, FieldKind::Message(embedded)) => embedded.get().fields.iter(),
             _ => std::slice::from_ref(self).iter(),
         }
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::schema::structural::Structural;
-use crate::types::{self, Codec, Field, Kind, Message, Shape};
+use crate::types::{self, Codec, Field, FieldKind, Message, Shape};
 
 /// The packages whose types definitions embed.
 const PACKAGES: [&str; 10] = [
@@ -79,11 +79,11 @@ fn holds(field: &Field, schema: &Structural) -> bool {
     let wanted = match (field.shape, field.kind) {
         (Shape::List, _) => "array",
         (Shape::Map | Shape::Extensions, _) => "object",
-        (_, Kind::Bool) => "boolean",
-        (_, Kind::Int32 | Kind::Int64) => "integer",
-        (_, Kind::Double) => "number",
-        (_, Kind::String | Kind::Bytes) => "string",
-        (_, Kind::Message(message)) => match message.codec {
+        (_, FieldKind::Bool) => "boolean",
+        (_, FieldKind::Int32 | FieldKind::Int64) => "integer",
+        (_, FieldKind::Double) => "number",
+        (_, FieldKind::String | FieldKind::Bytes) => "string",
+        (_, FieldKind::Message(message)) => match message.codec {
             Codec::Object | Codec::Members => "object",
             Codec::Time | Codec::MicroTime | Codec::Duration => "string",
             Codec::List => "array",
