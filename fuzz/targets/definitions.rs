@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kubeskiff::author::{self, Kind, Options, diff, lint};
+use kubeskiff::author::{self, DefinedKind, Options, diff, lint};
 use kubeskiff::http::discovery::{self, Resource};
 use kubeskiff::http::openapi;
 use kubeskiff::object;
@@ -25,7 +25,7 @@ fn run(data: &[u8]) {
     let Ok(definition) = json::decode(definition) else { return };
     _ = lint::lint(&definition);
     _ = author::define(&definition, Some(&definition));
-    let Ok(kind) = Kind::new(&definition) else { return };
+    let Ok(kind) = DefinedKind::new(&definition) else { return };
     assert!(diff::diff(&kind, &kind).is_empty(), "a definition is the same as itself");
     if !kind.errors.is_empty() {
         return;
@@ -47,7 +47,7 @@ fn run(data: &[u8]) {
     }
 }
 
-fn write(kind: &Kind, spec: Value) {
+fn write(kind: &DefinedKind, spec: Value) {
     let Some(version) = kind.versions.first() else { return };
     let object = object! {
         "apiVersion" => version.api_version(),

@@ -13,7 +13,7 @@ use super::definitions::{self, each, is_definition};
 use super::documents;
 use super::print::{output, tell};
 use crate::author::convert::{Difference, VersionError, differences, errors, read, ways};
-use crate::author::{Catalog, Kind};
+use crate::author::{Catalog, DefinedKind};
 use crate::crd::Definition;
 use crate::crd::conversion_review::ConversionError;
 use crate::object;
@@ -203,7 +203,7 @@ impl Convert {
     }
 }
 
-fn kind_of<'c>(catalog: &'c Catalog, name: &str, object: &Value) -> Result<&'c Kind, String> {
+fn kind_of<'c>(catalog: &'c Catalog, name: &str, object: &Value) -> Result<&'c DefinedKind, String> {
     catalog.of(object).ok_or_else(|| format!("{name}: no definition has its kind"))
 }
 
@@ -211,7 +211,7 @@ fn kind_of<'c>(catalog: &'c Catalog, name: &str, object: &Value) -> Result<&'c K
 struct Way<'w> {
     client: &'w Client,
     conversion: Conversion,
-    kind: &'w Kind,
+    kind: &'w DefinedKind,
 }
 
 impl Way<'_> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::documents::{self, Document, Source};
-use crate::author::{Catalog, Kind};
+use crate::author::{Catalog, DefinedKind};
 use crate::crd::definition::KIND;
 use crate::crd::write::split_api_version;
 use crate::meta::minor::Minor;
@@ -25,7 +25,7 @@ pub fn place_in(sources: &[Source], name: &str, field: &str) -> Option<(String, 
 }
 
 /// Where the schema of the field `path` of objects (`spec.ports[*].name`) stands in a definition, of the version `version`.
-pub fn schema_of(kind: &Kind, version: &str, path: &str) -> String {
+pub fn schema_of(kind: &DefinedKind, version: &str, path: &str) -> String {
     let index = kind.definition.spec.versions.iter().position(|known| known.name == version).unwrap_or_default();
     let mut place = format!("spec.versions[{index}].schema.openAPIV3Schema");
     for step in path.split('.').filter(|step| !step.is_empty()) {

@@ -17,7 +17,7 @@ use super::parallel;
 use super::print::{Stdout, UNUSABLE, tell};
 use super::project::{FILE, Project};
 use crate::author::diff::{Change, Degree, Refused, Replayed, diff, refused, replay};
-use crate::author::{Catalog, Kind};
+use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
@@ -313,7 +313,7 @@ fn replay_each(input: &Input, mut take: impl FnMut(Vec<Replay>) -> ControlFlow<(
 }
 
 /// The kind of `catalog` with the name of `kind`.
-fn namesake<'c>(catalog: &'c Catalog, kind: &Kind) -> Option<&'c Kind> {
+fn namesake<'c>(catalog: &'c Catalog, kind: &DefinedKind) -> Option<&'c DefinedKind> {
     catalog.kinds().find(|other| other.definition.name() == kind.definition.name())
 }
 

@@ -10,7 +10,7 @@ use super::definitions;
 use super::print::{UNUSABLE, output, tell};
 use super::project::{Project, named_or};
 use super::test;
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::author::reference::{Example, Form, page_of_all, pages};
 
 /// Write a reference of definitions
@@ -64,7 +64,7 @@ impl Docs {
         let catalog = definitions::read(&paths)?;
         let suites = if self.suites.is_empty() { Project::here()?.suites } else { self.suites.clone() };
         let examples = examples(&suites)?;
-        let kinds: Vec<&Kind> = catalog.kinds().collect();
+        let kinds: Vec<&DefinedKind> = catalog.kinds().collect();
         let form = match self.format {
             Format::Markdown => Form::Markdown,
             Format::Html => Form::Html,

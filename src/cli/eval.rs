@@ -22,7 +22,7 @@ use crate::author::check::node_at;
 use crate::author::convert;
 use crate::author::editor::names::Name;
 use crate::author::eval::{Evaluated, Evaluator, ExpressionError, Variable, value_at};
-use crate::author::{Catalog, Kind};
+use crate::author::{Catalog, DefinedKind};
 use crate::crd::ServedVersion;
 use crate::object;
 use crate::value::{Value, json, yaml};
@@ -208,7 +208,7 @@ fn first_of(path: &Path) -> Result<Value, String> {
     objects.next().ok_or_else(|| format!("there is no object in `{}`", path.display()))
 }
 
-fn version_of<'k>(kind: &'k Kind, object: &Value) -> Result<&'k ServedVersion, String> {
+fn version_of<'k>(kind: &'k DefinedKind, object: &Value) -> Result<&'k ServedVersion, String> {
     let wanted = object.str_at(&["apiVersion"]);
     let version = kind.versions.iter().find(|version| version.api_version() == wanted);
     version.map(|version| &**version).ok_or_else(|| format!("{} has no version `{wanted}`", kind.name()))

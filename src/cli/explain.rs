@@ -11,7 +11,7 @@ use super::minors::{Minors, Said};
 use super::print::{output, tell};
 use super::project::named_or;
 use crate::author::explain::{Explained, Rule, explain};
-use crate::author::{Catalog, Kind};
+use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
@@ -118,7 +118,7 @@ impl Explain {
 
     fn find(&self, catalog: &Catalog, wanted: &str) -> Result<Found, String> {
         let (first, rest) = wanted.split_once('.').unwrap_or((wanted, ""));
-        let is_named = |kind: &&Kind| {
+        let is_named = |kind: &&DefinedKind| {
             let names = &kind.definition.spec.names;
             [&names.kind, &names.plural, &names.singular].iter().any(|name| name.eq_ignore_ascii_case(first))
                 || names.short_names.iter().any(|name| name == first)
@@ -159,7 +159,7 @@ fn names(catalog: &Catalog) -> String {
 }
 
 /// The versions of a kind: `harbour.example.com/v1`.
-fn versions(kind: &Kind) -> String {
+fn versions(kind: &DefinedKind) -> String {
     kind.versions.iter().map(|version| version.api_version()).collect::<Vec<_>>().join(" or ")
 }
 

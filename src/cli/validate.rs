@@ -19,7 +19,7 @@ use super::project::{FILE, Project};
 use super::report::{Format, Item, Printer, Verdict};
 use crate::author::policies::admit::Admitted;
 use crate::author::policies::is_policy;
-use crate::author::{self, Catalog, Checked, Kind, Options};
+use crate::author::{self, Catalog, Checked, DefinedKind, Options};
 use crate::crd::write::split_api_version;
 use crate::meta::field::ErrorType;
 use crate::meta::minor::Minor;
@@ -261,7 +261,8 @@ impl Validate {
             .chain(each(sources).map(|(source, document)| (source, document, false)))
             .filter(|(_, document, _)| is_definition(&document.value))
             .collect();
-        let made = parallel::map("definitions", &definitions, |(_, document, _)| Kind::new_in(minor, &document.value));
+        let made =
+            parallel::map("definitions", &definitions, |(_, document, _)| DefinedKind::new_in(minor, &document.value));
         let mut catalog = Catalog::of_minor(minor);
         let mut items = Vec::new();
         for ((source, document, is_given), made) in definitions.iter().zip(made) {
@@ -317,7 +318,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_custom(&self, kind: &Kind, object: &Value, old: Option<&Value>) -> Checked {
+    fn check_custom(&self, kind: &DefinedKind, object: &Value, old: Option<&Value>) -> Checked {
         let (explains, skips_holding) = (self.validate.output == Format::Text, self.validate.output != Format::Json);
         let options = Options { explains, skips_holding, ..Options::default() };
         match old {

@@ -3,7 +3,7 @@
 
 use kubeskiff::author::lint::{Decision, decisions};
 use kubeskiff::author::suite::fits;
-use kubeskiff::author::{self, Checked, Kind, Options};
+use kubeskiff::author::{self, Checked, DefinedKind, Options};
 use kubeskiff::schema::structural::{Structural, StructuralOrBool, ValueValidation};
 use kubeskiff::value::{Map, Value, yaml};
 
@@ -117,7 +117,8 @@ fn rules_do_to_the_corpus_what_was_told() {
 
 #[test]
 fn rules_do_to_made_up_objects_what_was_told() {
-    let kind = Kind::new(&yaml::decode(DECIDED.as_bytes()).expect("the test is YAML")).expect("and a definition");
+    let kind =
+        DefinedKind::new(&yaml::decode(DECIDED.as_bytes()).expect("the test is YAML")).expect("and a definition");
     assert!(kind.errors.is_empty(), "{:?}", kind.errors);
     let told = decisions(&kind);
     let never_fails = told.iter().filter(|(_, _, _, decision)| !decision.may_fail && !decision.may_break).count();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubeskiff::author::{self, Checked, Kind, Options};
+use kubeskiff::author::{self, Checked, DefinedKind, Options};
 use kubeskiff::value;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::beside::{DEFINITIONS, OBJECTS};
 /// Real definitions and objects, with what a real server said of them.
 pub struct Corpus {
     /// By the names of their definitions.
-    pub kinds: BTreeMap<String, Kind>,
+    pub kinds: BTreeMap<String, DefinedKind>,
     /// The definitions as they were written.
     pub definitions: Vec<Value>,
     pub cases: Vec<Value>,
@@ -23,8 +23,10 @@ pub fn open() -> Option<Corpus> {
     let definitions = definitions.into_iter().filter(|case| case.get("mutation").is_none());
     let definitions: Vec<Value> = definitions.map(|mut case| case["crd"].take()).collect();
     let name = |definition: &Value| Some(definition["metadata"]["name"].as_str()?.to_owned());
-    let kinds =
-        definitions.iter().filter_map(|found| Some((name(found)?, Kind::new(&converted(found)).ok()?))).collect();
+    let kinds = definitions
+        .iter()
+        .filter_map(|found| Some((name(found)?, DefinedKind::new(&converted(found)).ok()?)))
+        .collect();
     Some(Corpus { kinds, definitions, cases })
 }
 
@@ -46,7 +48,7 @@ fn offline_verdicts_are_those_of_the_server() {
     assert!(equal > 1000, "only {equal} objects");
 }
 
-fn difference(kind: &Kind, case: &Value) -> Option<String> {
+fn difference(kind: &DefinedKind, case: &Value) -> Option<String> {
     let (expected, object) = (&case["expect"], converted(&case["object"]));
     let is_update = case["method"] == "PUT";
     let checked = if is_update {
@@ -100,7 +102,7 @@ fn difference_of_errors(causes: &Value, checked: &Checked) -> Option<String> {
 }
 
 /// What a server alone knows is left out, and the status, where an object can't change it.
-fn difference_of_objects(kind: &Kind, wanted: &Value, checked: &Checked) -> Option<String> {
+fn difference_of_objects(kind: &DefinedKind, wanted: &Value, checked: &Checked) -> Option<String> {
     let has_status_apart = kind.served(&checked.object).is_some_and(|version| version.status);
     let bare = |object: &value::Value| {
         let mut object: Value = serde_json::from_slice(&value::json::encode(object)).expect("it is JSON");

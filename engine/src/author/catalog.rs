@@ -14,7 +14,7 @@ use crate::schema::rules::trace::Trace;
 use crate::value::Value;
 
 /// A kind that a definition defines.
-pub struct Kind {
+pub struct DefinedKind {
     /// The definition as it was decoded, with its defaults.
     pub definition: Definition,
     /// Its served versions, compiled.
@@ -27,7 +27,7 @@ pub struct Kind {
 /// A kind, and what else its definition tells.
 pub struct Priced {
     /// The kind.
-    pub kind: Kind,
+    pub kind: DefinedKind,
     /// What the rules of each schema cost.
     pub costs: Vec<SchemaCosts>,
     /// Paths of fields that definitions do not have.
@@ -52,7 +52,7 @@ impl Traces {
 #[derive(Default)]
 pub struct Catalog {
     minor: Minor,
-    kinds: BTreeMap<(String, String), Kind>,
+    kinds: BTreeMap<(String, String), DefinedKind>,
 }
 
 impl Catalog {
@@ -70,55 +70,55 @@ impl Catalog {
     ///
     /// # Errors
     /// A value that the type of definitions can't hold.
-    pub fn add(&mut self, value: &Value) -> Result<&Kind, UnmarshalError> {
-        Ok(self.insert(Kind::new_in(self.minor, value)?))
+    pub fn add(&mut self, value: &Value) -> Result<&DefinedKind, UnmarshalError> {
+        Ok(self.insert(DefinedKind::new_in(self.minor, value)?))
     }
 
     /// Adds a kind; an earlier one of the same name goes.
-    pub fn insert(&mut self, kind: Kind) -> &Kind {
+    pub fn insert(&mut self, kind: DefinedKind) -> &DefinedKind {
         let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
         self.kinds.insert(key.clone(), kind);
         &self.kinds[&key]
     }
 
     /// Removes a kind.
-    pub fn remove(&mut self, group: &str, kind: &str) -> Option<Kind> {
+    pub fn remove(&mut self, group: &str, kind: &str) -> Option<DefinedKind> {
         self.kinds.remove(&(group.to_owned(), kind.to_owned()))
     }
 
     /// The kind of an object, in whatever version.
-    pub fn of(&self, object: &Value) -> Option<&Kind> {
+    pub fn of(&self, object: &Value) -> Option<&DefinedKind> {
         let (group, _) = split_api_version(object.str_at(&["apiVersion"])).ok()?;
         self.named(group, object.str_at(&["kind"]))
     }
 
     /// The kind of this name.
-    pub fn named(&self, group: &str, kind: &str) -> Option<&Kind> {
+    pub fn named(&self, group: &str, kind: &str) -> Option<&DefinedKind> {
         self.kinds.get(&(group.to_owned(), kind.to_owned()))
     }
 
     /// All kinds, in the order they were added.
-    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+    pub fn kinds(&self) -> impl Iterator<Item = &DefinedKind> {
         self.kinds.values()
     }
 }
 
-impl Kind {
+impl DefinedKind {
     /// The kind that `value` defines, under the names that it asks for, in the newest version of Kubernetes.
     ///
     /// # Errors
     /// A value that the type of definitions can't hold.
-    pub fn new(value: &Value) -> Result<Kind, UnmarshalError> {
-        Kind::new_in(Minor::NEWEST, value)
+    pub fn new(value: &Value) -> Result<DefinedKind, UnmarshalError> {
+        DefinedKind::new_in(Minor::NEWEST, value)
     }
 
     /// [`Kind::new`] in that version of Kubernetes.
     ///
     /// # Errors
     /// A value that the type of definitions can't hold.
-    pub fn new_in(minor: Minor, value: &Value) -> Result<Kind, UnmarshalError> {
+    pub fn new_in(minor: Minor, value: &Value) -> Result<DefinedKind, UnmarshalError> {
         let (definition, _) = definition::decode_in(minor, value)?;
-        Ok(Kind::of(definition, |definition| (validate::create(definition), ())).0)
+        Ok(DefinedKind::of(definition, |definition| (validate::create(definition), ())).0)
     }
 
     /// The same with what its rules cost, and with the paths of fields that definitions do not have.
@@ -127,17 +127,17 @@ impl Kind {
     /// A value that the type of definitions can't hold.
     pub fn priced(minor: Minor, value: &Value) -> Result<Priced, UnmarshalError> {
         let (definition, findings) = definition::decode_in(minor, value)?;
-        let (kind, costs) = Kind::of(definition, validate::create_with_costs);
+        let (kind, costs) = DefinedKind::of(definition, validate::create_with_costs);
         Ok(Priced { kind, costs, unknown: findings.unknown })
     }
 
-    fn of<T>(mut definition: Definition, validate: impl FnOnce(&Definition) -> (ErrorList, T)) -> (Kind, T) {
+    fn of<T>(mut definition: Definition, validate: impl FnOnce(&Definition) -> (ErrorList, T)) -> (DefinedKind, T) {
         defaults::set_defaults(&mut definition);
         strategy::prepare_create(&mut definition);
         let (errors, more) = validate(&definition);
         definition.status.accepted_names = definition.spec.names.clone();
         let versions = crd::compile(&definition).into_iter().map(Arc::new).collect();
-        (Kind { definition, versions, errors, traces: Traces::default() }, more)
+        (DefinedKind { definition, versions, errors, traces: Traces::default() }, more)
     }
 
     /// The version that an object names, if it is served.

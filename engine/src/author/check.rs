@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::author::catalog::{Kind, Traces};
+use crate::author::catalog::{DefinedKind, Traces};
 use crate::author::misread::misread_field;
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin, ReadError};
@@ -134,7 +134,7 @@ pub fn define_in(minor: Minor, value: &Value, old: Option<&Value>) -> Result<Che
 }
 
 /// Creates `object`, which is of `kind`.
-pub fn create(kind: &Kind, object: &Value, options: Options) -> Checked {
+pub fn create(kind: &DefinedKind, object: &Value, options: Options) -> Checked {
     let Some(version) = kind.served(object) else { return not_served(kind, object) };
     let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
@@ -152,7 +152,7 @@ pub fn create(kind: &Kind, object: &Value, options: Options) -> Checked {
 }
 
 /// Writes `object`, which is of `kind`, over `old`.
-pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Checked {
+pub fn update(kind: &DefinedKind, object: &Value, old: &Value, options: Options) -> Checked {
     let Some(version) = kind.served(object) else { return not_served(kind, object) };
     let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
@@ -310,7 +310,7 @@ impl Checker<'_> {
 }
 
 /// The verdict on a version that the definition does not serve.
-fn not_served(kind: &Kind, object: &Value) -> Checked {
+fn not_served(kind: &DefinedKind, object: &Value) -> Checked {
     let served = kind.versions.iter().filter(|version| version.served).map(|version| version.api_version());
     let served: Vec<String> = served.collect();
     let served: Vec<&str> = served.iter().map(String::as_str).collect();
@@ -320,7 +320,7 @@ fn not_served(kind: &Kind, object: &Value) -> Checked {
 
 /// An object as it was written, stored, and read again in `version`. Conversion changes the version and nothing else, as it
 /// does without a webhook; what a version does not specify is lost on the way.
-fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value, ReadError> {
+fn stored(kind: &DefinedKind, object: &Value, version: &ServedVersion) -> Result<Value, ReadError> {
     let mut object = object.clone();
     let is_known = kind.versions.iter().any(|known| known.api_version() == object.str_at(&["apiVersion"]));
     if is_known {
@@ -342,7 +342,7 @@ fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value,
 
 /// What a server answers with: an object that is stored in another version has gained and lost what that version makes of
 /// it. What a webhook makes of it is not known.
-fn answered(kind: &Kind, version: &ServedVersion, object: Value) -> Value {
+fn answered(kind: &DefinedKind, version: &ServedVersion, object: Value) -> Value {
     if version.storage || kind.has_webhook() {
         return object;
     }

@@ -7,14 +7,14 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::author::check::{Options, update};
 use crate::crd::write::{self, Origin, ReadError};
 use crate::value::{Value, go_display};
 
 /// Where objects of a version go and come back from, as `group/version`: objects of the stored version are read in each other
 /// one that is served, and those of another version are stored.
-pub fn ways(kind: &Kind, object: &Value) -> Vec<String> {
+pub fn ways(kind: &DefinedKind, object: &Value) -> Vec<String> {
     let own = object.str_at(&["apiVersion"]);
     let others = kind.versions.iter().filter(|version| version.api_version() != own);
     let is_stored = kind.versions.iter().any(|version| version.storage && version.api_version() == own);
@@ -42,7 +42,7 @@ pub enum VersionError {
 ///
 /// # Errors
 /// The kind does not have the version, or the object can't be read.
-pub fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, VersionError> {
+pub fn read(kind: &DefinedKind, object: &mut Value) -> Result<Vec<String>, VersionError> {
     let version = object.str_at(&["apiVersion"]);
     if !kind.versions.iter().any(|known| known.api_version() == version) {
         return Err(VersionError::Unknown { kind: kind.name().to_owned(), version: version.to_owned() });
@@ -57,7 +57,7 @@ pub fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, VersionError
 }
 
 /// What the version of `object`, which was converted, has against it: who writes it back as it is gets these.
-pub fn errors(kind: &Kind, object: &Value) -> Vec<String> {
+pub fn errors(kind: &DefinedKind, object: &Value) -> Vec<String> {
     let checked = update(kind, object, object, Options::default());
     let ratcheted = checked.ratcheted.iter().map(ToString::to_string);
     checked.errors.iter().map(|rejected| rejected.error.to_string()).chain(ratcheted).collect()

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::author::check::{Options, create};
 use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::meta::format::Format;
@@ -111,7 +111,7 @@ pub fn infer(objects: &[Value], hints: &Hints) -> Result<Value, InferError> {
 
 /// Why `definition`, which was inferred, does not take the objects that it was inferred from: nothing, if all is well.
 pub fn faults(definition: &Value, objects: &[Value]) -> Vec<String> {
-    let kind = match Kind::new(definition) {
+    let kind = match DefinedKind::new(definition) {
         Ok(kind) => kind,
         Err(error) => return vec![error.to_string()],
     };

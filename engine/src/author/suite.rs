@@ -9,7 +9,7 @@ use super::check::{BuiltIn, Checked, Options, create, update};
 use super::policies::admit::{Admission, Admitted, Sent};
 use super::policies::case::{self, Setting};
 use super::policies::{self, Policies, Who};
-use super::{Catalog, Kind};
+use super::{Catalog, DefinedKind};
 use crate::meta::field::{Error, ErrorType, Path, Subject};
 use crate::object;
 use crate::patch::json_patch::Patch;
@@ -314,7 +314,7 @@ pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &
 
 /// What an update is forgiven. The server warns of rules alone; what a schema has against values that were left alone shows
 /// when they are validated as if they were new.
-pub(super) fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String> {
+pub(super) fn ratcheted(kind: Option<&DefinedKind>, case: &Case, checked: &Checked) -> Vec<String> {
     let mut ratcheted: Vec<String> = checked.ratcheted.iter().map(Error::to_string).collect();
     let is_update = case.old.is_some() && matches!(case.setting.operation, None | Some(Operation::Update));
     // Of a scale what was checked is not what is shown.
@@ -542,7 +542,7 @@ impl Counts {
 
 impl Coverage {
     /// All rules of a kind, none of which has been run yet.
-    pub fn expect(&mut self, kind: &Kind) {
+    pub fn expect(&mut self, kind: &DefinedKind) {
         for version in &kind.versions {
             let key = (kind.definition.name().to_owned(), version.version.clone());
             let rules = self.versions.entry(key).or_default();
@@ -563,7 +563,7 @@ impl Coverage {
         }
     }
 
-    fn note(&mut self, kind: &Kind, object: &Value, checked: &Checked) {
+    fn note(&mut self, kind: &DefinedKind, object: &Value, checked: &Checked) {
         let Some(version) = kind.served(object) else { return };
         let key = (kind.definition.name().to_owned(), version.version.clone());
         let rules = self.versions.entry(key).or_default();

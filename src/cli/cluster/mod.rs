@@ -13,7 +13,7 @@ use client::Unanswered;
 pub use client::{Client, Forwarded};
 pub use kubeconfig::Config;
 
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::crd::definition::{API_VERSION, KIND};
 use crate::value::Value;
 
@@ -79,7 +79,7 @@ impl Cluster {
     ///
     /// # Errors
     /// Why there is no answer, or the server's own words.
-    pub async fn objects(&self, kind: &Kind) -> Result<Vec<Value>, String> {
+    pub async fn objects(&self, kind: &DefinedKind) -> Result<Vec<Value>, String> {
         let mut versions: Vec<_> = kind.versions.iter().filter(|version| version.served).collect();
         versions.sort_by_key(|version| !version.storage);
         for version in versions {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kubeskiff::apply::TypeSchema;
-use kubeskiff::author::{self, Kind, diff, explain, fix, lint};
+use kubeskiff::author::{self, DefinedKind, diff, explain, fix, lint};
 use kubeskiff::crd::{self, ServedVersion, defaults, definition as decoding, names, strategy, validate, warnings};
 use kubeskiff::http::{discovery, openapi};
 use kubeskiff::meta::field::Path;
@@ -25,7 +25,7 @@ pub fn passes() -> Vec<Pass> {
         let document = move |size| value(&definition(&schema(size)));
         let pair = move |size| (document(size), document(size));
         let structure = move |size| structural(&schema(size));
-        let kind = move |size| Kind::new(&document(size)).ok();
+        let kind = move |size| DefinedKind::new(&document(size)).ok();
         passes.extend([
             pass(
                 "schema decode",
@@ -55,7 +55,7 @@ pub fn passes() -> Vec<Pass> {
             }),
             pass("definition create", shape, SIZE, document, create),
             pass("definition update", shape, SIZE, pair, |(new, old)| author::define(new, Some(old)).is_ok()),
-            pass("definition compile", shape, SIZE, document, Kind::new),
+            pass("definition compile", shape, SIZE, document, DefinedKind::new),
             pass("OpenAPI v3", shape, OPEN_API_SIZE, kind, |kind| {
                 kind.as_ref().map(|kind| json::encode(&openapi::v3_document(&kind.versions)))
             }),
@@ -163,12 +163,12 @@ fn many() -> Vec<Pass> {
     for (shape, text) in shapes {
         let document = move |size| value(&text(size));
         let pair = move |size| (document(size), document(size));
-        let kind = move |size| Kind::new(&document(size)).ok();
+        let kind = move |size| DefinedKind::new(&document(size)).ok();
         let half = move |size| (kind(size), kind(size.div_ceil(2)));
         passes.extend([
             pass("definition create", shape, SIZE, document, create),
             pass("definition update", shape, SIZE, pair, |(new, old)| author::define(new, Some(old)).is_ok()),
-            pass("definition compile", shape, SIZE, document, Kind::new),
+            pass("definition compile", shape, SIZE, document, DefinedKind::new),
             pass("names accepted", shape, SIZE, document, |document| {
                 let (definition, _) = decoding::decode(document).ok()?;
                 let accepted = names::accept(&definition, [&definition], "2026-01-01T00:00:00Z")?;
@@ -189,7 +189,7 @@ fn many() -> Vec<Pass> {
     }
     let definitions = |size: usize| {
         let definition = |at| definition_of(&format!("widgets{at}"), &format!("Widget{at}"), &version("v1", true, ""));
-        (0..size).map(|at| Kind::new(&value(&definition(at))).expect("it is a definition")).collect::<Vec<_>>()
+        (0..size).map(|at| DefinedKind::new(&value(&definition(at))).expect("it is a definition")).collect::<Vec<_>>()
     };
     passes.push(pass(
         "discovery",
@@ -206,7 +206,7 @@ fn many() -> Vec<Pass> {
             let in_group = |at| {
                 let text = definition_of("widgets", "Widget", &version("v1", true, ""))
                     .replace("example.com", &format!("g{at}.com"));
-                Kind::new(&value(&text)).expect("it is a definition")
+                DefinedKind::new(&value(&text)).expect("it is a definition")
             };
             served(&(0..size).map(in_group).collect::<Vec<_>>())
         },
@@ -245,7 +245,7 @@ fn many() -> Vec<Pass> {
     passes
 }
 
-fn served(kinds: &[Kind]) -> Vec<Arc<ServedVersion>> {
+fn served(kinds: &[DefinedKind]) -> Vec<Arc<ServedVersion>> {
     kinds.iter().flat_map(|kind| kind.versions.iter().cloned()).collect()
 }
 

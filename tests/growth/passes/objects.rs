@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
-use kubeskiff::author::{self, Catalog, Kind, Options, diff};
+use kubeskiff::author::{self, Catalog, DefinedKind, Options, diff};
 use kubeskiff::crd::write::{self, Origin};
 use kubeskiff::crd::{ServedVersion, conversion_review};
 use kubeskiff::http::negotiate::{Transform, TransformKind};
@@ -21,8 +21,8 @@ use crate::pass::{Pass, pass};
 const SIZE: usize = 15;
 
 static SCHEMA: LazyLock<Structural> = LazyLock::new(structural);
-static KIND: LazyLock<Kind> =
-    LazyLock::new(|| Kind::new(&value(&definition(crate::inputs::SCHEMA))).expect("it is a definition"));
+static KIND: LazyLock<DefinedKind> =
+    LazyLock::new(|| DefinedKind::new(&value(&definition(crate::inputs::SCHEMA))).expect("it is a definition"));
 
 fn versions() -> &'static [Arc<ServedVersion>] {
     &KIND.versions

@@ -14,7 +14,7 @@ mod replay;
 pub use refused::{Refused, refused};
 pub use replay::{Replayed, replay};
 
-use super::Kind;
+use super::DefinedKind;
 use crate::crd::definition::Definition;
 use crate::crd::validate::expressions::SchemaCosts;
 use crate::crd::{ServedVersion, priority, validate};
@@ -50,7 +50,7 @@ pub struct Change {
 }
 
 /// What `new` changes.
-pub fn diff(old: &Kind, new: &Kind) -> Vec<Change> {
+pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<Change> {
     let mut changes = Vec::new();
     let (before, after) = (&old.definition.spec, &new.definition.spec);
     let names = [
@@ -113,7 +113,7 @@ pub fn diff(old: &Kind, new: &Kind) -> Vec<Change> {
 
 /// What is told of two versions only now. Clients of both share the same objects: what one takes, the other must. A webhook
 /// may make up for what differs, so nothing is told where there is one.
-fn diff_across_versions(old: &Kind, new: &Kind, costs: &Costs, changes: &mut Vec<Change>) {
+fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, changes: &mut Vec<Change>) {
     let has_webhook =
         new.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook");
     let mut served: Vec<&ServedVersion> =
@@ -221,7 +221,7 @@ struct Costs {
 }
 
 impl Costs {
-    fn new(kind: &Kind) -> Self {
+    fn new(kind: &DefinedKind) -> Self {
         // Without rules there is nothing to compile, and the rest of what is validated is not asked for.
         let has_rules = kind.versions.iter().any(|version| has_rules(&version.structural));
         let costs = if has_rules { validate::create_with_costs(&kind.definition).1 } else { Vec::new() };

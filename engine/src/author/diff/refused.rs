@@ -1,6 +1,6 @@
 //! What the server has against the new definition.
 
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::crd::{names, strategy, validate};
 use crate::meta::field::Error;
 use crate::value::Value;
@@ -15,7 +15,7 @@ pub struct Refused {
 }
 
 /// Why the server would refuse `new`: by itself, and in place of `old`, which is in use.
-pub fn refused(old: Option<&Kind>, new: &Kind) -> Vec<Refused> {
+pub fn refused(old: Option<&DefinedKind>, new: &DefinedKind) -> Vec<Refused> {
     let mut refused: Vec<Refused> =
         new.errors.iter().map(|error| Refused { error: error.clone(), is_update: false }).collect();
     let Some(old) = old else { return refused };

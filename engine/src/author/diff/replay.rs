@@ -1,6 +1,6 @@
 //! What real objects come to under another definition.
 
-use super::super::Kind;
+use super::super::DefinedKind;
 use super::super::check::{Checked, Options, create, update};
 use super::join;
 use crate::value::Value;
@@ -19,7 +19,7 @@ pub struct Replayed {
 }
 
 /// What `object` comes to under both kinds.
-pub fn replay(old: &Kind, new: &Kind, object: &Value) -> Replayed {
+pub fn replay(old: &DefinedKind, new: &DefinedKind, object: &Value) -> Replayed {
     let mut object = object.clone();
     // Stored objects have what creation refuses.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -39,7 +39,7 @@ pub fn replay(old: &Kind, new: &Kind, object: &Value) -> Replayed {
 }
 
 /// Creates the object, and writes its status where that goes by itself.
-fn write(kind: &Kind, object: &Value) -> Checked {
+fn write(kind: &DefinedKind, object: &Value) -> Checked {
     let mut checked = create(kind, object, Options::default());
     let has_status_apart = kind.served(object).is_some_and(|version| version.status);
     if has_status_apart && object.get("status").is_some() {

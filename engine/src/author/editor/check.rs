@@ -15,7 +15,7 @@ use super::documents::{Head, Sort};
 use super::outline::{Form, Outline, outline};
 use super::text::{Range, Text};
 use super::workspace::{Read, Workspace, read_parts};
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::author::lint::{Finding, Lint, Severity as Weight};
 use crate::author::policies::lint as policy_lint;
 use crate::value::Value;
@@ -89,7 +89,7 @@ impl Workspace {
                 continue;
             }
             let (kinds, what) = definition::check(self, &text.as_str()[part.range.clone()]);
-            made.extend(kinds.into_iter().map(|kind: Kind| (part.hash, kind)));
+            made.extend(kinds.into_iter().map(|kind: DefinedKind| (part.hash, kind)));
             found.insert(part.hash, (0, Arc::new(what)));
         }
         // Half of it would be worse than none.

@@ -12,7 +12,7 @@ use super::documents::{Head, Part, Sort, hash_of, parts};
 use super::text::Text;
 use crate::author::lint::Severity;
 use crate::author::policies::{Policies, Who, case};
-use crate::author::{Catalog, Kind};
+use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::decode_each_located;
@@ -126,7 +126,7 @@ impl Workspace {
     /// Adds definitions that stand in no file.
     pub fn add_values(&mut self, definitions: &[Value]) {
         for definition in definitions {
-            let Ok(kind) = Kind::new_in(self.minor(), definition) else { continue };
+            let Ok(kind) = DefinedKind::new_in(self.minor(), definition) else { continue };
             let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
             self.stamps.insert(key, 1);
             self.catalog.insert(kind);
@@ -146,7 +146,7 @@ impl Workspace {
 
     /// Takes the kinds that were made of a file, and its policies. A kind whose definition is no longer there goes, unless one
     /// of the file's definitions can't be read.
-    pub(super) fn take(&mut self, name: &str, text: &str, read: &[Read], made: Vec<(u64, Kind)>) {
+    pub(super) fn take(&mut self, name: &str, text: &str, read: &[Read], made: Vec<(u64, DefinedKind)>) {
         let before = self.files.remove(name).unwrap_or_default();
         let mut file = File::default();
         for (hash, kind) in made {
@@ -189,8 +189,8 @@ impl Workspace {
         }
     }
 
-    fn kinds_of(&self, text: &str) -> Vec<Kind> {
-        values_of(text).iter().filter_map(|value| Kind::new_in(self.minor(), value).ok()).collect()
+    fn kinds_of(&self, text: &str) -> Vec<DefinedKind> {
+        values_of(text).iter().filter_map(|value| DefinedKind::new_in(self.minor(), value).ok()).collect()
     }
 
     fn forget(&mut self, group: &str, kind: &str) {

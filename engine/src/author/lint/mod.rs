@@ -17,7 +17,7 @@ pub(super) use decide::{decide_named, decide_without};
 pub use lints::{LINTS, Lint, Severity, markdown};
 pub use older::older;
 
-use super::Kind;
+use super::DefinedKind;
 use super::catalog::Priced;
 use crate::crd::validate::expressions::{SchemaCosts, Step};
 use crate::crd::{ServedVersion, validate, warnings};
@@ -65,13 +65,13 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
 /// # Errors
 /// A value that the type of definitions can't hold.
 pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
-    let Priced { kind, costs, .. } = Kind::priced(minor, definition)?;
+    let Priced { kind, costs, .. } = DefinedKind::priced(minor, definition)?;
     Ok(lint_kind(&kind, &costs, definition, &|_| true))
 }
 
 /// [`lint`] of a definition that was compiled and priced, as far as it is `wanted`: what nobody asks for is not looked for.
 pub fn lint_kind(
-    kind: &Kind,
+    kind: &DefinedKind,
     costs: &[SchemaCosts],
     definition: &Value,
     wanted: &dyn Fn(&Lint) -> bool,
@@ -100,7 +100,7 @@ pub fn lint_kind(
 }
 
 /// What each rule of a kind can come to, with its version, the path of its node and its text.
-pub fn decisions(kind: &Kind) -> Vec<(String, String, String, Decision)> {
+pub fn decisions(kind: &DefinedKind) -> Vec<(String, String, String, Decision)> {
     let (_, costs) = validate::create_with_costs(&kind.definition);
     let mut decisions = Vec::new();
     for (index, version) in kind.versions.iter().enumerate() {
@@ -118,7 +118,12 @@ fn schema_place(index: usize) -> String {
 }
 
 /// What the server has against the definition, and what it takes but warns of.
-fn look_at_definition(kind: &Kind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, findings: &mut Vec<Finding>) {
+fn look_at_definition(
+    kind: &DefinedKind,
+    written: &Value,
+    wanted: &dyn Fn(&Lint) -> bool,
+    findings: &mut Vec<Finding>,
+) {
     let mut found = Findings { version: "", is_used: true, wanted, findings };
     conventions::look_at_definition(&mut found, &kind.definition);
     for error in &kind.errors {

@@ -2,7 +2,7 @@
 
 use super::lints::{OLDER_IGNORES, OLDER_REFUSES};
 use super::{Finding, Findings, Lint, Node, SHARED, apply_ignored, schema_place};
-use crate::author::Kind;
+use crate::author::DefinedKind;
 use crate::cel::library;
 use crate::crd::definition;
 use crate::meta::field::{Error, Subject};
@@ -30,10 +30,10 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
     if older.is_empty() {
         return Ok(Vec::new());
     }
-    let newest = Kind::new_in(newest, definition)?;
+    let newest = DefinedKind::new_in(newest, definition)?;
     let mut told: Vec<OlderFault> = Vec::new();
     for &minor in older {
-        let kind = Kind::new_in(minor, definition)?;
+        let kind = DefinedKind::new_in(minor, definition)?;
         let is_new = |error: &&Error| !newest.errors.iter().any(|known| known.field == error.field);
         for error in kind.errors.iter().filter(is_new) {
             let at = error.field.replacen(SHARED, &schema_place(0), 1);
@@ -59,8 +59,8 @@ fn ignored(
     told: &mut Vec<OlderFault>,
     minor: Minor,
     written: &Value,
-    kind: &Kind,
-    newest: &Kind,
+    kind: &DefinedKind,
+    newest: &DefinedKind,
 ) -> Result<(), UnmarshalError> {
     let unknown = |minor| Ok::<_, UnmarshalError>(definition::decode_in(minor, written)?.1.unknown);
     let wanted = newest.definition.minor;

@@ -5,7 +5,7 @@ use super::shown::{SHOWN_MAX, line, number, texts};
 use super::verdict::parts;
 use crate::author::check::RuleRun;
 use crate::author::suite::fits;
-use crate::author::{Catalog, Kind, written_field};
+use crate::author::{Catalog, DefinedKind, written_field};
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::validate;
@@ -33,7 +33,7 @@ pub fn show(inputs: &Inputs, catalog: &Catalog, runs: &[RuleRun]) -> Value {
     Value::Array(shown)
 }
 
-fn of_kind(document: &Located, kind: &Kind, object: Option<&Value>, runs: &[RuleRun]) -> Option<Value> {
+fn of_kind(document: &Located, kind: &DefinedKind, object: Option<&Value>, runs: &[RuleRun]) -> Option<Value> {
     let is_own = object.is_some_and(|object| {
         object.str_at(&["kind"]) == kind.definition.spec.names.kind && kind.served(object).is_some()
     });

@@ -9,7 +9,7 @@ mod markdown;
 
 use std::collections::BTreeMap;
 
-use super::Kind;
+use super::DefinedKind;
 use super::explain::{Explained, explain_node, requires};
 use crate::crd::ServedVersion;
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -47,7 +47,7 @@ const EXAMPLES_MAX: usize = 3;
 
 /// A kind in a version.
 struct Section<'k> {
-    kind: &'k Kind,
+    kind: &'k DefinedKind,
     version: &'k ServedVersion,
     fields: Vec<Field>,
     examples: Vec<(String, String)>,
@@ -62,7 +62,7 @@ struct Field {
 }
 
 /// Every kind on a page of its own, and the page that lists them.
-pub fn pages(kinds: &[&Kind], examples: &[Example], form: Form) -> Vec<Page> {
+pub fn pages(kinds: &[&DefinedKind], examples: &[Example], form: Form) -> Vec<Page> {
     let extension = form.extension();
     let named: BTreeMap<String, Vec<Section<'_>>> =
         kinds.iter().map(|kind| (file_of(kind), sections(kind, examples))).collect();
@@ -78,8 +78,8 @@ pub fn pages(kinds: &[&Kind], examples: &[Example], form: Form) -> Vec<Page> {
 }
 
 /// All kinds on one page.
-pub fn page_of_all(kinds: &[&Kind], examples: &[Example], form: Form) -> String {
-    let named: BTreeMap<String, &&Kind> = kinds.iter().map(|kind| (file_of(kind), kind)).collect();
+pub fn page_of_all(kinds: &[&DefinedKind], examples: &[Example], form: Form) -> String {
+    let named: BTreeMap<String, &&DefinedKind> = kinds.iter().map(|kind| (file_of(kind), kind)).collect();
     let all: Vec<Section<'_>> = named.into_values().flat_map(|kind| sections(kind, examples)).collect();
     page(&all, form)
 }
@@ -102,12 +102,12 @@ impl Form {
 }
 
 /// What the file of a kind is called, without its end: its name, of which nothing leads elsewhere.
-fn file_of(kind: &Kind) -> String {
+fn file_of(kind: &DefinedKind) -> String {
     let spec = &kind.definition.spec;
     anchor(&format!("{}.{}", spec.names.plural, spec.group))
 }
 
-fn sections<'k>(kind: &'k Kind, examples: &[Example]) -> Vec<Section<'k>> {
+fn sections<'k>(kind: &'k DefinedKind, examples: &[Example]) -> Vec<Section<'k>> {
     let served = kind.versions.iter().filter(|version| version.served);
     let section = |version: &'k ServedVersion| {
         let own = |example: &&Example| {

@@ -6,7 +6,7 @@ use super::super::outline::{Step, shown};
 use super::super::workspace::Workspace;
 use super::{Document, Found, Manifest, Severity};
 use crate::author::lint::{Finding, lint_kind, older};
-use crate::author::{Checked, Kind, Priced, written_field};
+use crate::author::{Checked, DefinedKind, Priced, written_field};
 use crate::meta::field::{Error, Subject};
 use crate::value::yaml::{Located, decode_each_located};
 
@@ -14,7 +14,7 @@ use crate::value::yaml::{Located, decode_each_located};
 const OF_THE_SERVER: [&str; 2] = ["refused", "not-structural"];
 
 /// The kinds that a text defines, and what is wrong with it.
-pub fn check(workspace: &Workspace, text: &str) -> (Vec<Kind>, Vec<Found>) {
+pub fn check(workspace: &Workspace, text: &str) -> (Vec<DefinedKind>, Vec<Found>) {
     let mut document = Document::new(text);
     let mut kinds = Vec::new();
     for read in decode_each_located(text.as_bytes()) {
@@ -22,7 +22,7 @@ pub fn check(workspace: &Workspace, text: &str) -> (Vec<Kind>, Vec<Found>) {
             Err(broken) => document.broken(&broken),
             Ok(located) => {
                 document.repeated(&located);
-                match Kind::priced(workspace.minor(), &located.value) {
+                match DefinedKind::priced(workspace.minor(), &located.value) {
                     Ok(priced) => {
                         look(&mut document, workspace, &located, &priced);
                         kinds.push(priced.kind);
