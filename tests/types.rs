@@ -86,7 +86,7 @@ fn published(field: &Value) -> Option<Field> {
     };
     let owned = |value: &Value| value.as_str().map(str::to_owned);
     Some(Field {
-        json: owned(&field["name"])?,
+        json: owned(&field["name"]).filter(|name| name != "-")?,
         number: field["number"].as_u64().map_or("-".to_owned(), |number| number.to_string()),
         omitempty: text(field, "omit").contains("omitempty"),
         patch_strategy: owned(&field["patchStrategy"]),
