@@ -160,7 +160,7 @@ const PLUGINS: [Plugin; 37] = [
     ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
     ("ResourceQuota", true, |parts| {
         let limited = parts.settings.limited_resources.clone();
-        Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects), limited })
+        Box::new(plugins::ResourceQuota::new(Arc::clone(&parts.objects), limited))
     }),
     ("AlwaysDeny", false, |_| Box::new(plugins::AlwaysDeny)),
 ];

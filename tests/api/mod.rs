@@ -46,6 +46,7 @@ mod kinds_kubectl;
 mod reviews;
 mod foreign;
 mod policies;
+mod quotas;
 mod core_kubectl;
 mod namespaces;
 mod garbage;

@@ -351,25 +351,3 @@ fn policies_that_undo_each_other_are_asked_twice_and_no_more() {
     let answer = create(&server, CRONTABS, &crontab("a"));
     assert_eq!((answer.status, &answer.json()["spec"]["image"]), (201, &json!("onex")), "{}", answer.json());
 }
-
-#[test]
-fn a_retried_write_is_counted_once_by_quotas() {
-    let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &["--store", "memory", "--controllers=-*"]);
-    let quotas = "/api/v1/namespaces/default/resourcequotas";
-    make(&server, quotas, &json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "100"}}}));
-    let status =
-        json!({"status": {"hard": {"count/configmaps": "100"}, "used": {"count/configmaps": "0"}}}).to_string();
-    assert_eq!(server.send("PATCH", &format!("{quotas}/q/status"), &[MERGE], Some(status.as_bytes())).status, 200);
-    let maps = "/api/v1/namespaces/default/configmaps";
-    std::thread::scope(|scope| {
-        for number in 0..16 {
-            let server = &server;
-            scope.spawn(move || create(server, maps, &json!({"metadata": {"name": format!("m{number}")}})));
-        }
-    });
-    let made = server.send("GET", maps, &[], None).json()["items"].as_array().map_or(0, Vec::len);
-    let used =
-        server.send("GET", &format!("{quotas}/q"), &[], None).json()["status"]["used"]["count/configmaps"].clone();
-    assert_eq!(used, json!(made.to_string()));
-}
