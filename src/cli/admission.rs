@@ -88,7 +88,10 @@ const PLUGINS: [Plugin; 37] = [
     // DIFFERS: on in kube-apiserver. Pods don't run here, and tests make them in namespaces without accounts, as under envtest,
     // which switches it off.
     (SERVICE_ACCOUNT, false, |parts| Box::new(plugins::ServiceAccount { objects: Arc::clone(&parts.objects) })),
-    ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
+    ("NodeRestriction", false, |parts| {
+        let (objects, authorizer) = (Arc::clone(&parts.objects), Arc::clone(&parts.authorizer));
+        Box::new(plugins::NodeRestriction { objects, authorizer })
+    }),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
     ("AlwaysPullImages", false, |_| Box::new(plugins::AlwaysPullImages)),
     (IMAGE_POLICY, false, |parts| {

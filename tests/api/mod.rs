@@ -47,6 +47,7 @@ mod reviews;
 mod foreign;
 mod policies;
 mod quotas;
+mod node_restriction;
 mod core_kubectl;
 mod namespaces;
 mod garbage;
