@@ -76,7 +76,7 @@ impl Admission for Priority {
 }
 
 /// Lets pods stay for a while on a node that is not ready or not reached.
-pub struct DefaultTolerationSeconds;
+pub struct DefaultTolerationSeconds(pub tolerations::Seconds);
 
 #[async_trait]
 impl Admission for DefaultTolerationSeconds {
@@ -86,7 +86,7 @@ impl Admission for DefaultTolerationSeconds {
 
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if is_of_pods(attributes) && attributes.operation != Operation::Delete {
-            tolerations::admit(object);
+            tolerations::admit(object, self.0);
         }
         Ok(())
     }

@@ -155,10 +155,6 @@ pub fn emulated(text: &str) -> Result<Minor, EmulatedError> {
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(mut self) -> ExitCode {
-        if let Err(fault) = self.admission.settle() {
-            tell(fault);
-            return ExitCode::from(2);
-        }
         if let Some(fault) = self.ui.fault() {
             tell(fault);
             return ExitCode::from(2);
@@ -173,6 +169,10 @@ impl Serve {
                 tell(fault);
                 return ExitCode::from(2);
             }
+        }
+        if let Err(fault) = self.admission.settle(self.emulated_version) {
+            tell(fault);
+            return ExitCode::from(2);
         }
         let switches = match self.workloads.switches() {
             Ok(switches) => switches,

@@ -47,6 +47,7 @@ mod reviews;
 mod foreign;
 mod policies;
 mod quotas;
+mod static_manifests;
 mod node_restriction;
 mod core_kubectl;
 mod namespaces;

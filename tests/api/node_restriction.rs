@@ -111,7 +111,8 @@ impl Cluster {
 fn a_node_shows_what_it_runs_by_itself_and_no_other_pods() {
     let cluster = Cluster::start();
     let owner = |changes: Value| {
-        let mut owner = json!({"apiVersion": "v1", "kind": "Node", "name": "a", "uid": cluster.node_uid, "controller": true});
+        let mut owner =
+            json!({"apiVersion": "v1", "kind": "Node", "name": "a", "uid": cluster.node_uid, "controller": true});
         for (name, value) in changes.as_object().into_iter().flatten() {
             owner[name] = value.clone();
         }
@@ -193,7 +194,8 @@ fn a_node_shows_what_it_runs_by_itself_and_no_other_pods() {
     cluster.check_refused(("POST", PODS, other), &why);
     cluster.check_allowed(("POST", PODS, cluster.mirror(none(), volume(json!({"hostPath": {"path": "/"}})))));
     let nameless = [&NAMELESS[..], &[JSON]].concat();
-    let refused = cluster.server.send("POST", PODS, &nameless, Some(cluster.mirror(none(), none()).to_string().as_bytes()));
+    let refused =
+        cluster.server.send("POST", PODS, &nameless, Some(cluster.mirror(none(), none()).to_string().as_bytes()));
     let why = "pods \"m\" is forbidden: could not determine node from user \"system:node:\"";
     assert_eq!(refused.json()["message"], why);
 }

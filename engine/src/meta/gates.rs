@@ -28,6 +28,8 @@ pub enum Gate {
     CrdValidationRatcheting,
     /// `selectableFields` of definitions.
     CustomResourceFieldSelectors,
+    /// `staticManifestsDir` in the configuration of admission plugins.
+    ManifestBasedAdmissionControlConfig,
     /// MutatingAdmissionPolicies are asked.
     MutatingAdmissionPolicy,
     /// ValidatingAdmissionPolicies are asked.
@@ -122,10 +124,11 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 
 impl Gate {
     /// All of them.
-    pub const ALL: [Gate; 6] = [
+    pub const ALL: [Gate; 7] = [
         Gate::ApiResponseCompression,
         Gate::CrdValidationRatcheting,
         Gate::CustomResourceFieldSelectors,
+        Gate::ManifestBasedAdmissionControlConfig,
         Gate::MutatingAdmissionPolicy,
         Gate::ValidatingAdmissionPolicy,
         Gate::WatchList,
@@ -137,6 +140,7 @@ impl Gate {
             Gate::ApiResponseCompression => "APIResponseCompression",
             Gate::CrdValidationRatcheting => "CRDValidationRatcheting",
             Gate::CustomResourceFieldSelectors => "CustomResourceFieldSelectors",
+            Gate::ManifestBasedAdmissionControlConfig => "ManifestBasedAdmissionControlConfig",
             Gate::MutatingAdmissionPolicy => "MutatingAdmissionPolicy",
             Gate::ValidatingAdmissionPolicy => "ValidatingAdmissionPolicy",
             Gate::WatchList => "WatchList",

@@ -5,6 +5,7 @@ mod failures;
 mod matching;
 mod mutating;
 mod shadow;
+mod figures;
 mod validating;
 
 use std::collections::BTreeMap;

@@ -183,7 +183,10 @@ mod tests {
                 "{volumes: [{name: v, projected: {sources: [{podCertificate: {keyType: t}}]}}]}",
                 Ok(Some("podcertificates")),
             ),
-            ("{volumes: [{name: v, projected: {sources: [{secret: {}}]}}]}", Ok(Some("secrets (via projected volumes)"))),
+            (
+                "{volumes: [{name: v, projected: {sources: [{secret: {}}]}}]}",
+                Ok(Some("secrets (via projected volumes)")),
+            ),
             ("{volumes: [{name: v, projected: {sources: [{downwardAPI: {}}]}}]}", Ok(None)),
             (
                 "{volumes: [{name: v, projected: {sources: [{}]}}]}",

@@ -20,12 +20,7 @@ const DRIVERS: [(&str, &str); 7] = [
 ];
 
 impl NodeRestriction {
-    pub(super) async fn token(
-        &self,
-        node: &str,
-        attributes: &Attributes<'_>,
-        request: &Value,
-    ) -> Result<(), Refused> {
+    pub(super) async fn token(&self, node: &str, attributes: &Attributes<'_>, request: &Value) -> Result<(), Refused> {
         let bound = request.at(&["spec", "boundObjectRef"]).unwrap_or(&Value::Null);
         let (name, uid) = (bound.str_at(&["name"]), bound.str_at(&["uid"]));
         if bound.str_at(&["apiVersion"]) != "v1" || bound.str_at(&["kind"]) != "Pod" || name.is_empty() {
