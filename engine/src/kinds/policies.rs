@@ -36,7 +36,7 @@ pub fn check_new_name(version: &ServedVersion, object: &Value) -> Option<Error> 
     let name = metadata.field("name");
     let is_reserved = version.minor.opens(Gate::ManifestBasedAdmissionControlConfig);
     (is_reserved && name.text().ends_with(STATIC_SUFFIX)).then(|| {
-        name.invalid(&format!(
+        name.invalid(format!(
             "names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and cannot be managed \
              via the API"
         ))
