@@ -31,6 +31,7 @@ mod list_pieces;
 mod resources;
 mod around;
 mod share;
+mod watch_frame;
 mod watch_stream;
 mod strangers;
 pub mod websocket;

@@ -81,7 +81,7 @@ pub use service_repair::Repaired;
 pub use token_request::{IssuedToken, as_token_request};
 pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
-pub use watch::{Event, EventType, Start, Watch, WatchRequest};
+pub use watch::{Event, EventType, SharedChange, Start, Watch, WatchRequest};
 
 /// Everything that serves requests.
 pub struct Registry {

@@ -17,12 +17,15 @@
 //!   in while an answer is copied.
 //! - The view keeps, per collection, a persistent map from key to bytes, and the recent changes. A snapshot is
 //!   another handle on the map, so a list and its pages cost no copy of it. Collections load when they are first
-//!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them.
+//!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them. Where a collection alone
+//!   has more than that, a single object is read by itself (`View::is_too_large`); a list or a watch loads it all the same.
 //! - An exact revision is the pinned snapshot of a page, or the present minus the log after it, or 410.
 //! - A watch reads from the recent changes, or from the log where it is behind. It is woken by commits and never
 //!   depends on being woken.
 //! - Derived bytes are kept with the row, by served version and schema generation; where deriving changes nothing,
 //!   they are the stored bytes themselves.
+//! - What watches are told of a change is made once for all that ask for the same form (`forms`), and kept while the
+//!   change is among the newest.
 //! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Older watches and
 //!   tokens get 410. What is free beyond a quarter of the file is given back (`auto_vacuum = INCREMENTAL`).
 //! - A batch is decided against the view, where that has the collections it touches (`View::foresee`), and is then
@@ -47,7 +50,9 @@ pub mod copy;
 mod database;
 mod encoded;
 mod feed;
+mod forms;
 mod health;
+mod interned;
 mod leases;
 mod log;
 mod memory;
@@ -77,13 +82,15 @@ use crate::meta::Revision;
 pub(crate) use encoded::tally;
 pub use encoded::{Encoded, compact_json, fitted};
 pub use feed::{Entry, Feed, Moment};
+pub use forms::Form;
+pub use interned::interned;
 pub use log::Watch;
 pub use postgres::PostgresUrl;
 pub use signature::Signature;
 pub use sql::Counts;
 pub use storage::Storage;
 pub use stored::{Change, Stored};
-pub use view::Snapshot;
+pub use view::{PageEnd, Snapshot};
 
 /// The objects of one resource: `group/plural`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

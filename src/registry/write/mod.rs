@@ -32,7 +32,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::uid_precondition;
-pub(super) use desired::{Desired, has_labels};
+pub(super) use desired::{Desired, Sent, has_labels};
 
 /// A write as it was asked for.
 pub(super) struct Write<'a> {

@@ -7,6 +7,7 @@ use imbl::{OrdMap, Vector};
 use crate::meta::Revision;
 
 use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::forms::Forms;
 use super::super::sql::{Log, Outcome, Scanned, WholeLog};
 use super::super::stored::Objects;
 use super::super::{Change, Collection, Stored, Write};
@@ -110,7 +111,8 @@ impl State {
         let object = stored.as_ref().or(previous.as_ref());
         if let Some(object) = object.map(Arc::clone) {
             let deleted = stored.is_none();
-            kept.log.push_back(Arc::new(Change { revision, object, previous: previous.clone(), deleted }));
+            let (previous, forms) = (previous.clone(), Forms::default());
+            kept.log.push_back(Arc::new(Change { revision, object, previous, deleted, forms }));
         }
         if let Some(previous) = previous {
             self.live.remove(&previous.revision);
@@ -216,6 +218,7 @@ impl State {
 
 /// Another handle on the states of a change.
 fn copy(change: &Change) -> Change {
-    let Change { revision, object, previous, deleted } = change;
-    Change { revision: *revision, object: Arc::clone(object), previous: previous.clone(), deleted: *deleted }
+    let Change { revision, object, previous, deleted, forms: _ } = change;
+    let (object, previous) = (Arc::clone(object), previous.clone());
+    Change { revision: *revision, object, previous, deleted: *deleted, forms: Forms::default() }
 }
