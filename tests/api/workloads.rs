@@ -220,7 +220,7 @@ fn a_pod_that_fits_nowhere_is_told_why() {
     let said = ".status.conditions[?(@.type==\"PodScheduled\")].reason";
     cluster.wait("pod/large", said, "Unschedulable");
     let why = cluster.get("pod/large", ".status.conditions[*].message");
-    let expected = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: \
+    let expected = "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: \
                     2 Preemption is not helpful for scheduling.";
     assert_eq!(why, expected);
     cluster.ok("cordon node-0");
