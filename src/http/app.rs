@@ -80,7 +80,7 @@ impl App {
         limits: Limits,
         logs: Arc<[audit::Log]>,
     ) -> Self {
-        let mut metrics = Metrics::new();
+        let mut metrics = Metrics::new(registry.definitions.minor);
         if let Some(figures) = registry.admission.figures() {
             metrics.show_admission(&figures);
         }

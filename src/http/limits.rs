@@ -151,11 +151,12 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::minor::Minor;
 
     #[tokio::test(start_paused = true)]
     async fn who_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
-        let places = Places::new(&limits, &Metrics::new());
+        let places = Places::new(&limits, &Metrics::new(Minor::NEWEST));
         let taken = places.take(RequestKind::ReadOnly, Expected::Short).await;
         assert!(taken.is_some());
         assert!(places.take(RequestKind::ReadOnly, Expected::Short).await.is_none());
@@ -167,7 +168,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn masters_wait_for_a_place() {
         let limits = Limits { mutating: 1, ..Limits::default() }.of_masters();
-        let places = Places::new(&limits, &Metrics::new());
+        let places = Places::new(&limits, &Metrics::new(Minor::NEWEST));
         let taken = places.take(RequestKind::Mutating, Expected::Short).await;
         let next = places.take(RequestKind::Mutating, Expected::Short);
         let (next, ()) = tokio::join!(next, async {
@@ -180,7 +181,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
-        let places = Places::new(&limits, &Metrics::new());
+        let places = Places::new(&limits, &Metrics::new(Minor::NEWEST));
         let first = places.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
         assert!(first.give_up().await && first.give_up().await, "it is asked before each call");
         let second = places.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");

@@ -67,7 +67,7 @@ fn make_resource(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) ->
     for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
         let version = form.served_version_in(minor);
         types.push(resource::lazily(move || match form.form {
-            Form::Typed => TypeSchema::of_message(form.message()),
+            Form::Typed => TypeSchema::of_message_in(minor, form.message()),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
         }));
         versions.push(crate::crd::ServedVersion { served: is_served(form), ..version }.into());

@@ -11,6 +11,7 @@ use super::type_schema::{
     ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
     STRING, Type, TypeId, keyed_by,
 };
+use crate::meta::minor::Minor;
 use crate::types::{Codec, Field, Kind, Message, Shape};
 use crate::value::{Value, json};
 use crate::work;
@@ -18,13 +19,15 @@ use crate::work;
 /// What makes types of messages.
 pub(super) struct Structs {
     builder: Builder,
+    /// The version of Kubernetes whose fields they have.
+    minor: Minor,
     /// By the message and whether it is owned whole.
     known: HashMap<(*const Message, bool), TypeId>,
 }
 
 impl Structs {
-    pub fn new(builder: Builder) -> Self {
-        Structs { builder, known: HashMap::new() }
+    pub fn new(minor: Minor, builder: Builder) -> Self {
+        Structs { builder, minor, known: HashMap::new() }
     }
 
     pub fn finish(self) -> Builder {
@@ -75,7 +78,8 @@ impl Structs {
 
     fn map(&mut self, message: &'static Message, metadata: TypeId, is_atomic: bool) -> MapType {
         let mut fields: Vec<(Arc<str>, TypeId)> = Vec::new();
-        for field in message.members() {
+        let minor = self.minor;
+        for field in message.members().filter(|field| field.is_known_in(minor)) {
             let is_metadata = matches!(field.kind, Kind::Message(inner) if inner.is_object_meta());
             let id = if is_metadata { metadata } else { self.field(field) };
             fields.push((field.json.into(), id));

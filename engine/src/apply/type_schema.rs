@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use crate::meta::minor::Minor;
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::types::Message;
 use crate::value::{Value, go_quote};
@@ -135,7 +136,12 @@ impl TypeSchema {
 
     /// The types of a built-in kind, whose objects are structs in the reference.
     pub fn of_message(message: &'static Message) -> Self {
-        let mut builder = super::of_message::Structs::new(Builder::new(false));
+        Self::of_message_in(Minor::NEWEST, message)
+    }
+
+    /// The same with the fields that a version of Kubernetes knows.
+    pub fn of_message_in(minor: Minor, message: &'static Message) -> Self {
+        let mut builder = super::of_message::Structs::new(minor, Builder::new(false));
         let root = builder.root(message);
         builder.finish().finish(root)
     }

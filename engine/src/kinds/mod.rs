@@ -37,6 +37,7 @@ pub mod flow_control;
 pub(crate) mod devices;
 pub(crate) mod policies;
 mod data;
+mod decode;
 mod foreign;
 mod rbac;
 pub(crate) mod diff;
@@ -78,6 +79,7 @@ use crate::value::Value;
 use strategy::Strategy;
 
 pub use crate::types::show_internal;
+pub use decode::decode;
 pub use devices::{AdminAccess, admin_access, check_admin_access};
 pub use foreign::{Foreign, foreign};
 pub use pod::aggregate::of_containers as sum_of_containers;
