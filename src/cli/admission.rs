@@ -85,8 +85,8 @@ const PLUGINS: [Plugin; 37] = [
     ("NamespaceExists", false, |parts| Box::new(plugins::NamespaceExists { objects: Arc::clone(&parts.objects) })),
     ("LimitPodHardAntiAffinityTopology", false, |_| Box::new(plugins::LimitPodHardAntiAffinityTopology)),
     ("LimitRanger", true, |parts| Box::new(plugins::LimitRanger { objects: Arc::clone(&parts.objects) })),
-    // DIFFERS: on in kube-apiserver. Pods don't run here, and tests make them in namespaces without accounts, as under envtest,
-    // which switches it off.
+    // DIFFERS: on in kube-apiserver. Unless it is to be as in a cluster, pods don't run here, and tests make them in namespaces
+    // without accounts, as under envtest, which switches it off.
     (SERVICE_ACCOUNT, false, |parts| Box::new(plugins::ServiceAccount { objects: Arc::clone(&parts.objects) })),
     ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
@@ -219,6 +219,14 @@ impl Admission {
         Ok(admission)
     }
 
+    /// Has a plugin on that nobody has switched.
+    pub fn switch_on(&mut self, plugin: &'static str) {
+        let named = [&self.enable_admission_plugins, &self.disable_admission_plugins];
+        if !named.iter().any(|names| names.iter().any(|name| name == plugin)) {
+            self.enable_admission_plugins.push(plugin.to_owned());
+        }
+    }
+
     /// Reads the file of the plugins' configuration.
     ///
     /// # Errors
@@ -328,4 +336,21 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
     let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
     let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));
     Ok((policy, Endpoint { address: Address::Url(server), ca_bundle: authority_pem, access }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_switched_on_unless_somebody_has_switched_it() {
+        let check = |on: &[&str], off: &[&str]| {
+            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+            let mut admission = Admission::new(names(on), names(off), None).expect("they are known");
+            admission.switch_on(SERVICE_ACCOUNT);
+            admission.is_on(SERVICE_ACCOUNT)
+        };
+        assert!(check(&[], &[]) && check(&[SERVICE_ACCOUNT], &[]));
+        assert!(!check(&[], &[SERVICE_ACCOUNT]));
+    }
 }

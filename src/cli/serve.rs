@@ -10,7 +10,7 @@ use std::{env, fs, io};
 
 use clap::{Args, ValueEnum};
 
-use super::admission::Admission;
+use super::admission::{Admission, SERVICE_ACCOUNT};
 use super::database::Database;
 use super::print::tell;
 use super::seed::Seed;
@@ -155,6 +155,9 @@ pub fn emulated(text: &str) -> Result<Minor, EmulatedError> {
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(mut self) -> ExitCode {
+        if self.workloads.is_cluster() {
+            self.admission.switch_on(SERVICE_ACCOUNT);
+        }
         if let Err(fault) = self.admission.settle() {
             tell(fault);
             return ExitCode::from(2);

@@ -41,6 +41,8 @@ mod job;
 mod cron_job;
 mod time_to_live;
 mod volumes;
+mod volume_expansion;
+mod ephemeral_volumes;
 mod quota;
 mod services;
 mod endpoint_slice;
@@ -54,6 +56,7 @@ mod nodes;
 mod scheduler;
 mod node_lifecycle;
 mod taint_eviction;
+mod pod_garbage;
 mod switches;
 
 use std::sync::Arc;

@@ -14,8 +14,8 @@ use super::recorder::Recorder;
 use super::simulated::NodePlan;
 use super::{
     Authority, account_tokens, autoscaler, certificate_requests, cron_job, daemon_set, deployment, disruption,
-    endpoint_slice, endpoints, job, node_lifecycle, quota, replica_set, scheduler, simulated, stateful_set,
-    taint_eviction, time_to_live, volumes,
+    endpoint_slice, endpoints, ephemeral_volumes, job, node_lifecycle, pod_garbage, quota, replica_set, scheduler,
+    simulated, stateful_set, taint_eviction, time_to_live, volume_expansion, volumes,
 };
 use crate::registry::Registry;
 
@@ -68,7 +68,7 @@ pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Each controller of workloads: its name, an earlier or shorter one that means the same, and how it is started.
 type Workload = ([&'static str; 2], fn(&Means) -> Running);
-const WORKLOADS: [Workload; 23] = [
+const WORKLOADS: [Workload; 26] = [
     (["deployment-controller", "deployment"], deployment::start),
     (["replicaset-controller", "replicaset"], replica_set::start),
     (["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
@@ -79,6 +79,8 @@ const WORKLOADS: [Workload; 23] = [
     (["ttl-after-finished-controller", "ttl-after-finished"], time_to_live::start),
     (["persistentvolume-binder-controller", "persistentvolume-binder"], volumes::start),
     (["persistentvolumeclaim-protection-controller", "pvc-protection"], volumes::start_protection),
+    (["persistentvolume-expander-controller", "persistentvolume-expander"], volume_expansion::start),
+    (["ephemeral-volume-controller", "ephemeral-volume"], ephemeral_volumes::start),
     (["resourcequota-controller", "resourcequota"], quota::start),
     (["endpointslice-controller", "endpointslice"], endpoint_slice::start),
     (["endpoints-controller", "endpoint"], endpoints::start),
@@ -92,6 +94,7 @@ const WORKLOADS: [Workload; 23] = [
     (["kube-scheduler", "scheduler"], scheduler::start),
     (["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),
     (["taint-eviction-controller", "taint-eviction-controller"], taint_eviction::start),
+    (["pod-garbage-collector-controller", "podgc"], pod_garbage::start),
 ];
 
 /// What `*` stands for.

@@ -52,6 +52,9 @@ mod garbage;
 mod protobuf;
 mod versions;
 mod documents;
+mod placement;
+mod endings;
+mod volumes;
 mod workloads;
 
 /// How long a controller may take, also on a busy machine.

@@ -129,7 +129,8 @@ fn is_required(constraint: &Value) -> bool {
 /// Whether the constraints of spreading that must hold do.
 fn spreads(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
     const REASON: &str = "node(s) didn't match pod topology spread constraints";
-    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]).iter().filter(|it| is_required(it)) {
+    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]).iter().filter(|it| is_required(it))
+    {
         let key = constraint.str_at(&["topologyKey"]);
         let Some(domain) = node.labels.get(key).and_then(Value::as_str) else {
             return never(format!("{REASON} (missing required label)"));
@@ -496,7 +497,9 @@ mod tests {
         let spread = |when: &str| check(&format!("topologySpreadConstraints: [{{whenUnsatisfiable: {when}}}]"));
         assert_eq!([spread("DoNotSchedule"), spread("ScheduleAnyway")], [Awaits::Company, Awaits::Room]);
         let affinity = |kind: &str| {
-            check(&format!("affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{topologyKey: zone}}]}}}}"))
+            check(&format!(
+                "affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{topologyKey: zone}}]}}}}"
+            ))
         };
         assert_eq!([affinity("podAffinity"), affinity("podAntiAffinity")], [Awaits::Company, Awaits::Room]);
     }
