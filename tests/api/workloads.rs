@@ -69,13 +69,11 @@ impl Cluster {
     /// Moves the clock on, by a step at a time, until what kubectl waits for has come.
     pub fn pass(&self, step: &str, condition: &str) {
         const STEPS_MAX: usize = 60;
-        for _ in 0..STEPS_MAX {
+        let has_come = (0..STEPS_MAX).any(|_| {
             self.clock(&format!("{{\"advance\": \"{step}\"}}"));
-            if self.kubectl.run(&format!("wait {condition} --timeout=2s")).code == Some(0) {
-                return;
-            }
-        }
-        panic!("{condition} has not come: {}", self.ok("get all --output=yaml"));
+            self.kubectl.run(&format!("wait {condition} --timeout=2s")).code == Some(0)
+        });
+        assert!(has_come, "{condition} has not come: {}", self.ok("get all --output=yaml"));
     }
 
     pub fn rolled_out(&self, object: &str) {
