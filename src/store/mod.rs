@@ -291,7 +291,7 @@ pub enum WatchError {
 /// A database that can't be used. What it held is untouched, and what failed is not in it.
 #[derive(Clone, Debug)]
 pub enum StoreError {
-    /// Another process has the file open.
+    /// The file is open, in another process or in this one.
     InUse(PathBuf),
     /// The file could not be opened or made.
     Open { path: PathBuf, source: Arc<dyn Error + Send + Sync> },
@@ -330,7 +330,7 @@ pub enum StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::InUse(path) => write!(out, "another process has the database `{}` open", path.display()),
+            StoreError::InUse(path) => write!(out, "the database `{}` is open already", path.display()),
             StoreError::Open { path, source } => {
                 write!(out, "the database `{}` can't be opened: {source}", path.display())
             }

@@ -56,23 +56,27 @@ pub struct Plane {
 /// The control planes of a process beside the main one.
 #[async_trait]
 pub trait Planes: Send + Sync {
-    /// Makes one, and returns when it answers.
+    /// Makes one, and returns when it answers. It is made also where nobody waits for that any longer.
     ///
-    /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its database says.
-    async fn create(&self, wanted: Wanted) -> Result<Arc<Plane>, Status>;
+    /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its
+    /// database says, 503 where the process ends.
+    async fn create(self: Arc<Self>, wanted: Wanted) -> Result<Arc<Plane>, Status>;
 
     /// All, in the order of their names.
     fn list(&self) -> Vec<Arc<Plane>>;
 
     fn get(&self, name: &str) -> Option<Arc<Plane>>;
 
-    /// Ends one, and returns when it is gone with its memory; a file stays. `None` where there is none of that name.
-    async fn delete(&self, name: &str) -> Option<Arc<Plane>>;
+    /// Ends one, and returns when it is gone with its memory; a file stays. It ends also where nobody waits for that any
+    /// longer, and its name is taken until then. `None` where there is none of that name.
+    ///
+    /// Errors: 503 where the process ends.
+    async fn delete(self: Arc<Self>, name: &str) -> Result<Option<Arc<Plane>>, Status>;
 }
 
 /// Those of this process, where this is the main one.
-pub(super) fn all(app: &App) -> Result<&dyn Planes, Status> {
-    app.planes.as_deref().ok_or_else(Status::not_found_generic)
+pub(super) fn all(app: &App) -> Result<Arc<dyn Planes>, Status> {
+    app.planes.clone().ok_or_else(Status::not_found_generic)
 }
 
 pub(super) fn list(app: &App) -> Answer {
@@ -85,7 +89,7 @@ pub(super) fn get(app: &App, name: &str) -> Answer {
     Ok((200, value(&found)))
 }
 
-pub(super) async fn create(all: &dyn Planes, fields: &Map) -> Answer {
+pub(super) async fn create(all: Arc<dyn Planes>, fields: &Map) -> Answer {
     let name = text(fields, "name")?.filter(|name| !name.is_empty());
     if let Some(fault) = name.and_then(|name| names::is_dns1123_label(name).into_iter().next()) {
         return Err(Status::bad_request(&format!("the field `name`: {fault}")));
@@ -117,7 +121,7 @@ fn workloads(fields: &Map) -> Result<Option<WantedWorkloads>, Status> {
 }
 
 pub(super) async fn delete(app: &App, name: &str) -> Answer {
-    let deleted = all(app)?.delete(name).await.ok_or_else(|| missing(name))?;
+    let deleted = all(app)?.delete(name).await?.ok_or_else(|| missing(name))?;
     Ok((200, value(&deleted)))
 }
 
