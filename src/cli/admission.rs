@@ -307,7 +307,7 @@ impl Admission {
             settings: self.settings.clone(),
         };
         // Those of policies do nothing where the gate of the same name is closed.
-        let is_gated = |name: &str| Gate::ALL.iter().any(|gate| gate.name() == name && !minor.opens(*gate));
+        let is_gated = |name: &str| Gate::all().any(|gate| gate.name() == name && !minor.opens(gate));
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
         Chain(wanted.map(|(_, _, make)| make(&parts)).collect())
     }

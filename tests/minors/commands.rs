@@ -282,3 +282,31 @@ fn expressions_of_policies_are_those_of_the_minor() {
     let answer = write("1.31", "isIP(object.metadata.name)");
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
+
+const STATEFUL_SET: &str = "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: a}
+spec:
+  serviceName: a
+  selector: {matchLabels: {a: b}}
+  updateStrategy: {rollingUpdate: {maxUnavailable: 2}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
+";
+
+#[test]
+fn fields_and_kinds_follow_the_minor_and_its_gates() {
+    let keeps = |server: &Server| {
+        let answer = server.ask("POST", "/apis/apps/v1/namespaces/default/statefulsets?dryRun=All", STATEFUL_SET);
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+        answer.contains("maxUnavailable\":2")
+    };
+    let serves = |server: &Server| server.ask("GET", "/apis", "").contains("storagemigration.k8s.io/v1");
+    let newest = Server::start("1.37");
+    assert!(keeps(&newest) && serves(&newest));
+    let older = Server::start("1.36");
+    assert!(!keeps(&older) && !serves(&older));
+    assert!(keeps(&Server::gated("1.36", "MaxUnavailableStatefulSet=true")));
+    let without = Server::gated("1.37", "MaxUnavailableStatefulSet=false,StorageVersionMigrator=false");
+    assert!(!keeps(&without) && !serves(&without));
+}

@@ -31,6 +31,7 @@ mod metadata;
 pub(crate) mod checks;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
+mod features;
 pub mod prepare;
 pub mod certificates;
 pub mod flow_control;
@@ -69,6 +70,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::policy;
 use crate::protobuf;
@@ -138,6 +140,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// The feature gate without which it is not served by default.
+    pub gate: Option<Gate>,
     /// What everybody is warned of who uses it, where its type does not tell.
     pub deprecation: Option<&'static str>,
 }
@@ -260,6 +264,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            gate: None,
             deprecation: None,
         }
     }
