@@ -41,6 +41,7 @@ mod memory;
 mod streams;
 mod core_apply;
 mod core_kinds;
+mod connect;
 mod every_kind;
 mod kinds_kubectl;
 mod reviews;

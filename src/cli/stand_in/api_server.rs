@@ -39,7 +39,7 @@ const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 const TELLING_VERBOSITY: i64 = 2;
 
 /// The flags that change what this server does.
-const ACTING: [&str; 45] = [
+const ACTING: [&str; 39] = [
     "admission-control",
     "admission-control-config-file",
     "anonymous-auth",
@@ -80,12 +80,6 @@ const ACTING: [&str; 45] = [
     "emulated-version",
     // Served as they are whatever is said, for all who are let in.
     "allow-privileged",
-    "audit-log-format",
-    "audit-log-maxage",
-    "audit-log-maxbackup",
-    "audit-log-maxsize",
-    "audit-log-mode",
-    "audit-log-version",
 ];
 
 /// Runs as kube-apiserver does with these arguments.
