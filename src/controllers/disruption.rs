@@ -107,9 +107,10 @@ impl Disruption {
                 };
                 let key = format!("{namespace}/{}", owner.str_at(&["name"]));
                 let Some(found) = self.client.get(*kind, &key).await? else { break };
-                // A ReplicaSet of a Deployment counts as that.
-                if let Some(next) = controller_of(&found).filter(|next| next.str_at(&["kind"]) == "Deployment").cloned()
-                {
+                // A ReplicaSet of a Deployment counts as that; nothing else is followed, as owners may name each other.
+                let is_set = owner.str_at(&["kind"]) == "ReplicaSet";
+                let deployment = |next: &&Value| is_set && next.str_at(&["kind"]) == "Deployment";
+                if let Some(next) = controller_of(&found).filter(deployment).cloned() {
                     owner = next;
                     continue;
                 }

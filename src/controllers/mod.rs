@@ -7,7 +7,8 @@
 //! failed waits 5 ms, then twice as long each time up to a minute, one that waits for others (a namespace for its
 //! content, a definition for its objects, a dependent for the kind of its owner) is woken by their changes and not by
 //! a clock. The feed (`store::feed`) loads nothing: the newest changes are in memory once for all, older ones are
-//! read from the log, and a reader that falls behind what the log keeps starts anew.
+//! read from the log, and a reader that falls behind what the log keeps starts anew. A panic over one key is a failure of
+//! that key; one elsewhere ends its controller alone, which is made anew after a pause.
 //!
 //! Those that make workloads go on share more ([`reconcile`]): what they read and write ([`client`]), events ([`recorder`]), who
 //! owns what ([`family`]). Each of them is one file, which only the table of switches names; what it decides is a pure
@@ -37,6 +38,7 @@ mod history;
 mod stateful_set;
 mod daemon_set;
 mod schedule;
+mod index_set;
 mod job;
 mod cron_job;
 mod time_to_live;
@@ -77,7 +79,7 @@ use crate::auth::{TokenIssuer, UserInfo};
 use crate::meta::Status;
 use crate::processor::background;
 use crate::registry::Registry;
-use crate::store::{At, Collection, Moment, Storage};
+use crate::store::{At, Collection, Moment};
 
 pub use self::aggregation::aggregate_roles;
 pub use self::certificate_requests::Sign;
@@ -132,28 +134,25 @@ pub fn start(
 
 fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority: &Authority) -> JoinSet<()> {
     let mut running = JoinSet::new();
-    let storage = || registry.storage.clone();
-    running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
+    let own = || Arc::clone(registry);
+    keep(&mut running, own(), |registry| Definitions { registry });
     if switches.is_on(Controller::Namespaces) {
-        running.spawn(run_one(storage(), Namespaces { registry: Arc::clone(registry) }));
+        keep(&mut running, own(), |registry| Namespaces { registry });
     }
     let (accounts, publishes) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
     if accounts || publishes {
-        let content = NamespaceContent {
-            registry: Arc::clone(registry),
-            accounts,
-            authority_pem: publishes.then(|| authority.certificate_pem.clone()),
-        };
-        running.spawn(run_one(storage(), content));
+        let authority_pem = publishes.then(|| authority.certificate_pem.clone());
+        let content = move |registry| NamespaceContent { registry, accounts, authority_pem: authority_pem.clone() };
+        keep(&mut running, own(), content);
     }
     if switches.is_on(Controller::Aggregation) {
-        running.spawn(run_one(storage(), Aggregation { registry: Arc::clone(registry) }));
+        keep(&mut running, own(), |registry| Aggregation { registry });
     }
     if switches.is_on(Controller::PolicyTypes) {
-        running.spawn(run_one(storage(), PolicyTypes { registry: Arc::clone(registry) }));
+        keep(&mut running, own(), |registry| PolicyTypes { registry });
     }
     if switches.is_on(Controller::Garbage) {
-        running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
+        keep(&mut running, own(), Garbage::new);
     }
     if switches.has_workloads() {
         let means = Means {
@@ -162,14 +161,20 @@ fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority
             nodes: nodes.clone(),
             authority: authority.clone(),
         };
-        switches.start_workloads(&means, &mut running);
+        switches.start_workloads(&Arc::new(means), &mut running);
     }
     running
 }
 
-/// Runs a controller, which may compute for long.
-async fn run_one<C: changes::Controller>(storage: Storage, controller: C) {
-    background(changes::run(storage, controller)).await;
+/// Keeps a controller at work, which may compute for long.
+fn keep<C: changes::Controller + Send + 'static>(
+    running: &mut JoinSet<()>,
+    registry: Arc<Registry>,
+    make: impl Fn(Arc<Registry>) -> C + Send + 'static,
+) {
+    running.spawn(changes::keep_running(C::TASK, move || {
+        background(changes::run(registry.storage.clone(), make(Arc::clone(&registry))))
+    }));
 }
 
 async fn has_lease(registry: &Registry, holder: &str) -> bool {

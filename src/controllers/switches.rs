@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::changes::keep_running;
 use super::client::Client;
 use super::recorder::Recorder;
 use super::simulated::NodePlan;
@@ -149,9 +150,10 @@ impl Switches {
     }
 
     /// Starts the controllers of workloads that are on.
-    pub(super) fn start_workloads(self, means: &Means, running: &mut JoinSet<()>) {
-        for ((_, start), _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
-            running.spawn(start(means));
+    pub(super) fn start_workloads(self, means: &Arc<Means>, running: &mut JoinSet<()>) {
+        for (([name, _], start), _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
+            let means = Arc::clone(means);
+            running.spawn(keep_running(name, move || start(&means)));
         }
     }
 
