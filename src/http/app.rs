@@ -36,6 +36,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// In a runtime with so many threads beside those that hold sockets.
+    pub fn among(threads_beside: usize) -> Self {
+        Shared { processor: Arc::new(Processor::with_threads(threads_beside)), ..Shared::default() }
+    }
+
     /// The processors that requests share, to be told when the server stops.
     pub fn processor(&self) -> Arc<Processor> {
         Arc::clone(&self.processor)

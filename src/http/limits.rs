@@ -89,6 +89,8 @@ pub(super) struct Place {
     /// Set where there is any number of places, or this one is aside.
     may_wait: AtomicBool,
     aside: Arc<Semaphore>,
+    /// The places of those that take long; `None` where this is one.
+    long: Option<Arc<Semaphore>>,
     at_work: Gauge,
 }
 
@@ -102,6 +104,15 @@ impl Held for Place {
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(aside);
         self.may_wait.store(true, Ordering::Relaxed);
         true
+    }
+
+    fn make_room(&self) {
+        let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where there are no such places left, it keeps the one it has.
+        let long = self.long.as_ref().and_then(|long| Arc::clone(long).try_acquire_owned().ok());
+        if permit.is_some() && !self.may_wait.load(Ordering::Relaxed) && long.is_some() {
+            *permit = long;
+        }
     }
 }
 
@@ -143,6 +154,7 @@ impl Places {
             may_wait: AtomicBool::new(permit.is_none()),
             permit: Mutex::new(permit),
             aside: Arc::clone(&row.aside),
+            long: self.long.free.clone().filter(|_| expected == Expected::Short),
             at_work: at_work.clone(),
         })
     }
@@ -175,6 +187,21 @@ mod tests {
             drop(taken);
         });
         assert!(next.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_turns_out_to_be_long_makes_room_for_what_is_short() {
+        let limits = Limits { mutating: 1, ..Limits::default() };
+        let places = Places::new(&limits, &Metrics::new());
+        let first = places.take(RequestKind::Mutating, Expected::Short).await.expect("there is one");
+        assert!(places.take(RequestKind::Mutating, Expected::Short).await.is_none());
+        first.make_room();
+        first.make_room();
+        let free = places.long.free.as_ref().expect("they are counted");
+        assert_eq!(free.available_permits(), LONG_MAX - 1);
+        assert!(places.take(RequestKind::Mutating, Expected::Short).await.is_some());
+        drop(first);
+        assert_eq!(free.available_permits(), LONG_MAX);
     }
 
     #[tokio::test(start_paused = true)]
