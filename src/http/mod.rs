@@ -28,6 +28,7 @@ mod documents;
 mod issuer;
 mod skiff;
 mod list_pieces;
+mod typed_pieces;
 mod resources;
 mod around;
 mod share;

@@ -156,9 +156,10 @@ impl Registry {
 /// release 1.37.
 fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> Status {
     let (group, plural) = collection.names();
-    if error.may_pass() {
-        Status::server_timeout(group, plural, operation)
-    } else {
-        Status::internal_error(&error.to_string())
+    match error {
+        // What etcd says reaches clients as it is.
+        StoreError::NoSpace => Status::plain(500, &error.to_string()),
+        error if error.may_pass() => Status::server_timeout(group, plural, operation),
+        error => Status::internal_error(&error.to_string()),
     }
 }

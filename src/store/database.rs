@@ -60,7 +60,7 @@ impl Database {
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => Arc::new(InMemory::default()),
+            Location::Memory => Arc::new(InMemory::default().with_room(config.memory.store_bytes_max())),
             Location::File(path) => Arc::new(Sqlite::open(Place::Own(path), config.durability).await?),
             Location::Shared(path) => Arc::new(Sqlite::open(Place::Shared(path), config.durability).await?),
         };
@@ -78,7 +78,7 @@ impl Database {
         };
         without.iter().for_each(|name| copy.forget_secret(name));
         let store: Arc<dyn Store> = match location {
-            Location::Memory => Arc::new(copy),
+            Location::Memory => Arc::new(copy.with_room(config.memory.store_bytes_max())),
             Location::File(path) => Arc::new(Sqlite::filled(path, config.durability, &copy).await?),
             Location::Shared(_) | Location::Postgres(_) => {
                 return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));

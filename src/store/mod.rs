@@ -315,6 +315,8 @@ pub enum StoreError {
     Damaged { path: PathBuf, faults: Vec<String> },
     /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
     DiskFull,
+    /// What is kept in memory has reached its limit. Reading and deleting go on.
+    NoSpace,
     /// The file is not a database any more: nothing is written to it.
     Malformed,
     /// The file may be read only.
@@ -352,6 +354,8 @@ impl fmt::Display for StoreError {
                 write!(out, "the database is damaged: `{key}` at revision {revision} is not what was written")
             }
             StoreError::DiskFull => out.write_str("the database is full"),
+            // As etcd says it beyond its quota: people look for these words.
+            StoreError::NoSpace => out.write_str("etcdserver: mvcc: database space exceeded"),
             StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
@@ -377,6 +381,7 @@ impl Error for StoreError {
             | StoreError::TooOld { .. }
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
+            | StoreError::NoSpace
             | StoreError::Malformed
             | StoreError::ReadOnly
             | StoreError::Several
