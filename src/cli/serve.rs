@@ -206,6 +206,14 @@ impl Serve {
         }
     }
 
+    fn audit_logs(&self) -> Result<Vec<audit::Log>, Failure> {
+        let Some(path) = &self.audit_log_path else { return Ok(Vec::new()) };
+        let opened = audit::Log::open(path);
+        let log =
+            opened.map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?;
+        Ok(vec![log])
+    }
+
     /// What is to be served, once the data folder is there.
     fn server(self, switches: Switches, nodes: NodePlan) -> Result<Server, Failure> {
         let folder = &self.database.data_dir;
@@ -215,13 +223,10 @@ impl Serve {
         fs::create_dir_all(folder)
             .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| folder.join("kubeconfig"));
-        let logs = match &self.audit_log_path {
-            Some(path) => vec![
-                audit::Log::open(path)
-                    .map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?,
-            ],
-            None => Vec::new(),
-        };
+        let logs = self.audit_logs().inspect_err(|_| {
+            // A failed start leaves no folder behind.
+            _ = made.as_deref().map(fs::remove_dir_all);
+        })?;
         Ok(Server {
             listen: self.listen,
             insecure_listen: self.insecure_listen,
