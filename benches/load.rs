@@ -1,6 +1,7 @@
 //! What the server does under load: the release binary on a real disk, clients over TLS, figures on stdout.
 //!
 //!     cargo bench --bench load
+//!     cargo bench --bench load -- verbs
 //!     cargo bench --bench load -- hanging-webhook
 //!     cargo bench --bench load -- deployments
 //!     cargo bench --bench load -- workloads
@@ -8,10 +9,14 @@
 //!
 //! Those in the middle show one part of the first. The last takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
 //!
+//! Figures are rows of a table in Markdown, as `docs/performance.md` has them.
+//!
 //! It measures from outside, and its clients share the machine with the server: the figures are bounds, to be compared with
 //! others of the same machine. Durable figures stand beside what the disk takes for one fdatasync.
 
 mod server;
+#[path = "server/widgets.rs"]
+mod widgets;
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -26,12 +31,16 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use server::{Client, Failure, Server, millis, percentile};
+use widgets::{
+    DEFINITIONS_PATH, OBJECT_BYTES, definition, head, mebibytes, micros, per_second, register_widgets, row,
+    side_by_side, widget,
+};
 
 const OBJECTS: usize = 5_000;
-const OBJECT_BYTES: usize = 2_048;
+/// How many objects each verb is measured with.
+const VERB_OBJECTS: usize = 2_000;
 const NAMESPACE_OBJECTS: usize = 10_000;
 const NAMESPACES: &str = "/api/v1/namespaces";
-const CLIENTS: usize = 16;
 const WATCHERS: usize = 50;
 const EVENTS: usize = 200;
 /// How many lists a figure is the mean of.
@@ -58,6 +67,10 @@ fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "soak") {
         return soak(&folder);
     }
+    head();
+    if std::env::args().any(|argument| argument == "verbs") {
+        return verbs(&folder);
+    }
     if std::env::args().any(|argument| argument == "hanging-webhook") {
         return hanging_webhook(&folder);
     }
@@ -71,6 +84,7 @@ fn main() -> Result<(), Failure> {
     start(&folder)?;
     definitions(&folder)?;
     corpus(&folder)?;
+    verbs(&folder)?;
     objects(&folder, "full")?;
     objects(&folder, "relaxed")?;
     events(&folder)?;
@@ -290,6 +304,64 @@ fn corpus(folder: &Path) -> Result<(), Failure> {
     let each = server.resident_bytes()?.saturating_sub(before) / count.max(1) as u64;
     row("memory for each of them", format!("{} KiB for {} KiB", each >> 10, (bytes / count.max(1)) >> 10));
     Ok(())
+}
+
+/// What the server spends on each verb, with clients side by side.
+fn verbs(folder: &Path) -> Result<(), Failure> {
+    const MERGE: &str = "Content-Type: application/merge-patch+json\r\n";
+    const APPLY: &str = "Content-Type: application/apply-patch+yaml\r\n";
+    let server = Server::start(&folder.join("verbs"), &["--durability", "relaxed"])?;
+    let collection = register_widgets(&server)?;
+    let path = |at: usize| format!("{collection}/w-{at}");
+    let changed = |at: usize, replicas: usize| {
+        let body = String::from_utf8_lossy(&widget(at)).replacen(
+            &format!("\"replicas\":{at}"),
+            &format!("\"replicas\":{replicas}"),
+            1,
+        );
+        body.into_bytes()
+    };
+    let done = |(status, answer): (u16, Vec<u8>)| match status {
+        200 | 201 => Ok(()),
+        _ => Err(Failure::from(format!("{status} {}", String::from_utf8_lossy(&answer)))),
+    };
+    let verb = |what: &str, send: &(dyn Fn(&mut Client, usize) -> Result<(), Failure> + Sync)| {
+        let (next, cpu) = (AtomicUsize::new(0), server.processor_time()?);
+        let (count, took) = side_by_side(&server, |client| {
+            let mut sent = 0;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= VERB_OBJECTS {
+                    return Ok(sent);
+                }
+                send(client, at)?;
+                sent += 1;
+            }
+        })?;
+        let each = (server.processor_time()? - cpu) / VERB_OBJECTS as u32;
+        row(&format!("processor time of the server, {what}"), micros(each));
+        row(&format!("{what} by 16 clients"), per_second(count, took));
+        Ok::<_, Failure>(())
+    };
+    verb("create", &|client, at| done(client.send("POST", &collection, &widget(at))?))?;
+    verb("get", &|client, at| done(client.send("GET", &path(at), b"")?))?;
+    verb("get and update", &|client, at| {
+        let (_, read) = client.send("GET", &path(at), b"")?;
+        let read = String::from_utf8_lossy(&read).replacen("\"mode\":\"safe\"", "\"mode\":\"fast\"", 1);
+        done(client.send("PUT", &path(at), read.as_bytes())?)
+    })?;
+    verb("merge patch", &|client, at| {
+        done(client.send_as(MERGE, "PATCH", &path(at), br#"{"spec":{"labels":{"a":"changed"}}}"#)?)
+    })?;
+    verb("apply", &|client, at| {
+        let path = format!("{}?fieldManager=load&force=true", path(at));
+        done(client.send_as(APPLY, "PATCH", &path, &changed(at, at + 1))?)
+    })?;
+    verb("dry run of a create", &|client, at| {
+        let body = widget(VERB_OBJECTS + at);
+        done(client.send("POST", &format!("{collection}?dryRun=All"), &body)?)
+    })?;
+    verb("delete", &|client, at| done(client.send("DELETE", &path(at), b"")?))
 }
 
 /// Creates, gets and lists of all objects by clients side by side.
@@ -519,6 +591,7 @@ fn events(folder: &Path) -> Result<(), Failure> {
         let mut client = server.connect()?;
         watching.wait();
         let mut written = Vec::with_capacity(EVENTS);
+        let cpu = server.processor_time()?;
         for at in 0..EVENTS {
             let begun = Instant::now();
             client.expect(201, "POST", &collection, &widget(at))?;
@@ -533,6 +606,8 @@ fn events(folder: &Path) -> Result<(), Failure> {
                 after_request.push(seen - *begun);
             }
         }
+        let each = (server.processor_time()? - cpu) / (EVENTS * WATCHERS) as u32;
+        row("processor time of the server, an event to one of 50 watchers", micros(each));
         for percent in [50, 99] {
             row(&format!("answer to event, 50 watchers, p{percent}"), millis(percentile(&mut after_answer, percent)));
             row(&format!("request to event, 50 watchers, p{percent}"), millis(percentile(&mut after_request, percent)));
@@ -633,58 +708,6 @@ fn revision(json: &str) -> Option<u64> {
     json.split_once(r#""resourceVersion":""#)?.1.split('"').next()?.parse().ok()
 }
 
-/// Runs `work` with a client each, all at once; returns the sum of what they did, and how long it took.
-fn side_by_side(
-    server: &Server,
-    work: impl Fn(&mut Client) -> Result<usize, Failure> + Sync,
-) -> Result<(usize, Duration), Failure> {
-    let clients: Vec<Client> = (0..CLIENTS).map(|_| server.connect()).collect::<Result<_, _>>()?;
-    let begun = Instant::now();
-    let done = thread::scope(|scope| {
-        let work = &work;
-        let running: Vec<_> = clients.into_iter().map(|mut client| scope.spawn(move || work(&mut client))).collect();
-        running
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| "a client panicked")?)
-            .sum::<Result<usize, Failure>>()
-    })?;
-    Ok((done, begun.elapsed()))
-}
-
-const DEFINITIONS_PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-fn definition(group: &str) -> Vec<u8> {
-    let spec = r#"{"type":"object","properties":{"replicas":{"type":"integer","minimum":0},
-        "mode":{"type":"string","enum":["fast","safe"],"default":"safe"},"text":{"type":"string","maxLength":4096},
-        "labels":{"type":"object","additionalProperties":{"type":"string"}}}}"#;
-    format!(
-        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"widgets.{group}"}},
-        "spec":{{"group":"{group}","scope":"Namespaced","names":{{"plural":"widgets","kind":"Widget"}},
-        "versions":[{{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":
-        {{"type":"object","properties":{{"spec":{spec}}}}}}}}}]}}}}"#
-    )
-    .into_bytes()
-}
-
-fn widget(at: usize) -> Vec<u8> {
-    let head = format!(
-        r#"{{"apiVersion":"load.example.com/v1","kind":"Widget","metadata":{{"name":"w-{at}","labels":{{"app":"load"}}}},"spec":{{"replicas":{at},"labels":{{"a":"b","c":"d"}},"text":""#
-    );
-    let text = "x".repeat(OBJECT_BYTES - head.len() - 3);
-    format!(r#"{head}{text}"}}}}"#).into_bytes()
-}
-
-impl Server {
-    /// What the server has spent on processors, in user and kernel.
-    fn processor_time(&self) -> Result<Duration, Failure> {
-        const TICKS_PER_SECOND: u64 = 100;
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
-        Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
-    }
-}
-
 impl Client {
     fn accepting_gzip(self) -> Self {
         Client(self.0, "Accept-Encoding: gzip\r\n")
@@ -693,15 +716,6 @@ impl Client {
     fn request(&mut self, method: &str, path: &str, body: &[u8]) -> Result<(), Failure> {
         self.request_as(&self.headers(), method, path, body)
     }
-}
-
-/// Registers the kind of the load; returns the path of its objects once it is served.
-fn register_widgets(server: &Server) -> Result<String, Failure> {
-    let mut client = server.connect()?;
-    client.expect(201, "POST", DEFINITIONS_PATH, &definition("load.example.com"))?;
-    let path = "/apis/load.example.com/v1/namespaces/default/widgets";
-    while client.send("GET", path, b"")?.0 != 200 {}
-    Ok(path.to_owned())
 }
 
 /// How long the disk takes to have one block.
@@ -714,20 +728,4 @@ fn fdatasyncs(folder: &Path) -> Result<Vec<Duration>, Failure> {
         Ok(begun.elapsed())
     };
     (0..200).map(sync).collect()
-}
-
-fn row(what: &str, figure: String) {
-    println!("{what:<52} {figure:>24}");
-}
-
-fn micros(duration: Duration) -> String {
-    format!("{:.0} µs", duration.as_secs_f64() * 1e6)
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
-}
-
-fn per_second(count: usize, took: Duration) -> String {
-    format!("{:.0} /s", count as f64 / took.as_secs_f64())
 }

@@ -60,6 +60,12 @@ class Release:
         """How much is compressed."""
         return 1 if self.fast else 9
 
+    def runs_with_glibc(self, most: tuple[int, int]) -> None:
+        """Fails where the program needs a newer glibc than that."""
+        if self.needs.glibc > most:
+            needed, allowed = (".".join(map(str, version)) for version in (self.needs.glibc, most))
+            raise Failure(f"{self.program} needs glibc {needed}, which is newer than {allowed}")
+
     @cached_property
     def needs(self) -> Needs:
         """What a Linux program needs of its system."""

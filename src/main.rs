@@ -3,20 +3,14 @@
 use std::env;
 use std::io::{self, Write as _};
 use std::process::{Command, ExitCode};
-use std::thread;
 use std::time::Duration;
 
 use kubeskiff::cli;
-use kubeskiff::server::{self, Threads};
+use kubeskiff::server;
 use tokio::runtime::{Builder, Runtime};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Documents may be nested 10,000 levels deep, and are walked by recursion. Only pages that are touched cost memory.
-const STACK_BYTES: usize = 64 << 20;
-/// Threads for what blocks, such as the disk: tokio's own bound.
-const BLOCKING_THREADS_MAX: usize = 512;
 
 /// How long a thread that blocked is kept for the next: the allocator gives back what it holds for a thread at its end.
 const THREAD_KEPT: Duration = Duration::from_millis(50);
@@ -50,14 +44,12 @@ fn main() -> ExitCode {
 
 /// A runtime with as many threads as there are processors, or as have addresses for their stacks.
 fn runtime() -> io::Result<Runtime> {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let wanted = Threads { workers: processors, blocking: BLOCKING_THREADS_MAX };
-    let threads = server::threads(wanted, STACK_BYTES as u64).ok_or_else(|| {
+    let threads = server::threads().ok_or_else(|| {
         io::Error::other("the limit of the address space (ulimit -v) leaves no room for threads: it takes 768 MiB")
     })?;
     Builder::new_multi_thread()
         .enable_all()
-        .thread_stack_size(STACK_BYTES)
+        .thread_stack_size(server::STACK_BYTES as usize)
         .worker_threads(threads.workers)
         .max_blocking_threads(threads.blocking)
         .thread_keep_alive(THREAD_KEPT)

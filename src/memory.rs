@@ -8,13 +8,15 @@
 //! read, a quarter for requests at work and answers made as a whole, a thirty-second for bodies that are being read,
 //! half for watches; together they are more than all, as they are never all used up. What a request takes is
 //! estimated before it is begun, from the bytes and values in its body. A request that finds none waits in a queue,
-//! first come, first served, for five seconds; then it is a 429. What is larger than all runs alone. Two pools for
+//! first come, first served, for five seconds; then it is a 429. What is larger than all runs alone; an answer that
+//! would take more than half of the limit is a 429 at once. Two pools for
 //! bodies, one to be read and one to be worked on, so that nothing that waits for memory holds what others wait for.
 //! Beside the estimates stands what the process really has: near the limit one request begins at a time, the view
 //! forgets what nobody watches, and compiled definitions go.
 //!
-//! Lists of custom objects beyond 128 KiB go out piece by piece from the snapshot; tables, YAML, protobuf and lists
-//! of built-in kinds are made as a whole, and reserved for.
+//! Lists beyond 128 KiB go out piece by piece from the snapshot as JSON; tables, YAML and protobuf are made as a whole, and
+//! reserved for. A database in memory holds half of the limit at most, former states with the present ones; what would be
+//! more is refused as etcd does beyond its quota.
 
 use std::fs;
 use std::sync::Arc;
@@ -47,6 +49,10 @@ const WORK_SHARE: usize = 4;
 const WATCHES_SHARE: usize = 2;
 /// Which part is for objects that are kept in memory to be read.
 const VIEW_SHARE: usize = 4;
+/// Which part is for what a database in memory holds, its former states with it.
+const STORE_SHARE: usize = 2;
+/// Which part of the limit an answer may take that is made as a whole.
+const ANSWER_SHARE: usize = 2;
 /// How full the memory of the process may be, in percent of the limit, before it counts as short.
 const SHORT_PERCENT: usize = 85;
 
@@ -131,6 +137,11 @@ impl Memory {
         self.limit_bytes / VIEW_SHARE
     }
 
+    /// How many bytes of objects a database in memory may hold.
+    pub fn store_bytes_max(&self) -> usize {
+        self.limit_bytes / STORE_SHARE
+    }
+
     /// Memory to read a body of so many bytes.
     pub async fn for_body(&self, bytes: usize) -> Result<Reservation, Full> {
         self.bodies.reserve(bytes).await
@@ -155,6 +166,12 @@ impl Memory {
             sleep(LOOK_EVERY).await;
         };
         Ok(reservation)
+    }
+
+    /// Memory for an answer that is made as a whole, and takes so many bytes; at once none for what the process could not
+    /// hold beside the rest.
+    pub async fn for_answer(&self, bytes: usize) -> Result<Reservation, Full> {
+        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.for_work(bytes).await }
     }
 
     /// Memory for a watch; at once or not at all, as those that have some go on for long.
@@ -251,6 +268,13 @@ mod tests {
         tokio::task::yield_now().await;
         drop(huge);
         assert!(waiting.await.expect("it does not panic"));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_could_never_be_held_is_refused_at_once() {
+        let memory = Memory::new(1 << 40);
+        assert!(memory.for_answer(1 << 39).await.is_ok());
+        assert_eq!(memory.for_answer((1 << 39) + 1).await.err(), Some(Full));
     }
 
     #[test]

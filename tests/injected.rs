@@ -17,5 +17,7 @@ mod watches;
 mod command;
 #[path = "injected/records.rs"]
 mod records;
+#[path = "injected/played.rs"]
+mod played;
 #[path = "helpers/rust_forks.rs"]
 mod rust_forks;

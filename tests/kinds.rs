@@ -43,13 +43,13 @@ fn subresources(kind: &Kind) -> String {
 
 /// A line of the table of a group.
 fn row(kind: &Kind) -> String {
-    let stored = kind.is_stored() && kind.review.is_none() && kind.computed.is_none();
+    let stored = kind.is_stored() && kind.review.is_none() && kind.can("create");
     let version = if stored { format!("**{}**", kind.version) } else { kind.version.to_owned() };
     let scope = if kind.scope == Scope::Namespaced { "namespace" } else { "cluster" };
     let default = if kind.is_default { "yes" } else { "no" };
     let checked = if kind.review.is_some() {
         "question"
-    } else if kind.computed.is_some() {
+    } else if !kind.can("create") {
         "never written"
     } else {
         "yes"

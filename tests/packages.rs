@@ -40,7 +40,8 @@ pub fn made() -> Option<&'static Path> {
     MADE.as_deref()
 }
 
-fn build(program: &Path, out: &Path) -> Command {
+/// What makes packages of a program.
+pub fn build(program: &Path, out: &Path) -> Command {
     let mut build = Command::new("python3");
     build.arg(root().join("packages/build")).arg("--fast").arg("--binary").arg(program).arg("--out").arg(out);
     build.env("PYTHONPATH", python_packages());
@@ -298,19 +299,120 @@ fn setup_skiff_installs_what_has_the_right_checksum() {
     assert!(!folder.0.join("others/skiff").exists());
 }
 
-/// What Cargo would publish has every file that the build reads.
+/// pip, dpkg and the loader refuse a program where glibc is older than it needs; a release has none that needs a new one.
+#[test]
+fn a_program_that_needs_a_newer_glibc_is_refused() {
+    let folder = Folder::for_test();
+    let program = Path::new(env!("CARGO_BIN_EXE_skiff"));
+    let made = |most: &str| {
+        let output =
+            build(program, &folder.0).args(["archive", "--glibc-max", most]).output().expect("there is Python");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    if on_path("objdump").is_none() {
+        return left_out("objdump");
+    }
+    let (succeeded, told) = made("2.2");
+    let needed = told.split_once(" needs glibc ").and_then(|(_, rest)| rest.split_once(", which is newer than 2.2"));
+    let (needed, _) = needed.unwrap_or_else(|| panic!("{told}"));
+    assert!(!succeeded);
+    assert!(made(needed).0, "it needs {needed}");
+    let (major, minor) = needed.split_once('.').expect("it has two parts");
+    let needed: (u32, u32) = (major.parse().expect("a number"), minor.parse().expect("a number"));
+    // The limit of a release.
+    assert_eq!(made("2.28").0, needed <= (2, 28), "it needs {needed:?}");
+}
+
+/// What can't be run here is at least what its readers take.
+#[test]
+fn workflows_formulas_and_nix_expressions_are_well_formed() {
+    let actionlint = root().join("tests/tools/actionlint");
+    if !actionlint.is_file() || on_path("ruby").is_none() || on_path("nix-instantiate").is_none() {
+        return left_out("actionlint, ruby and nix-instantiate");
+    }
+    // With the workflow it reads the action that this uses.
+    let workflow = ".github/workflows/release.yml";
+    let text = fs::read_to_string(root().join(workflow)).expect("it is there");
+    assert!(text.contains("uses: ./packages/setup-skiff\n") && text.contains("--glibc-max 2.28"), "{text}");
+    succeeds(Command::new(actionlint).arg(workflow).current_dir(root()));
+    let formula = Command::new("ruby").args(["-c", "packages/homebrew/skiff.rb"]).current_dir(root()).output();
+    let formula = formula.expect("there is ruby");
+    assert!(formula.status.success() && formula.stdout == b"Syntax OK\n", "{formula:?}");
+    for expression in ["flake.nix", "package.nix"] {
+        let path = root().join("packages/nix").join(expression);
+        let mut nix = Command::new("nix-instantiate");
+        // It makes folders for a store that parsing does not need.
+        let state = Folder::for_test();
+        nix.arg("--parse").arg(path).env("NIX_STATE_DIR", &state.0).env("NIX_STORE_DIR", &state.0);
+        succeeds(&mut nix);
+    }
+}
+
+/// cargo-binstall fills in the templates of `Cargo.toml`: they lead to the archive of a release and to the program in it.
+#[test]
+fn binstall_finds_the_program_in_the_archive() {
+    let Some(made) = made() else { return };
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("it is there");
+    let field = |name: &str| {
+        let line = manifest.lines().find_map(|line| line.strip_prefix(&format!("{name} = \"")));
+        line.and_then(|line| line.strip_suffix('"')).expect("it is there").to_owned()
+    };
+    let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    let values: [(&str, &str); 5] = [
+        ("repo", env!("CARGO_PKG_REPOSITORY")),
+        ("name", env!("CARGO_PKG_NAME")),
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("target", &target),
+        ("bin", "skiff"),
+    ];
+    let filled_in = |name: &str| {
+        let fill_in = |text: String, (name, value): &(&str, &str)| text.replace(&format!("{{ {name} }}"), value);
+        values.iter().fold(field(name), fill_in)
+    };
+    assert_eq!(field("pkg-fmt"), "tgz");
+    let url = filled_in("pkg-url");
+    let (release, name) = url.rsplit_once('/').expect("it is a URL");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(release, format!("https://github.com/kubeskiff/kubeskiff/releases/download/v{version}"));
+    let listed = succeeds(Command::new("tar").arg("-tzf").arg(made.join(name)));
+    assert!(listed.lines().any(|file| file == filled_in("bin-dir")), "{listed}");
+}
+
+/// What Cargo would publish has every file that the compiler has read to build the libraries under test.
 #[test]
 fn the_published_packages_have_all_that_the_build_reads() {
-    for (package, folder) in [("kubeskiff", ""), ("kubeskiff-engine", "engine/")] {
+    for (package, library, folder) in
+        [("kubeskiff", "libkubeskiff-", ""), ("kubeskiff-engine", "libkubeskiff_engine-", "engine")]
+    {
         let mut list = Command::new(env!("CARGO"));
         list.args(["package", "--list", "--allow-dirty", "--offline", "--package", package]).current_dir(root());
         let listed = succeeds(&mut list);
         let listed: Vec<&str> = listed.lines().collect();
-        let mut git = Command::new("git");
-        git.args(["ls-files", "src", "build.rs", "migrations", "schemas", "types"]).current_dir(root().join(folder));
-        let Ok(output) = git.output() else { return left_out("git") };
-        for name in String::from_utf8_lossy(&output.stdout).lines() {
-            assert!(listed.contains(&name), "{package} lacks {name}");
+        let read = files_read(library);
+        let read: Vec<&Path> = read.iter().filter_map(|file| file.strip_prefix(folder).ok()).collect();
+        assert!(read.contains(&Path::new("src/lib.rs")), "{read:?}");
+        for file in read {
+            assert!(listed.iter().any(|listed| Path::new(listed) == file), "{package} lacks {}", file.display());
         }
     }
+}
+
+/// The files of this project that rustc has read for a library, as it tells Cargo. Those of earlier builds are among them, as
+/// long as they are there.
+fn files_read(library: &str) -> Vec<PathBuf> {
+    let program = env::current_exe().expect("the system tells");
+    let rules = fs::read_dir(program.parent().expect("it is in a folder")).expect("it is readable");
+    let rules = rules.map(|file| file.expect("it is readable").path());
+    let rules = rules.filter(|path| path.extension().is_some_and(|extension| extension == "d"));
+    let texts = rules.filter_map(|path| fs::read_to_string(path).ok());
+    let mut files = Vec::new();
+    for text in texts.filter(|text| text.contains(&format!("/{library}"))) {
+        let (_, read) = text.lines().next().and_then(|line| line.split_once(": ")).expect("it is a rule of make");
+        files.extend(read.split(' ').map(PathBuf::from));
+    }
+    // What build scripts have made is made again. Some are named by way of other folders.
+    let whole = |file: PathBuf| fs::canonicalize(root().join(file)).ok();
+    let root = fs::canonicalize(root()).expect("it is there");
+    let own = |file: PathBuf| file.strip_prefix(&root).ok().map(Path::to_owned);
+    files.into_iter().filter(|file| file.is_relative()).filter_map(whole).filter_map(own).collect()
 }

@@ -207,7 +207,8 @@ fn definitions() -> Vec<Input> {
                 object("Rules", &format!("x-{at}"), "", &spec),
             )
         })
-        .after(vec![definition("rules", rule)]),
+        .after(vec![definition("rules", rule)])
+        .queued(),
         input("list-map-keys", move |at| {
             let schema = format!(
                 r#"{{"type":"object","properties":{{"l":{{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[{keys}],"items":{{"type":"object","properties":{{"k":{{"type":"string"}}}}}}}}}}}}"#

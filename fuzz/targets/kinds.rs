@@ -108,7 +108,7 @@ fn written(
     run: impl FnOnce(&Write<'_>) -> Outcome,
 ) -> Value {
     let user = || object! { "username" => "alice", "groups" => Value::Array(vec![Value::from("staff")]) };
-    let by = Some(Writer { user: &user, now: NOW });
+    let by = Some(Writer { user: &user, now: NOW, shares_labels: false });
     let outcome = run(&Write { strategy, version, subresource, by });
     outcome.errors.iter().for_each(|error| drop(black_box(error.to_string())));
     outcome.object

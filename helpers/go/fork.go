@@ -22,8 +22,8 @@ var prepared struct {
 	err     error
 }
 
-// Prepare says what the control plane has that [Fork] copies: it is started with options, and prepared once, for all tests of
-// the package. It is called before them, in an init or a TestMain.
+// Prepare says what the control plane has that [Fork] copies: it is made as by [Start] with these options, and prepared once, for
+// all tests of the package. It is called before them, in an init or a TestMain.
 func Prepare(prepare func(*rest.Config) error, options ...Option) {
 	prepared.prepare, prepared.options = prepare, options
 }
@@ -39,7 +39,7 @@ func Fork(t testing.TB, options ...ForkOption) *rest.Config {
 func Prepared(t testing.TB) *ControlPlane {
 	t.Helper()
 	prepared.once.Do(func() {
-		prepared.plane, prepared.err = Open(prepared.options...)
+		prepared.plane, prepared.err = open(settingsOf(prepared.options))
 		if prepared.err == nil && prepared.prepare != nil {
 			prepared.err = prepared.prepare(prepared.plane.Config)
 		}

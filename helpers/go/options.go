@@ -9,6 +9,7 @@ type settings struct {
 	arguments   []string
 	environment []string
 	output      io.Writer
+	ownProcess  bool
 }
 
 func settingsOf(options []Option) *settings {
@@ -38,7 +39,12 @@ func Variables(variables ...string) Option {
 	return func(s *settings) { s.environment = append(s.environment, variables...) }
 }
 
-// Output is where what the server says is copied to as it comes.
+// OwnProcess has the test start a server of its own, where it would get a copy in one that tests share.
+func OwnProcess() Option {
+	return func(s *settings) { s.ownProcess = true }
+}
+
+// Output is where what the server says is copied to as it comes. The server is the test's own.
 func Output(output io.Writer) Option {
 	return func(s *settings) { s.output = output }
 }

@@ -26,7 +26,10 @@ const (
 	stopMax = 10 * time.Second
 )
 
-// Start runs a control plane until the test ends, and returns how to reach it as its administrator.
+// Start gives the test a control plane until it ends, and returns how to reach it as its administrator.
+//
+// Tests with the same options have one server, which is started by the first of them and ends with this process: each gets a copy
+// of what it began with, in milliseconds. With [OwnProcess] or [Output], the test has a server of its own.
 func Start(t testing.TB, options ...Option) *rest.Config {
 	t.Helper()
 	return New(t, options...).Config
@@ -35,12 +38,24 @@ func Start(t testing.TB, options ...Option) *rest.Config {
 // New is [Start] for tests that want to know more of their control plane.
 func New(t testing.TB, options ...Option) *ControlPlane {
 	t.Helper()
-	plane, err := Open(options...)
+	plane, err := open(settingsOf(options))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { plane.finish(t) })
 	return plane
+}
+
+// open makes a control plane for a test.
+func open(settings *settings) (*ControlPlane, error) {
+	if settings.ownProcess || settings.output != nil {
+		return start(settings)
+	}
+	server, err := servers.get(settings)
+	if err != nil {
+		return nil, err
+	}
+	return server.OpenFork()
 }
 
 // finish ends the control plane with its test, and tells what it was asked if that has failed.
@@ -53,7 +68,7 @@ func (p *ControlPlane) finish(t testing.TB) {
 	}
 }
 
-// ControlPlane is a running server. Nobody else uses it; whoever has its kubeconfig may do everything in it.
+// ControlPlane is a running server, or a copy in one. Nobody else uses it; whoever has its kubeconfig may do everything in it.
 type ControlPlane struct {
 	// Config is how to reach it as its administrator. It has no rate limit.
 	Config *rest.Config
@@ -71,12 +86,15 @@ type ControlPlane struct {
 
 // Open starts a control plane that belongs to no test, for a TestMain: it ends with [ControlPlane.Stop] or with this process.
 func Open(options ...Option) (*ControlPlane, error) {
+	return start(settingsOf(options))
+}
+
+func start(settings *settings) (*ControlPlane, error) {
 	program, err := Program()
 	if err != nil {
 		return nil, err
 	}
 	folder := filepath.Join(os.TempDir(), "skiff-"+string(uuid.NewUUID()))
-	settings := settingsOf(options)
 	arguments := []string{
 		"serve", fmt.Sprintf("--temporary=%d", os.Getpid()),
 		"--listen", "127.0.0.1:0", "--store", "memory", "--data-dir", folder,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
@@ -41,10 +43,15 @@ func TestMain(m *testing.M) {
 }
 
 func TestHundredTestsSideBySide(t *testing.T) {
+	var options []skiff.Option
+	// Set by helpers/measure.
+	if os.Getenv("SKIFF_TEST_OWN_PROCESS") != "" {
+		options = append(options, skiff.OwnProcess())
+	}
 	for number := range 100 {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			t.Parallel()
-			maps := clientOf(t, skiff.Start(t)).CoreV1().ConfigMaps("default")
+			maps := clientOf(t, skiff.Start(t, options...)).CoreV1().ConfigMaps("default")
 			name := fmt.Sprintf("settings-%d", number)
 			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -59,6 +66,26 @@ func TestHundredTestsSideBySide(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTestsWithTheSameOptionsHaveOneServer(t *testing.T) {
+	folderOf := func(options ...skiff.Option) string {
+		return filepath.Dir(skiff.New(t, options...).Kubeconfig)
+	}
+	first := folderOf()
+	if folderOf() != first {
+		t.Error("a second server was started")
+	}
+	for name, options := range map[string][]skiff.Option{
+		"other arguments": {skiff.Arguments("--authorization-mode=RBAC")},
+		"other variables": {skiff.Variables("SKIFF_LOG=info")},
+		"asked for":       {skiff.OwnProcess()},
+		"its output":      {skiff.Output(io.Discard)},
+	} {
+		if folderOf(options...) == first {
+			t.Errorf("%s: it is the same server", name)
+		}
 	}
 }
 
@@ -92,23 +119,40 @@ func TestAnEnvironmentMayInsistOnItsPaths(t *testing.T) {
 }
 
 func TestTheLogTellsWhatWasAsked(t *testing.T) {
-	plane := skiff.New(t)
-	_, err := clientOf(t, plane.Config).CoreV1().ConfigMaps("default").Get(t.Context(), "none", metav1.GetOptions{})
-	if err == nil {
-		t.Fatal("it is there")
-	}
-	eventually(t, func() bool {
-		return strings.Contains(strings.Join(plane.Log(), "\n"), "get /api/v1/namespaces/default/configmaps/none 404 ")
-	})
+	isAsked(t, skiff.New(t), "none")
 }
 
-func TestAFailedTestIsToldWhatItsServerWasAsked(t *testing.T) {
-	failing := &failing{TB: t}
-	skiff.New(failing)
-	failing.end()
-	if !strings.Contains(failing.told, "skiff: https://127.0.0.1:") || !strings.Contains(failing.told, "was asked") {
-		t.Error(failing.told)
+func TestAFailedTestIsToldWhatItsControlPlaneWasAsked(t *testing.T) {
+	for name, open := range map[string]func(testing.TB) *skiff.ControlPlane{
+		"a control plane": func(t testing.TB) *skiff.ControlPlane { return skiff.New(t) },
+		"a server":        func(t testing.TB) *skiff.ControlPlane { return skiff.New(t, skiff.OwnProcess()) },
+		"a copy":          func(t testing.TB) *skiff.ControlPlane { return skiff.Prepared(t).Fork(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			failing := &failing{TB: t}
+			plane, other := open(failing), open(t)
+			isAsked(t, other, "others")
+			isAsked(t, plane, "own")
+			failing.end()
+			if !strings.Contains(failing.told, fmt.Sprintf("skiff: %s was asked\n", plane.Config.Host)) {
+				t.Error(failing.told)
+			}
+			own, others := "\nget /api/v1/namespaces/default/configmaps/own 404 ", "/configmaps/others"
+			if !strings.Contains(failing.told, own) || strings.Contains(failing.told, others) {
+				t.Error(failing.told)
+			}
+		})
 	}
+}
+
+// isAsked asks a control plane for what is not there, and waits until it has said so.
+func isAsked(t *testing.T, plane *skiff.ControlPlane, name string) {
+	t.Helper()
+	maps := clientOf(t, plane.Config).CoreV1().ConfigMaps("default")
+	if _, err := maps.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return strings.Contains(strings.Join(plane.Log(), "\n"), "/configmaps/"+name+" 404 ") })
 }
 
 func TestWhatDoesNotStartSaysWhy(t *testing.T) {

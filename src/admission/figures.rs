@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -15,16 +15,26 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::Operation;
+use super::{Attributes, Operation, Round, handled};
 
 /// How many policies and webhooks are told apart.
 const NAMES_MAX: usize = 2_000;
 const POLICY_SECONDS: [f64; 5] = [0.000_000_5, 0.001, 0.01, 0.1, 1.0];
+const CONDITIONS_SECONDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+const STEP_SECONDS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 const WEBHOOK_SECONDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
+
+/// Codes of webhooks above this one are counted under it.
+const CODE_MAX: u16 = 600;
 
 /// The figures of admission.
 pub struct Figures {
     names: Mutex<HashSet<String>>,
+    step_seconds: Family<StepAsked, Histogram, fn() -> Histogram>,
+    plugin_seconds: Family<PluginAsked, Histogram, fn() -> Histogram>,
+    conditions_errors: Family<Conditions, Counter>,
+    conditions_exclusions: Family<Conditions, Counter>,
+    conditions_seconds: Family<Conditions, Histogram, fn() -> Histogram>,
     checks: Family<Check, Counter>,
     check_seconds: Family<Check, Histogram, fn() -> Histogram>,
     mutations: Family<Mutation, Counter>,
@@ -33,6 +43,28 @@ pub struct Figures {
     webhook_requests: Family<Answered, Counter>,
     webhook_rejections: Family<Rejected, Counter>,
     webhook_fail_opens: Family<FailedOpen, Counter>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StepAsked {
+    r#type: &'static str,
+    operation: &'static str,
+    rejected: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PluginAsked {
+    name: &'static str,
+    #[prometheus(flatten)]
+    step: StepAsked,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Conditions {
+    name: String,
+    kind: &'static str,
+    r#type: &'static str,
+    operation: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -89,6 +121,42 @@ struct FailedOpen {
     r#type: &'static str,
 }
 
+/// A round of admission, or a plugin in it, that was passed or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    round: Round,
+    operation: Operation,
+    took: Duration,
+    is_rejected: bool,
+}
+
+impl Asked {
+    pub fn new(round: Round, attributes: &Attributes<'_>, began: Instant, is_rejected: bool) -> Self {
+        Asked { round, operation: attributes.operation, took: began.elapsed(), is_rejected }
+    }
+
+    fn step(&self) -> StepAsked {
+        StepAsked { r#type: self.round.as_str(), operation: self.operation.as_str(), rejected: truth(self.is_rejected) }
+    }
+}
+
+/// Match conditions that were evaluated.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluated<'e> {
+    /// Of the webhook or of the policy that has them.
+    pub name: &'e str,
+    /// `webhook` or `policy`.
+    pub kind: &'static str,
+    /// What the reference calls the round: it has a name of its own for that of validating webhooks.
+    pub step: &'static str,
+    pub operation: Operation,
+    pub took: Duration,
+    /// Whether all hold.
+    pub hold: bool,
+    /// How many failed before one was false.
+    pub errors: usize,
+}
+
 /// What came of a webhook that was called.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookCall<'c> {
@@ -97,7 +165,7 @@ pub struct WebhookCall<'c> {
     pub step: &'static str,
     pub operation: Operation,
     pub took: Duration,
-    /// Of the webhook's refusal, or of the failure; 200 for what it let pass.
+    /// Of the webhook's refusal, or of the failure; 200 for what it let pass, and 0 where the server failed by itself.
     pub code: u16,
     pub outcome: Outcome,
 }
@@ -108,6 +176,8 @@ pub enum Outcome {
     Refused,
     /// The call failed, and so did the request.
     Failed,
+    /// The server could not ask, or could not do what it was told.
+    Broken,
     /// The call failed, and the request went on.
     PassedOver,
 }
@@ -116,8 +186,15 @@ impl Default for Figures {
     fn default() -> Self {
         let policy_seconds: fn() -> Histogram = || Histogram::new(POLICY_SECONDS);
         let webhook_seconds: fn() -> Histogram = || Histogram::new(WEBHOOK_SECONDS);
+        let step_seconds: fn() -> Histogram = || Histogram::new(STEP_SECONDS);
+        let conditions_seconds: fn() -> Histogram = || Histogram::new(CONDITIONS_SECONDS);
         Figures {
             names: Mutex::default(),
+            step_seconds: Family::new_with_constructor(step_seconds),
+            plugin_seconds: Family::new_with_constructor(step_seconds),
+            conditions_errors: Family::default(),
+            conditions_exclusions: Family::default(),
+            conditions_seconds: Family::new_with_constructor(conditions_seconds),
             checks: Family::default(),
             check_seconds: Family::new_with_constructor(policy_seconds),
             mutations: Family::default(),
@@ -133,6 +210,18 @@ impl Default for Figures {
 impl Figures {
     /// Shows the figures among those of `registry`.
     pub fn register(&self, registry: &mut Registry) {
+        const ADMISSION: &str = "apiserver_admission";
+        const CONDITIONS: &str = "apiserver_admission_match_condition";
+        let name = format!("{ADMISSION}_step_admission_duration_seconds");
+        registry.register(name, "How long rounds of admission took", self.step_seconds.clone());
+        let name = format!("{ADMISSION}_controller_admission_duration_seconds");
+        registry.register(name, "How long plugins of admission took", self.plugin_seconds.clone());
+        let told = "Match conditions that failed";
+        registry.register(format!("{CONDITIONS}_evaluation_errors"), told, self.conditions_errors.clone());
+        let told = "Webhooks that were not called for their match conditions";
+        registry.register(format!("{CONDITIONS}_exclusions"), told, self.conditions_exclusions.clone());
+        let told = "How long match conditions took that did not all hold";
+        registry.register(format!("{CONDITIONS}_evaluation_seconds"), told, self.conditions_seconds.clone());
         const POLICY: &str = "apiserver_validating_admission_policy";
         const WEBHOOK: &str = "apiserver_admission_webhook";
         let told = "Validations of policies that did not simply pass";
@@ -149,6 +238,46 @@ impl Figures {
         registry.register(format!("{WEBHOOK}_rejection_count"), told, self.webhook_rejections.clone());
         let told = "Failures of webhooks that were passed over";
         registry.register(format!("{WEBHOOK}_fail_open_count"), told, self.webhook_fail_opens.clone());
+    }
+
+    /// Counts a round of admission.
+    pub fn passed(&self, asked: &Asked) {
+        self.step_seconds.get_or_create(&asked.step()).observe(asked.took.as_secs_f64());
+    }
+
+    /// Counts a plugin in a round of admission, where it has something to say.
+    pub fn asked(&self, plugin: &'static str, asked: &Asked) {
+        if handled::handles(plugin, asked.round, asked.operation) {
+            let asked_plugin = PluginAsked { name: plugin, step: asked.step() };
+            self.plugin_seconds.get_or_create(&asked_plugin).observe(asked.took.as_secs_f64());
+        }
+    }
+
+    /// Counts match conditions. As in the reference, those that all hold are not measured, and policies that are left out are
+    /// not counted.
+    pub fn evaluated(&self, evaluated: &Evaluated<'_>) {
+        if evaluated.hold || !self.is_counted(evaluated.name) {
+            return;
+        }
+        let conditions = Conditions {
+            name: evaluated.name.to_owned(),
+            kind: evaluated.kind,
+            r#type: evaluated.step,
+            operation: evaluated.operation.as_str(),
+        };
+        self.conditions_seconds.get_or_create(&conditions).observe(evaluated.took.as_secs_f64());
+        if evaluated.errors > 0 {
+            self.conditions_errors.get_or_create(&conditions).inc_by(evaluated.errors as u64);
+        }
+    }
+
+    /// Counts a webhook that is not called for its match conditions.
+    pub fn excluded(&self, webhook: &str, round: Round, operation: Operation) {
+        if self.is_counted(webhook) {
+            let (name, operation) = (webhook.to_owned(), operation.as_str());
+            let conditions = Conditions { name, kind: "webhook", r#type: round.as_str(), operation };
+            self.conditions_exclusions.get_or_create(&conditions).inc();
+        }
     }
 
     /// Counts what one validation came to: `allow`, `deny`, `audit` or `warn`, for the reason that `message` tells.
@@ -185,16 +314,20 @@ impl Figures {
         if !self.is_counted(call.name) {
             return;
         }
-        let is_rejected = matches!(call.outcome, Outcome::Refused | Outcome::Failed);
-        let rejected = if is_rejected { "true" } else { "false" };
+        let is_rejected = !matches!(call.outcome, Outcome::Allowed | Outcome::PassedOver);
+        let rejected = truth(is_rejected);
         let step = Step { r#type: call.step, operation: call.operation.as_str() };
-        let (name, code) = (call.name.to_owned(), call.code);
+        let (name, code) = (call.name.to_owned(), call.code.min(CODE_MAX));
         if call.outcome == Outcome::PassedOver {
             let failed = FailedOpen { name: name.clone(), r#type: call.step };
             self.webhook_fail_opens.get_or_create(&failed).inc();
         }
         if is_rejected {
-            let error_type = if call.outcome == Outcome::Failed { "calling_webhook_error" } else { "no_error" };
+            let error_type = match call.outcome {
+                Outcome::Failed => "calling_webhook_error",
+                Outcome::Broken => "apiserver_internal_error",
+                Outcome::Refused | Outcome::Allowed | Outcome::PassedOver => "no_error",
+            };
             let rejection = Rejected { name: name.clone(), step: step.clone(), error_type, rejection_code: code };
             self.webhook_rejections.get_or_create(&rejection).inc();
         }
@@ -212,6 +345,10 @@ impl Figures {
     }
 }
 
+const fn truth(is_it: bool) -> &'static str {
+    if is_it { "true" } else { "false" }
+}
+
 /// As the reference tells them apart.
 fn error_type(message: &str) -> &'static str {
     if message.starts_with("compilation") {
@@ -220,5 +357,38 @@ fn error_type(message: &str) -> &'static str {
         "out_of_budget"
     } else {
         "invalid_error"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_can_not_ask_is_counted_with_the_code_0() {
+        let (figures, mut registry) = (Figures::default(), Registry::default());
+        figures.register(&mut registry);
+        let call = WebhookCall {
+            name: "w",
+            step: "admit",
+            operation: Operation::Create,
+            took: Duration::ZERO,
+            code: 0,
+            outcome: Outcome::Broken,
+        };
+        figures.called(&call);
+        figures.called(&WebhookCall { code: 999, outcome: Outcome::Refused, ..call });
+        let mut text = String::new();
+        encode(&mut text, &registry).expect("it is text");
+        let rejections =
+            "apiserver_admission_webhook_rejection_count_total{name=\"w\",type=\"admit\",operation=\"CREATE\"";
+        for labels in [
+            "error_type=\"apiserver_internal_error\",rejection_code=\"0\"} 1",
+            "error_type=\"no_error\",rejection_code=\"600\"} 1",
+        ] {
+            assert!(text.contains(&format!("{rejections},{labels}")), "{text}");
+        }
     }
 }

@@ -7,6 +7,7 @@ pub mod asking;
 pub mod concern;
 pub mod configuration;
 mod figures;
+mod handled;
 mod namespace_lifecycle;
 mod objects;
 mod owner_references;
@@ -15,10 +16,12 @@ mod pods;
 mod pod_security;
 pub mod policies;
 pub mod webhooks;
+pub mod static_manifests;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use async_trait::async_trait;
 
@@ -33,7 +36,8 @@ use crate::policy::request::{Name, Request};
 use crate::value::Value;
 
 pub use configuration::Configuration;
-pub use figures::{Figures, Outcome, WebhookCall};
+pub use figures::{Asked, Evaluated, Figures, Outcome, WebhookCall};
+pub use handled::Round;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
@@ -247,22 +251,38 @@ pub trait Admission: Send + Sync {
     }
 }
 
-/// The steps of admission in their order.
+/// The steps of admission in their order, each by kube-apiserver's name of the plugin.
 #[derive(Default)]
-pub struct Chain(pub Vec<Box<dyn Admission>>);
+pub struct Chain {
+    pub steps: Vec<(&'static str, Box<dyn Admission>)>,
+    pub figures: Arc<Figures>,
+}
 
 impl Chain {
-    fn asked<'c>(&'c self, attributes: &Attributes<'_>) -> impl Iterator<Item = &'c dyn Admission> {
+    fn asked<'c>(&'c self, attributes: &Attributes<'_>) -> impl Iterator<Item = (&'static str, &'c dyn Admission)> {
         let connects = attributes.operation == Operation::Connect;
         let is_custom = kinds::find(&attributes.version.group, &attributes.version.names.plural).is_none();
-        self.0.iter().map(|step| &**step).filter(move |step| {
+        self.steps.iter().map(|(name, step)| (*name, &**step)).filter(move |(_, step)| {
             (!connects || step.takes_connections()) && (!is_custom || step.concerns_custom_resources())
         })
     }
 
     async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        for step in self.asked(attributes) {
-            step.mutate(attributes, object).await?;
+        for (name, step) in self.asked(attributes) {
+            let began = Instant::now();
+            let outcome = step.mutate(attributes, object).await;
+            self.figures.asked(name, &Asked::new(Round::Admit, attributes, began, outcome.is_err()));
+            outcome?;
+        }
+        Ok(())
+    }
+
+    async fn validate_once(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        for (name, step) in self.asked(attributes) {
+            let began = Instant::now();
+            let outcome = step.validate(attributes, object).await;
+            self.figures.asked(name, &Asked::new(Round::Validate, attributes, began, outcome.is_err()));
+            outcome?;
         }
         Ok(())
     }
@@ -271,18 +291,23 @@ impl Chain {
 #[async_trait]
 impl Admission for Chain {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        self.mutate_once(attributes, object).await?;
-        if attributes.reinvocation.begin() { self.mutate_once(attributes, object).await } else { Ok(()) }
+        let began = Instant::now();
+        let mut outcome = self.mutate_once(attributes, object).await;
+        if outcome.is_ok() && attributes.reinvocation.begin() {
+            outcome = self.mutate_once(attributes, object).await;
+        }
+        self.figures.passed(&Asked::new(Round::Admit, attributes, began, outcome.is_err()));
+        outcome
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        for step in self.asked(attributes) {
-            step.validate(attributes, object).await?;
-        }
-        Ok(())
+        let began = Instant::now();
+        let outcome = self.validate_once(attributes, object).await;
+        self.figures.passed(&Asked::new(Round::Validate, attributes, began, outcome.is_err()));
+        outcome
     }
 
     fn figures(&self) -> Option<Arc<Figures>> {
-        self.0.iter().find_map(|step| step.figures())
+        Some(Arc::clone(&self.figures))
     }
 }

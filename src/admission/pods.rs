@@ -76,7 +76,7 @@ impl Admission for Priority {
 }
 
 /// Lets pods stay for a while on a node that is not ready or not reached.
-pub struct DefaultTolerationSeconds;
+pub struct DefaultTolerationSeconds(pub tolerations::Seconds);
 
 #[async_trait]
 impl Admission for DefaultTolerationSeconds {
@@ -86,7 +86,7 @@ impl Admission for DefaultTolerationSeconds {
 
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if is_of_pods(attributes) && attributes.operation != Operation::Delete {
-            tolerations::admit(object);
+            tolerations::admit(object, self.0);
         }
         Ok(())
     }
@@ -188,6 +188,9 @@ impl RuntimeClass {
     /// The class of a pod; `None` for a pod that names none.
     async fn class(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<Option<Value>, Status> {
         let Some(name) = runtime_class::name(pod) else { return Ok(None) };
+        if name.is_empty() {
+            return Err(Status::plain(500, "resource name may not be empty"));
+        }
         let class = self.objects.get(place(RUNTIME_CLASSES), name).await?;
         class.map(Some).ok_or_else(|| forbidden(attributes, pod, &runtime_class::not_found(name)))
     }

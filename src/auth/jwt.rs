@@ -54,6 +54,8 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Named>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<Named>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Named>,
     pub serviceaccount: Named,
 }
@@ -87,12 +89,16 @@ impl Claims {
 
     /// Who the account is as a user.
     pub fn user(&self) -> UserInfo {
-        let About { namespace, node, serviceaccount, .. } = &self.about;
+        let About { namespace, node, pod, serviceaccount, .. } = &self.about;
         let groups = UserInfo::account_groups(namespace);
         let mut user = UserInfo::authenticated(UserInfo::account_name(namespace, &serviceaccount.name), groups);
         user.uid.clone_from(&serviceaccount.uid);
         let mut extra = |key: &str, value: String| user.extra.insert(key.to_owned(), vec![value]);
         extra(UserInfo::CREDENTIAL_ID, self.credential_id());
+        if let Some(pod) = pod {
+            extra(UserInfo::POD_NAME, pod.name.clone());
+            extra(UserInfo::POD_UID, pod.uid.clone());
+        }
         if let Some(node) = node {
             extra(UserInfo::NODE_NAME, node.name.clone());
             extra(UserInfo::NODE_UID, node.uid.clone());

@@ -13,14 +13,16 @@ use clap::Args;
 use ipnet::IpNet;
 
 use super::cluster::Config;
-use crate::admission::policies::{MutatingPolicies, ValidatingPolicies};
+use crate::admission::policies::{Hook, MutatingPolicies, ValidatingPolicies};
+use crate::admission::webhooks::{self, WebhookKind};
 use crate::admission::{
     Admission as Step, Chain, Configuration, DefaultTolerationSeconds, Figures, NamespaceLifecycle,
     NodeDeclaredFeatureValidator, Objects, OwnerReferences, PodResizeValidator, PodSecurity, PodSecuritySettings,
-    Priority, RuntimeClass, Webhooks, plugins,
+    Priority, RuntimeClass, Webhooks, plugins, static_manifests,
 };
 use crate::auth::Authorizer;
 use crate::kinds::pod_object::namespace_tolerations::ClusterTolerations;
+use crate::kinds::pod_object::tolerations::Seconds;
 use crate::kinds::quota::LimitedResources;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
@@ -33,6 +35,11 @@ use crate::webhook::{Access, Address, Client, Endpoint, ServiceAddress};
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const EVENT_RATE_LIMIT: &str = "EventRateLimit";
 const IMAGE_POLICY: &str = "ImagePolicyWebhook";
+/// The plugins of policies have the names of their kinds.
+const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
+const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
+const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
+const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// The plugin that kube-apiserver has on and `skiff serve` off.
 pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
@@ -43,6 +50,7 @@ struct Parts {
     authorizer: Arc<dyn Authorizer>,
     client: Arc<Client>,
     figures: Arc<Figures>,
+    toleration_seconds: Seconds,
     settings: Settings,
 }
 
@@ -54,14 +62,20 @@ struct Settings {
     tolerations: ClusterTolerations,
     event_rate_limit: plugins::EventRateLimit,
     limited_resources: LimitedResources,
+    validating_policies: Arc<[Hook<Validating>]>,
+    mutating_policies: Arc<[Hook<Mutating>]>,
+    validating_webhooks: Vec<Arc<webhooks::Configuration>>,
+    mutating_webhooks: Vec<Arc<webhooks::Configuration>>,
     /// Set where the plugin is on.
     image_policy: Option<(plugins::ImagePolicy, Endpoint)>,
 }
 
 impl Parts {
     fn webhooks(&self, mutating: bool) -> Box<dyn Step> {
+        let settings = &self.settings;
+        let in_files = if mutating { &settings.mutating_webhooks } else { &settings.validating_webhooks };
         Box::new(Webhooks {
-            source: StoredWebhooks::new(self.storage.clone()),
+            source: StoredWebhooks::new(self.storage.clone(), in_files.clone()),
             client: Arc::clone(&self.client),
             authorizer: Arc::clone(&self.authorizer),
             figures: Arc::clone(&self.figures),
@@ -85,10 +99,13 @@ const PLUGINS: [Plugin; 37] = [
     ("NamespaceExists", false, |parts| Box::new(plugins::NamespaceExists { objects: Arc::clone(&parts.objects) })),
     ("LimitPodHardAntiAffinityTopology", false, |_| Box::new(plugins::LimitPodHardAntiAffinityTopology)),
     ("LimitRanger", true, |parts| Box::new(plugins::LimitRanger { objects: Arc::clone(&parts.objects) })),
-    // DIFFERS: on in kube-apiserver. Pods don't run here, and tests make them in namespaces without accounts, as under envtest,
-    // which switches it off.
+    // DIFFERS: on in kube-apiserver. Unless it is to be as in a cluster, pods don't run here, and tests make them in namespaces
+    // without accounts, as under envtest, which switches it off.
     (SERVICE_ACCOUNT, false, |parts| Box::new(plugins::ServiceAccount { objects: Arc::clone(&parts.objects) })),
-    ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
+    ("NodeRestriction", false, |parts| {
+        let (objects, authorizer) = (Arc::clone(&parts.objects), Arc::clone(&parts.authorizer));
+        Box::new(plugins::NodeRestriction { objects, authorizer })
+    }),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
     ("AlwaysPullImages", false, |_| Box::new(plugins::AlwaysPullImages)),
     (IMAGE_POLICY, false, |parts| {
@@ -105,7 +122,7 @@ const PLUGINS: [Plugin; 37] = [
         Box::new(plugins::PodNodeSelector { objects: Arc::clone(&parts.objects), selectors })
     }),
     ("Priority", true, |parts| Box::new(Priority { objects: Arc::clone(&parts.objects) })),
-    ("DefaultTolerationSeconds", true, |_| Box::new(DefaultTolerationSeconds)),
+    ("DefaultTolerationSeconds", true, |parts| Box::new(DefaultTolerationSeconds(parts.toleration_seconds))),
     ("PodTolerationRestriction", false, |parts| {
         let cluster = parts.settings.tolerations.clone();
         Box::new(plugins::PodTolerationRestriction { objects: Arc::clone(&parts.objects), cluster })
@@ -142,25 +159,25 @@ const PLUGINS: [Plugin; 37] = [
         Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&parts.objects) })
     }),
     ("PodResizeValidator", true, |parts| Box::new(PodResizeValidator { objects: Arc::clone(&parts.objects) })),
-    ("MutatingAdmissionPolicy", true, |parts| {
+    (MUTATING_POLICIES, true, |parts| {
         Box::new(MutatingPolicies {
-            source: StoredPolicies::<Mutating>::new(parts.storage.clone()),
+            source: StoredPolicies::new(parts.storage.clone(), Arc::clone(&parts.settings.mutating_policies)),
             authorizer: Arc::clone(&parts.authorizer),
             figures: Arc::clone(&parts.figures),
         })
     }),
-    ("MutatingAdmissionWebhook", true, |parts| parts.webhooks(true)),
-    ("ValidatingAdmissionPolicy", true, |parts| {
+    (MUTATING_WEBHOOKS, true, |parts| parts.webhooks(true)),
+    (VALIDATING_POLICIES, true, |parts| {
         Box::new(ValidatingPolicies {
-            source: StoredPolicies::<Validating>::new(parts.storage.clone()),
+            source: StoredPolicies::new(parts.storage.clone(), Arc::clone(&parts.settings.validating_policies)),
             authorizer: Arc::clone(&parts.authorizer),
             figures: Arc::clone(&parts.figures),
         })
     }),
-    ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
+    (VALIDATING_WEBHOOKS, true, |parts| parts.webhooks(false)),
     ("ResourceQuota", true, |parts| {
         let limited = parts.settings.limited_resources.clone();
-        Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects), limited })
+        Box::new(plugins::ResourceQuota::new(Arc::clone(&parts.objects), limited))
     }),
     ("AlwaysDeny", false, |_| Box::new(plugins::AlwaysDeny)),
 ];
@@ -192,31 +209,49 @@ pub struct Admission {
     pub disable_admission_plugins: Vec<String>,
 
     /// An AdmissionConfiguration, with what PodSecurity, ResourceQuota, ImagePolicyWebhook, EventRateLimit, PodNodeSelector and
-    /// PodTolerationRestriction are told
+    /// PodTolerationRestriction are told, and with folders of policies and webhooks
     #[arg(long, value_name = "FILE")]
     pub admission_control_config_file: Option<PathBuf>,
+
+    /// How long pods tolerate that their node is not ready, unless they say it themselves
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds::DEFAULT)]
+    pub default_not_ready_toleration_seconds: i64,
+
+    /// How long pods tolerate that their node is not reached, unless they say it themselves
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds::DEFAULT)]
+    pub default_unreachable_toleration_seconds: i64,
 
     #[arg(skip)]
     settings: Settings,
 }
 
 impl Admission {
-    /// The plugins that are named on and off, with what the file of their configuration says.
+    /// The plugins that are named on and off, with what the file of their configuration says to a server of that minor.
     ///
     /// # Errors
     ///
     /// A name is not known, or what is wrong with the file.
-    pub fn new(on: Vec<String>, off: Vec<String>, file: Option<PathBuf>) -> Result<Self, String> {
+    pub fn new(on: Vec<String>, off: Vec<String>, file: Option<PathBuf>, minor: Minor) -> Result<Self, String> {
         let mut admission = Admission {
             webhook_services: Vec::new(),
             webhook_denied: Vec::new(),
             enable_admission_plugins: on,
             disable_admission_plugins: off,
             admission_control_config_file: file,
+            default_not_ready_toleration_seconds: Seconds::DEFAULT,
+            default_unreachable_toleration_seconds: Seconds::DEFAULT,
             settings: Settings::default(),
         };
-        admission.settle()?;
+        admission.settle(minor)?;
         Ok(admission)
+    }
+
+    /// Has a plugin on that nobody has switched.
+    pub fn switch_on(&mut self, plugin: &'static str) {
+        let named = [&self.enable_admission_plugins, &self.disable_admission_plugins];
+        if !named.iter().any(|names| names.iter().any(|name| name == plugin)) {
+            self.enable_admission_plugins.push(plugin.to_owned());
+        }
     }
 
     /// Reads the file of the plugins' configuration.
@@ -224,7 +259,7 @@ impl Admission {
     /// # Errors
     ///
     /// A plugin's name is not known, or what is wrong with the file.
-    pub fn settle(&mut self) -> Result<(), String> {
+    pub fn settle(&mut self, minor: Minor) -> Result<(), String> {
         if let Some(fault) = self.fault() {
             return Err(fault);
         }
@@ -250,6 +285,7 @@ impl Admission {
             settings.limited_resources =
                 plugins::limited_resources(value).map_err(|why| failed("ResourceQuota", why))?;
         }
+        self.settle_manifests(&configuration, minor)?;
         if self.is_on(IMAGE_POLICY) {
             let policy = image_policy(told(IMAGE_POLICY)).map_err(|why| failed(IMAGE_POLICY, why))?;
             self.settings.image_policy = Some(policy);
@@ -257,6 +293,34 @@ impl Admission {
         if self.is_on(EVENT_RATE_LIMIT) {
             self.settings.event_rate_limit =
                 plugins::EventRateLimit::parse(told(EVENT_RATE_LIMIT)).map_err(|why| failed(EVENT_RATE_LIMIT, why))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the policies and webhooks that stand in files.
+    fn settle_manifests(&mut self, configuration: &Configuration, minor: Minor) -> Result<(), String> {
+        let told = |plugin: &'static str| configuration.of(plugin).filter(|_| self.is_on(plugin));
+        let failed = |plugin: &'static str| {
+            move |why: String| format!("failed to apply admission: couldn't init admission plugin {plugin:?}: {why}")
+        };
+        let (mutating, validating) = (told(MUTATING_POLICIES), told(VALIDATING_POLICIES));
+        let (mutating_webhooks, validating_webhooks) = (told(MUTATING_WEBHOOKS), told(VALIDATING_WEBHOOKS));
+        let settings = &mut self.settings;
+        if let Some(value) = mutating {
+            let read = static_manifests::policies(value, MUTATING_POLICIES, minor);
+            settings.mutating_policies = read.map_err(failed(MUTATING_POLICIES))?;
+        }
+        if let Some(value) = validating {
+            let read = static_manifests::policies(value, VALIDATING_POLICIES, minor);
+            settings.validating_policies = read.map_err(failed(VALIDATING_POLICIES))?;
+        }
+        if let Some(value) = mutating_webhooks {
+            let read = static_manifests::webhooks(value, WebhookKind::Mutating, minor);
+            settings.mutating_webhooks = read.map_err(failed(MUTATING_WEBHOOKS))?;
+        }
+        if let Some(value) = validating_webhooks {
+            let read = static_manifests::webhooks(value, WebhookKind::Validating, minor);
+            settings.validating_webhooks = read.map_err(failed(VALIDATING_WEBHOOKS))?;
         }
         Ok(())
     }
@@ -298,18 +362,23 @@ impl Admission {
         authorizer: Arc<dyn Authorizer>,
         client: &Arc<Client>,
     ) -> Chain {
+        let figures: Arc<Figures> = Arc::default();
         let parts = Parts {
             storage: storage.clone(),
             objects: Arc::new(StoredObjects(storage.clone())),
             authorizer,
             client: Arc::clone(client),
-            figures: Arc::default(),
+            figures: Arc::clone(&figures),
+            toleration_seconds: Seconds {
+                not_ready: self.default_not_ready_toleration_seconds,
+                unreachable: self.default_unreachable_toleration_seconds,
+            },
             settings: self.settings.clone(),
         };
         // Those of policies do nothing where the gate of the same name is closed.
-        let is_gated = |name: &str| Gate::ALL.iter().any(|gate| gate.name() == name && !minor.opens(*gate));
+        let is_gated = |name: &str| Gate::all().any(|gate| gate.name() == name && !minor.opens(gate));
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
-        Chain(wanted.map(|(_, _, make)| make(&parts)).collect())
+        Chain { steps: wanted.map(|(name, _, make)| (*name, make(&parts))).collect(), figures }
     }
 }
 
@@ -328,4 +397,21 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
     let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
     let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));
     Ok((policy, Endpoint { address: Address::Url(server), ca_bundle: authority_pem, access }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_switched_on_unless_somebody_has_switched_it() {
+        let check = |on: &[&str], off: &[&str]| {
+            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+            let mut admission = Admission::new(names(on), names(off), None, Minor::NEWEST).expect("they are known");
+            admission.switch_on(SERVICE_ACCOUNT);
+            admission.is_on(SERVICE_ACCOUNT)
+        };
+        assert!(check(&[], &[]) && check(&[SERVICE_ACCOUNT], &[]));
+        assert!(!check(&[], &[SERVICE_ACCOUNT]));
+    }
 }

@@ -9,13 +9,15 @@ use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use thiserror::Error;
 
-use super::definitions::{self, each, is_definition};
+use super::definitions::{self, Definitions, each, is_definition};
 use super::documents;
-use super::print::{output, tell};
+use super::print::{ending, output, tell};
+use super::project::named_or;
 use crate::author::convert::{Difference, VersionError, differences, errors, read, ways};
 use crate::author::{Catalog, DefinedKind};
 use crate::crd::Definition;
 use crate::crd::conversion_review::ConversionError;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::registry::Conversion;
 use crate::value::{Value, json, yaml};
@@ -31,18 +33,18 @@ use crate::webhook::{Client, ServiceAddress};
                   https://localhost:9443/convert --webhook-ca certs/ca.crt\n  skiff convert crd.yaml boat.yaml --to v2\n\nExit \
                   codes: 0 nothing is lost, 1 something is, or a conversion fails, 2 wrong use or unreadable input")]
 pub struct Convert {
-    /// File or folder with CustomResourceDefinitions
-    crd: PathBuf,
+    /// File or folder with CustomResourceDefinitions; those of skiff.toml unless named
+    crd: Option<PathBuf>,
 
-    /// Files or folders with objects
-    #[arg(value_name = "OBJECT", required = true)]
+    /// Files or folders with objects; those of skiff.toml unless named
+    #[arg(value_name = "OBJECT")]
     objects: Vec<PathBuf>,
 
     /// Print the objects in this version: v2, or example.com/v2
     #[arg(long, value_name = "VERSION")]
     to: Option<String>,
 
-    /// Where the conversion webhook listens, in place of what the definition says
+    /// Where the conversion webhook listens, in place of what the definition says; it is called though none is declared
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
 
@@ -121,19 +123,23 @@ impl Convert {
     }
 
     async fn print(&self, to: &str) -> Result<ExitCode, String> {
-        let (catalog, objects) = self.read()?;
+        let Input { definitions, objects, is_readable } = self.read()?;
         let client = self.client();
-        let (mut converted, mut code) = (Vec::new(), ExitCode::SUCCESS);
+        let (mut converted, mut is_fine) = (Vec::new(), true);
         for (name, object) in objects {
-            let kind = kind_of(&catalog, &name, &object)?;
-            let group = &kind.definition.spec.group;
-            let wanted = if to.contains('/') { to.to_owned() } else { format!("{group}/{to}") };
-            let way = Way { client: &client, conversion: self.conversion(&kind.definition)?, kind };
-            match way.convert(object, &wanted).await {
+            let made = match self.way(&definitions.catalog, &client, &object) {
+                Ok(way) => {
+                    let group = &way.kind.definition.spec.group;
+                    let wanted = if to.contains('/') { to.to_owned() } else { format!("{group}/{to}") };
+                    way.convert(object, &wanted).await.map_err(|why| why.to_string())
+                }
+                Err(why) => Err(why),
+            };
+            match made {
                 Ok(object) => converted.push(object),
                 Err(why) => {
                     tell(format_args!("{name}: {why}"));
-                    code = ExitCode::FAILURE;
+                    is_fine = false;
                 }
             }
         }
@@ -141,18 +147,27 @@ impl Convert {
             Some(Output::Json) => json::encode_to_string(&Value::Array(converted)) + "\n",
             _ => converted.iter().map(yaml::encode).collect::<Vec<_>>().join("---\n"),
         };
-        Ok(output(text, code))
+        Ok(output(text, ending(is_readable, is_fine)))
     }
 
     async fn try_ways(&self) -> Result<ExitCode, String> {
-        let (catalog, objects) = self.read()?;
+        let Input { definitions, objects, is_readable } = self.read()?;
         let client = self.client();
-        let mut trips = Vec::new();
+        let (mut trips, mut is_fine) = (Vec::new(), true);
         for (name, object) in &objects {
-            let kind = kind_of(&catalog, name, object)?;
-            let conversion = self.conversion(&kind.definition)?;
-            for to in ways(kind, object) {
-                let way = Way { client: &client, conversion: conversion.clone(), kind };
+            let way = self.way(&definitions.catalog, &client, object).and_then(|way| match ways(way.kind, object) {
+                ways if ways.is_empty() => Err("there is no other version to go to".to_owned()),
+                ways => Ok((way, ways)),
+            });
+            let (way, ways) = match way {
+                Ok(found) => found,
+                Err(why) => {
+                    tell(format_args!("{name}: {why}"));
+                    is_fine = false;
+                    continue;
+                }
+            };
+            for to in ways {
                 let outcome = way.there_and_back(object, &to).await;
                 let from = object.str_at(&["apiVersion"]).to_owned();
                 trips.push(Trip { object: name.clone(), from, to, outcome });
@@ -162,14 +177,17 @@ impl Convert {
             Some(Output::Json) => show_json(&trips) + "\n",
             _ => show_text(&trips, objects.len()),
         };
-        let is_fine = trips.iter().all(Trip::is_fine);
-        Ok(output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
+        is_fine &= trips.iter().all(Trip::is_fine);
+        Ok(output(text, ending(is_readable, is_fine)))
     }
 
-    /// The kinds, and the objects with what they are called.
-    fn read(&self) -> Result<(Catalog, Vec<(String, Value)>), String> {
-        let catalog = definitions::read(std::slice::from_ref(&self.crd))?;
-        let sources = documents::read(&self.objects).map_err(|error| error.to_string())?;
+    /// The kinds, and the objects with what they are called. What can't be read is told, and the rest goes on.
+    fn read(&self) -> Result<Input, String> {
+        let named = self.crd.as_slice();
+        let definitions = named_or(named, "files with definitions", |project| project.definitions.clone())?;
+        let definitions = definitions::read_in(Minor::NEWEST, &definitions)?;
+        let paths = named_or(&self.objects, "files with objects", |project| project.objects.clone())?;
+        let (sources, is_readable) = documents::read_telling(&paths);
         let objects = each(&sources).filter(|(_, document)| !is_definition(&document.value));
         let named = objects.map(|(source, document)| {
             let object = &document.value;
@@ -178,16 +196,36 @@ impl Convert {
             (name, object.clone())
         });
         let objects: Vec<_> = named.collect();
-        if objects.is_empty() { Err("there is no object to convert".to_owned()) } else { Ok((catalog, objects)) }
+        if objects.is_empty() && is_readable {
+            let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+            return Err(format!("there is no object to convert in {}", names.join(", ")));
+        }
+        let is_readable = is_readable && definitions.is_whole();
+        Ok(Input { definitions, objects, is_readable })
+    }
+
+    /// How an object is converted.
+    fn way<'w>(&self, catalog: &'w Catalog, client: &'w Client, object: &Value) -> Result<Way<'w>, String> {
+        let kind = catalog.of(object).ok_or("no definition has its kind")?;
+        Ok(Way { client, conversion: self.conversion(&kind.definition)?, kind })
     }
 
     fn client(&self) -> Client {
         Client::new(self.webhook_services.clone(), Vec::new())
     }
 
-    /// What the definition declares, with the webhook where the arguments have it.
+    /// What the definition declares, with the webhook where the arguments have it: one that is named is called, whatever the
+    /// definition says.
     fn conversion(&self, definition: &Definition) -> Result<Conversion, String> {
         let mut definition = definition.clone();
+        if self.webhook.is_some() {
+            let declared = definition.spec.conversion.get_or_insert_default();
+            declared.strategy = "Webhook".to_owned();
+            let webhook = declared.webhook.get_or_insert_default();
+            if webhook.review_versions.is_empty() {
+                webhook.review_versions.push("v1".to_owned());
+            }
+        }
         let webhook = definition.spec.conversion.as_mut().and_then(|conversion| conversion.webhook.as_mut());
         if let Some(webhook) = webhook {
             let config = webhook.client_config.get_or_insert_default();
@@ -203,8 +241,11 @@ impl Convert {
     }
 }
 
-fn kind_of<'c>(catalog: &'c Catalog, name: &str, object: &Value) -> Result<&'c DefinedKind, String> {
-    catalog.of(object).ok_or_else(|| format!("{name}: no definition has its kind"))
+/// What is converted, and whether all could be read.
+struct Input {
+    definitions: Definitions,
+    objects: Vec<(String, Value)>,
+    is_readable: bool,
 }
 
 /// How objects of a kind are converted.

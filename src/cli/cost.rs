@@ -112,12 +112,13 @@ impl Cost {
         };
         let (mut is_readable, mut is_fine) = (faults().next().is_none() && !is_empty, true);
         let mut reports = Vec::new();
-        for outcome in parallel::map("definitions", &definitions, |(source, document)| price(minor, source, document)) {
+        let priced = parallel::map("definitions", &definitions, |(source, document)| price(minor, source, document));
+        for ((source, document), outcome) in definitions.iter().zip(priced) {
             match outcome {
                 Ok((definition, errors, costs, found)) => {
                     is_fine &= errors.is_empty();
                     // What is too dear is in the report.
-                    report_errors(&definition, &errors, &costs);
+                    report_errors((source, document), &definition, &errors, &costs);
                     reports.extend(found);
                 }
                 Err(message) => {
@@ -178,13 +179,19 @@ fn price(minor: Minor, source: &Source, document: &Document) -> Outcome {
     Ok((definition, errors, costs, reports))
 }
 
-/// Tells on stderr what is wrong with a definition, but for limits that the report shows.
-fn report_errors(definition: &Definition, errors: &ErrorList, costs: &[SchemaCosts]) {
+/// Tells on stderr what is wrong with a definition, and where, but for limits that the report shows.
+fn report_errors(
+    (source, document): (&Source, &Document),
+    definition: &Definition,
+    errors: &ErrorList,
+    costs: &[SchemaCosts],
+) {
     let is_in_report = |error: &field::Error| {
         error.subject == Subject::EstimatedCost && costs.iter().any(|costs| error.field.starts_with(&costs.path))
     };
     for error in errors.iter().filter(|error| !is_in_report(error)) {
-        note(format_args!("{}: {error}", definition.name()));
+        let at = document.error_place(&error.field).map_or(String::new(), |place| format!(":{}", place.line));
+        note(format_args!("{}{at}: {}: {error}", source.name, definition.name()));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::documents::{self, Document, Source};
+use super::print::tell;
 use crate::author::{Catalog, DefinedKind};
 use crate::crd::definition::KIND;
 use crate::crd::write::split_api_version;
@@ -21,7 +22,7 @@ pub fn place_in(sources: &[Source], name: &str, field: &str) -> Option<(String, 
     let is_it =
         |document: &Document| is_definition(&document.value) && document.value.str_at(&["metadata", "name"]) == name;
     let (source, document) = each(sources).find(|(_, document)| is_it(document))?;
-    Some((source.name.clone(), document.place(field)))
+    Some((source.name.clone(), document.error_place(field)))
 }
 
 /// Where the schema of the field `path` of objects (`spec.ports[*].name`) stands in a definition, of the version `version`.
@@ -37,6 +38,11 @@ pub fn schema_of(kind: &DefinedKind, version: &str, path: &str) -> String {
 }
 
 impl Definitions {
+    /// Whether all could be read.
+    pub fn is_whole(&self) -> bool {
+        self.faults.is_empty()
+    }
+
     /// Those among manifests, as that version of Kubernetes takes them.
     pub fn of(minor: Minor, sources: &[Source]) -> Self {
         let mut catalog = Catalog::of_minor(minor);
@@ -51,25 +57,19 @@ impl Definitions {
     }
 }
 
-/// The kinds that the definitions of files and folders define, in the newest version of Kubernetes.
+/// The definitions of files and folders, as that version of Kubernetes takes them. What can't be read, or is not a definition,
+/// is told, and hides nothing else.
 ///
 /// # Errors
-/// What can't be read, what is not a definition, and that there is none.
-pub fn read(paths: &[PathBuf]) -> Result<Catalog, String> {
-    read_in(Minor::NEWEST, paths)
-}
-
-/// [`read`] in that version of Kubernetes.
-///
-/// # Errors
-/// What can't be read, what is not a definition, and that there is none.
-pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Catalog, String> {
-    let Definitions { catalog, faults } = Definitions::of(minor, &documents::read_each(paths));
-    match faults.into_iter().next() {
-        Some(fault) => Err(fault),
-        None if catalog.kinds().next().is_none() => Err(none_in(paths)),
-        None => Ok(catalog),
+/// That there is none.
+pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Definitions, String> {
+    let definitions = Definitions::of(minor, &documents::read_each(paths));
+    if definitions.catalog.kinds().next().is_none() {
+        let faults = definitions.faults.join("\n");
+        return Err(if faults.is_empty() { none_in(paths) } else { faults });
     }
+    definitions.faults.iter().for_each(tell);
+    Ok(definitions)
 }
 
 /// That there is no definition in `paths`.

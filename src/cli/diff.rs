@@ -332,7 +332,7 @@ fn whole(id: &'static str, degree: Degree, detail: &str) -> Change {
 
 /// The changes, and then the objects as they come.
 fn tell_text(out: &mut Stdout, report: &Report, input: &Input) -> ControlFlow<()> {
-    out.write(show_changes(report))?;
+    out.write(show_changes(report, input))?;
     let (mut count, mut hit, mut told) = (0, 0, ControlFlow::Continue(()));
     replay_each(input, |found| {
         count += found.len();
@@ -364,7 +364,7 @@ fn word(degree: Degree) -> &'static str {
     }
 }
 
-fn show_changes(report: &Report) -> String {
+fn show_changes(report: &Report, input: &Input) -> String {
     let mut out = String::new();
     let mut last = String::new();
     let mut head = |out: &mut String, name: &str, version: &str| {
@@ -379,6 +379,9 @@ fn show_changes(report: &Report) -> String {
         head(&mut out, name, "");
         let when = if *is_update { "in place of the old one: " } else { "" };
         let _ = writeln!(out, "  REFUSED   {when}{error}");
+        if let Some((file, Some(place))) = place_in(&input.new_sources, name, &error.field) {
+            let _ = writeln!(out, "            at {file}:{}:{}", place.line, place.column);
+        }
     }
     for (name, change) in &report.changes {
         head(&mut out, name, change.version.as_deref().unwrap_or_default());

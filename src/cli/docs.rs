@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::definitions;
-use super::print::{UNUSABLE, output, tell};
+use super::print::{UNUSABLE, ending, output, tell};
 use super::project::{Project, named_or};
 use super::test;
 use crate::author::DefinedKind;
 use crate::author::reference::{Example, Form, page_of_all, pages};
+use crate::meta::minor::Minor;
 
 /// Write a reference of definitions
 ///
@@ -50,7 +51,7 @@ impl Docs {
     /// Writes the pages. Exit codes: 0, or 2 for what can't be read or written.
     pub fn run(self) -> ExitCode {
         match self.write() {
-            Ok(text) => output(text, ExitCode::SUCCESS),
+            Ok((text, is_whole)) => output(text, ending(is_whole, true)),
             Err(message) => {
                 tell(message);
                 ExitCode::from(UNUSABLE)
@@ -58,18 +59,20 @@ impl Docs {
         }
     }
 
-    /// Writes the pages into files, or returns the one page.
-    fn write(&self) -> Result<String, String> {
+    /// Writes the pages into files, or returns the one page; with whether all could be read that goes into them.
+    fn write(&self) -> Result<(String, bool), String> {
         let paths = named_or(&self.crds, "files with definitions", |project| project.definitions.clone())?;
-        let catalog = definitions::read(&paths)?;
+        let definitions = definitions::read_in(Minor::NEWEST, &paths)?;
         let suites = if self.suites.is_empty() { Project::here()?.suites } else { self.suites.clone() };
-        let examples = examples(&suites)?;
-        let kinds: Vec<&DefinedKind> = catalog.kinds().collect();
+        let (examples, faults) = examples(&suites);
+        faults.iter().for_each(tell);
+        let is_whole = definitions.is_whole() && faults.is_empty();
+        let kinds: Vec<&DefinedKind> = definitions.catalog.kinds().collect();
         let form = match self.format {
             Format::Markdown => Form::Markdown,
             Format::Html => Form::Html,
         };
-        let Some(output) = &self.output else { return Ok(page_of_all(&kinds, &examples, form)) };
+        let Some(output) = &self.output else { return Ok((page_of_all(&kinds, &examples, form), is_whole)) };
         if output.is_dir() || output.to_string_lossy().ends_with(['/', '\\']) {
             fs::create_dir_all(output).map_err(|error| unwritable(output, &error))?;
             for page in pages(&kinds, &examples, form) {
@@ -78,14 +81,14 @@ impl Docs {
         } else {
             write(output, &page_of_all(&kinds, &examples, form))?;
         }
-        Ok(String::new())
+        Ok((String::new(), is_whole))
     }
 }
 
-/// The objects of suites that are held to be valid.
-fn examples(suites: &[PathBuf]) -> Result<Vec<Example>, String> {
-    let cases = test::valid_cases(suites)?;
-    Ok(cases.into_iter().map(|(name, object)| Example { name, object }).collect())
+/// The objects of suites that are held to be valid, and what of the suites can't be read.
+fn examples(suites: &[PathBuf]) -> (Vec<Example>, Vec<String>) {
+    let (cases, faults) = test::valid_cases(suites);
+    (cases.into_iter().map(|(name, object)| Example { name, object }).collect(), faults)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

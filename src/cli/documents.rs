@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::definitions::is_definition;
 use super::parallel;
+use super::print::tell;
 use super::text::Text;
 use crate::author::written_field;
 use crate::value::yaml::{self, Broken, Located, Place, RepeatedKey};
@@ -180,6 +181,15 @@ impl Document {
     pub fn is_whole(&self) -> bool {
         self.within.is_empty()
     }
+}
+
+/// Reads all that `arguments` name, tells what can't be read, and goes on; whether all could be.
+pub fn read_telling(arguments: &[PathBuf]) -> (Vec<Source>, bool) {
+    let sources = read_each(arguments);
+    let faults: Vec<&Fault> = sources.iter().flat_map(|source| &source.faults).collect();
+    faults.iter().for_each(|fault| tell(&fault.message));
+    let is_readable = faults.is_empty();
+    (sources, is_readable)
 }
 
 /// Reads all that `arguments` name. Folders are searched for `.yaml`, `.yml` and `.json`; `-` is stdin.

@@ -15,15 +15,17 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use super::definitions;
+use super::definitions::{self, Definitions};
 use super::documents;
-use super::print::{note, output, tell};
+use super::print::{UNUSABLE, note, output, tell};
+use super::project::Project;
 use crate::author::check::node_at;
 use crate::author::convert;
 use crate::author::editor::names::Name;
 use crate::author::eval::{Evaluated, Evaluator, ExpressionError, Variable, value_at};
 use crate::author::{Catalog, DefinedKind};
 use crate::crd::ServedVersion;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json, yaml};
 
@@ -46,7 +48,7 @@ pub struct Eval {
     #[arg(value_name = "EXPRESSION")]
     expression: Option<String>,
 
-    /// Files or folders with the CustomResourceDefinition of the object
+    /// Files or folders with the CustomResourceDefinition of the object; those of skiff.toml unless named
     #[arg(long, value_name = "CRD", requires = "object")]
     crd: Vec<PathBuf>,
 
@@ -90,42 +92,59 @@ fn variable(text: &str) -> Result<(String, Value), String> {
 impl Eval {
     /// Prints values. Exit codes: 0 if there are some, 1 if an expression has none, 2 for what can't be read.
     pub fn run(self) -> ExitCode {
-        let evaluator = match self.variables() {
-            Ok(variables) => Evaluator::new(variables),
+        let (evaluator, is_whole) = match self.variables() {
+            Ok((variables, is_whole)) => (Evaluator::new(variables), is_whole),
             Err(message) => {
                 tell(message);
                 return ExitCode::from(2);
             }
         };
-        match &self.expression {
+        let code = match &self.expression {
             Some(expression) => self.print(&evaluator, expression),
             None if io::stdin().is_terminal() && io::stdout().is_terminal() => self.converse(evaluator),
             None => self.read_lines(&evaluator),
-        }
+        };
+        if is_whole { code } else { ExitCode::from(UNUSABLE) }
     }
 
-    fn variables(&self) -> Result<Vec<Variable>, String> {
+    /// The variables, and whether all files could be read.
+    fn variables(&self) -> Result<(Vec<Variable>, bool), String> {
         let mut variables = Vec::new();
-        let catalog = match self.crd.as_slice() {
-            [] => None,
-            paths => Some(definitions::read(paths)?),
-        };
+        let definitions = self.definitions()?;
+        let mut is_whole = definitions.as_ref().is_none_or(Definitions::is_whole);
         for (name, path) in [("self", &self.object), ("oldSelf", &self.old)] {
             let Some(path) = path else { continue };
-            let object = first_of(path)?;
-            variables.push(match &catalog {
-                Some(catalog) => self.of_kind(name, catalog, object)?,
+            let (object, is_read) = first_of(path)?;
+            is_whole &= is_read;
+            let kind = definitions.as_ref().map(|definitions| self.kind(&definitions.catalog, &object)).transpose()?;
+            variables.push(match kind.flatten() {
+                Some(kind) => self.of_kind(name, kind, object)?,
                 None => Variable::untyped(name, self.part(&object)?.clone()),
             });
         }
         let own = self.variables.iter().map(|(name, value)| Variable::untyped(name, value.clone()));
         variables.extend(own);
-        Ok(variables)
+        Ok((variables, is_whole))
     }
 
-    fn of_kind(&self, name: &str, catalog: &Catalog, mut object: Value) -> Result<Variable, String> {
-        let kind =
-            catalog.of(&object).ok_or_else(|| format!("no definition has the kind `{}`", object.str_at(&["kind"])))?;
+    /// The definitions that an object may be of: those named, or else those of the project.
+    fn definitions(&self) -> Result<Option<Definitions>, String> {
+        if self.object.is_none() {
+            return Ok(None);
+        }
+        let paths = if self.crd.is_empty() { Project::here()?.definitions } else { self.crd.clone() };
+        if paths.is_empty() { Ok(None) } else { definitions::read_in(Minor::NEWEST, &paths).map(Some) }
+    }
+
+    /// The kind of an object; `None` for one that the project does not define, which has the types that it shows.
+    fn kind<'c>(&self, catalog: &'c Catalog, object: &Value) -> Result<Option<&'c DefinedKind>, String> {
+        match catalog.of(object) {
+            None if !self.crd.is_empty() => Err(format!("no definition has the kind `{}`", object.str_at(&["kind"]))),
+            found => Ok(found),
+        }
+    }
+
+    fn of_kind(&self, name: &str, kind: &DefinedKind, mut object: Value) -> Result<Variable, String> {
         convert::read(kind, &mut object).map_err(|error| error.to_string())?;
         let version = version_of(kind, &object)?;
         let (node, is_resource) = node_at(&version.structural, &self.at)
@@ -202,16 +221,18 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("skiff/eval_history"))
 }
 
-fn first_of(path: &Path) -> Result<Value, String> {
-    let sources = documents::read(&[path.to_owned()]).map_err(|error| error.to_string())?;
+/// The first object of a file that can be read, and whether all of the file could be.
+fn first_of(path: &Path) -> Result<(Value, bool), String> {
+    let (sources, is_whole) = documents::read_telling(&[path.to_owned()]);
     let mut objects = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
-    objects.next().ok_or_else(|| format!("there is no object in `{}`", path.display()))
+    let object = objects.next().ok_or_else(|| format!("there is no object in `{}`", path.display()))?;
+    Ok((object, is_whole))
 }
 
 fn version_of<'k>(kind: &'k DefinedKind, object: &Value) -> Result<&'k ServedVersion, String> {
     let wanted = object.str_at(&["apiVersion"]);
     let version = kind.versions.iter().find(|version| version.api_version() == wanted);
-    version.map(|version| &**version).ok_or_else(|| format!("{} has no version `{wanted}`", kind.name()))
+    version.map(|version| &**version).ok_or_else(|| format!("no version {wanted}; use {}", kind.api_versions()))
 }
 
 fn show_text(found: &Evaluated) -> String {

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::definitions;
+use super::definitions::{self, Definitions};
 use super::minors::{Minors, Said};
-use super::print::{output, tell};
+use super::print::{ending, output, tell};
 use super::project::named_or;
 use crate::author::explain::{Explained, Rule, explain};
 use crate::author::{Catalog, DefinedKind};
@@ -66,27 +66,31 @@ impl Explain {
         let Some(minor) = self.minors.one() else {
             return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
         };
-        let (catalog, path) = match self.read(minor) {
+        let (definitions, path) = match self.read(minor) {
             Ok(read) => read,
             Err(message) => {
                 tell(message);
                 return ExitCode::from(2);
             }
         };
-        match self.find(&catalog, &path) {
-            Ok(found) => match self.output {
-                Output::Text => output(show_text(&found), ExitCode::SUCCESS),
-                Output::Json => output(show_json(&found).to_string() + "\n", ExitCode::SUCCESS),
-            },
+        let is_whole = definitions.is_whole();
+        match self.find(&definitions.catalog, &path) {
+            Ok(found) => {
+                let text = match self.output {
+                    Output::Text => show_text(&found),
+                    Output::Json => show_json(&found).to_string() + "\n",
+                };
+                output(text, ending(is_whole, true))
+            }
             Err(message) => {
                 tell(message);
-                ExitCode::FAILURE
+                ending(is_whole, false)
             }
         }
     }
 
     /// The definitions, and the field that is asked for.
-    fn read(&self, minor: Minor) -> Result<(Catalog, String), String> {
+    fn read(&self, minor: Minor) -> Result<(Definitions, String), String> {
         let (named, path) = match &self.crd {
             // It is the field, if a project has the definitions.
             Some(field) if self.path.is_empty() && !field.exists() => (&[][..], field.to_string_lossy().into_owned()),
@@ -99,13 +103,14 @@ impl Explain {
     /// What is told of the field in that version of Kubernetes, and what is wrong with the definition.
     fn say(&self, minor: Minor) -> Said {
         let refused = |message: String| Said { lines: vec![message], ..Said::default() };
-        let (catalog, path) = match self.read(minor) {
+        let (Definitions { catalog, faults }, path) = match self.read(minor) {
             Ok(read) => read,
             Err(message) => return refused(message),
         };
+        let is_readable = faults.is_empty();
         let found = match self.find(&catalog, &path) {
             Ok(found) => found,
-            Err(message) => return Said { is_readable: true, ..refused(message) },
+            Err(message) => return Said { is_readable, ..refused(message) },
         };
         let errors: Vec<String> = catalog
             .kinds()
@@ -113,7 +118,7 @@ impl Explain {
             .flat_map(|kind| kind.errors.iter().map(|error| format!("refused: {error}")))
             .collect();
         let is_fine = errors.is_empty();
-        Said { lines: [vec![show_text(&found).trim_end().to_owned()], errors].concat(), is_fine, is_readable: true }
+        Said { lines: [vec![show_text(&found).trim_end().to_owned()], errors].concat(), is_fine, is_readable }
     }
 
     fn find(&self, catalog: &Catalog, wanted: &str) -> Result<Found, String> {
@@ -138,7 +143,7 @@ impl Explain {
             None => kind.versions.iter().find(|version| version.storage),
         };
         let wanted = self.api_version.as_deref().unwrap_or("that is stored");
-        let version = version.ok_or_else(|| format!("no version {wanted}; use {}", versions(kind)))?;
+        let version = version.ok_or_else(|| format!("no version {wanted}; use {}", kind.api_versions()))?;
         let explained = explain(&version.structural, path)
             .map_err(|step| format!("{} has no field `{step}` in `{path}`", version.names.kind))?;
         let (kind, api_version) = (version.names.kind.clone(), version.api_version());
@@ -156,11 +161,6 @@ fn names(catalog: &Catalog) -> String {
     names.truncate(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", names.join(", "))
-}
-
-/// The versions of a kind: `harbour.example.com/v1`.
-fn versions(kind: &DefinedKind) -> String {
-    kind.versions.iter().map(|version| version.api_version()).collect::<Vec<_>>().join(" or ")
 }
 
 fn show_text(found: &Found) -> String {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::documents;
-use super::print::{output, tell};
+use super::print::{ending, output, tell};
 use crate::author::infer::{Hints, faults, infer};
 use crate::value::{Value, json, yaml};
 
@@ -57,8 +57,8 @@ enum Output {
 impl Infer {
     /// Prints a definition. Exit codes: 0 if all examples pass it, 1 if one does not, 2 for what can't be read.
     pub fn run(self) -> ExitCode {
-        let objects = match self.read() {
-            Ok(objects) => objects,
+        let (objects, is_whole) = match self.read() {
+            Ok(read) => read,
             Err(message) => {
                 tell(message);
                 return ExitCode::from(2);
@@ -78,17 +78,22 @@ impl Infer {
             Output::Yaml => yaml::encode(&definition),
             Output::Json => json::encode_to_string(&definition) + "\n",
         };
-        output(text, if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        output(text, ending(is_whole, faults.is_empty()))
     }
 
-    fn read(&self) -> Result<Vec<Value>, String> {
-        let sources = documents::read(&self.objects).map_err(|error| error.to_string())?;
+    /// The objects that are meant, and whether all files could be read.
+    fn read(&self) -> Result<(Vec<Value>, bool), String> {
+        let (sources, is_whole) = documents::read_telling(&self.objects);
         let objects = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
         let is_meant = |object: &Value| {
             let kind = object.str_at(&["kind"]);
             self.kind.as_deref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
         };
         let objects: Vec<Value> = objects.filter(|object| !object.is_null() && is_meant(object)).collect();
-        if objects.is_empty() { Err("there is no such object to learn from".to_owned()) } else { Ok(objects) }
+        if objects.is_empty() {
+            Err("there is no such object to learn from".to_owned())
+        } else {
+            Ok((objects, is_whole))
+        }
     }
 }

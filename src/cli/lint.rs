@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use super::documents::{self, Document, Source};
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::values;
-use super::print::{UNUSABLE, output, tell};
+use super::print::{Stdout, UNUSABLE, ending, output, tell};
 use super::project::{Lints, Project, named_or};
 use crate::author::fix::fix;
 use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint_in, markdown, older};
@@ -163,26 +164,24 @@ impl Lint {
         let Some(minor) = self.minors.one() else {
             return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
         };
-        let (found, is_readable) = match self.find(minor) {
+        let mut out = Stdout::default();
+        let tells = self.output == Output::Text;
+        let told = |found: &Found| if tells { out.write(show_found(found)) } else { ControlFlow::Continue(()) };
+        let (found, is_readable) = match self.find(minor, told) {
             Ok(found) => found,
             Err(message) => {
                 tell(message);
                 return ExitCode::from(UNUSABLE);
             }
         };
-        let text = match self.output {
-            Output::Text => show_text(&found, self.fix),
+        _ = out.write(match self.output {
+            Output::Text => show_end(&found, self.fix),
             Output::Json => show_json(&found).to_string() + "\n",
             Output::Sarif => annotate::sarif(&annotations(&found), &described()),
             Output::Github => annotate::github(&annotations(&found)),
-        };
+        });
         let is_fine = found.iter().all(|found| found.findings.is_empty());
-        let code = match (is_readable, is_fine) {
-            (false, _) => ExitCode::from(UNUSABLE),
-            (true, false) => ExitCode::FAILURE,
-            (true, true) => ExitCode::SUCCESS,
-        };
-        output(text, code)
+        out.finish(ending(is_readable, is_fine))
     }
 
     /// Takes what was not named from the project.
@@ -195,7 +194,7 @@ impl Lint {
 
     /// What is found in that version of Kubernetes, a line each.
     fn say(&self, minor: Minor) -> Said {
-        let (found, is_readable) = match self.find(minor) {
+        let (found, is_readable) = match self.find(minor, |_| ControlFlow::Continue(())) {
             Ok(found) => found,
             Err(message) => return Said { lines: vec![message], ..Said::default() },
         };
@@ -207,39 +206,67 @@ impl Lint {
         Said { lines: each(&found).map(line).collect(), is_fine, is_readable }
     }
 
-    /// What is found, and whether everything could be read: what can't be is told, and the rest goes on.
-    fn find(&self, minor: Minor) -> Result<(Vec<Found>, bool), String> {
-        let sources = documents::read_each(&self.crds);
-        let mut is_readable = true;
-        for fault in sources.iter().flat_map(|source| &source.faults) {
-            tell(&fault.message);
-            is_readable = false;
-        }
+    /// What is found, and whether everything could be read: what can't be is told, and the rest goes on. `told` gets what is found
+    /// in each file once it is there.
+    fn find(
+        &self,
+        minor: Minor,
+        mut told: impl FnMut(&Found) -> ControlFlow<()>,
+    ) -> Result<(Vec<Found>, bool), String> {
+        let (sources, mut is_readable) = documents::read_telling(&self.crds);
         if is_readable && !values(&sources).any(|value| is_definition(value) || is_policy(value)) {
             return Err(none_in(&self.crds));
         }
+        let mut found = Vec::new();
+        if self.fix {
+            is_readable &= self.fix_all(sources, minor, &mut found);
+            _ = found.iter().try_for_each(told);
+            return Ok((found, is_readable));
+        }
+        let mut of_policies = policy_findings(&sources);
+        parallel::each(
+            "files",
+            &sources,
+            |source| self.look(source, minor),
+            |looked| {
+                looked.into_iter().try_for_each(|looked| {
+                    let source = &sources[found.len()];
+                    let mut one = or_tell(looked, source, &mut is_readable);
+                    self.take_policies(source, of_policies.remove(&found.len()).unwrap_or_default(), &mut one);
+                    let goes_on = told(&one);
+                    found.push(one);
+                    goes_on
+                })
+            },
+        );
+        Ok((found, is_readable))
+    }
+
+    /// Fixes what can be fixed in all files, and adds what is found then; whether all could be read and written.
+    fn fix_all(&self, sources: Vec<Source>, minor: Minor, found: &mut Vec<Found>) -> bool {
+        let mut is_readable = true;
         let looked = parallel::map("files", &sources, |source| {
             let found = self.look(source, minor)?;
-            if self.fix { self.fix_file(source, found, minor) } else { Ok((found, None)) }
+            self.fix_file(source, found, minor)
         });
-        let (mut found, mut texts) = (Vec::new(), Vec::new());
+        let mut texts = Vec::new();
         for (source, looked) in sources.into_iter().zip(looked) {
-            let (one, edited) = looked.unwrap_or_else(|message: String| {
-                tell(message);
-                is_readable = false;
-                (Found { file: source.name.clone(), ..Found::default() }, None)
-            });
+            let (one, edited) = match looked {
+                Ok(fixed) => fixed,
+                Err(message) => (or_tell(Err(message), &source, &mut is_readable), None),
+            };
             found.push(one);
             texts.push(edited.unwrap_or(source));
         }
-        if self.fix
-            && let Err(message) = self.fix_policies(&mut texts, &mut found)
-        {
+        if let Err(message) = self.fix_policies(&mut texts, found) {
             tell(message);
             is_readable = false;
         }
-        self.look_at_policies(&texts, &mut found);
-        Ok((found, is_readable))
+        let mut of_policies = policy_findings(&texts);
+        for (at, (source, one)) in texts.iter().zip(found).enumerate() {
+            self.take_policies(source, of_policies.remove(&at).unwrap_or_default(), one);
+        }
+        is_readable
     }
 
     /// Fixes what can be fixed in policies and bindings.
@@ -263,18 +290,13 @@ impl Lint {
         Ok(())
     }
 
-    /// Adds what is found in policies, for which all files count together.
-    fn look_at_policies(&self, sources: &[Source], found: &mut [Found]) {
-        let places = places(sources);
-        let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
-        for (at, _) in places.iter().filter(|(_, document)| is_policy(&document.value)) {
-            found[*at].policies += 1;
+    /// Adds what is found in the policies of a file.
+    fn take_policies(&self, source: &Source, findings: Vec<(usize, Finding)>, found: &mut Found) {
+        found.policies += source.documents.iter().filter(|document| is_policy(&document.value)).count();
+        for (index, finding) in findings {
+            self.take(&source.documents[index], vec![finding], found);
         }
-        for (index, finding) in policy_lint::lint(&manifests) {
-            let (at, document) = places[index];
-            self.take(document, vec![finding], &mut found[at]);
-        }
-        found.iter_mut().for_each(Found::sort);
+        found.sort();
     }
 
     fn is_wanted(&self, lint: &Looked) -> bool {
@@ -352,6 +374,29 @@ fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(us
     }
 }
 
+/// What is found in a file; what it can't be is told, and then there is nothing.
+fn or_tell(looked: Result<Found, String>, source: &Source, is_readable: &mut bool) -> Found {
+    looked.unwrap_or_else(|message| {
+        tell(message);
+        *is_readable = false;
+        Found { file: source.name.clone(), ..Found::default() }
+    })
+}
+
+/// What is found in policies, for which all files count together: by the number of the file, each with that of its document.
+fn policy_findings(sources: &[Source]) -> BTreeMap<usize, Vec<(usize, Finding)>> {
+    let numbered = sources.iter().enumerate();
+    let places = numbered.flat_map(|(at, source)| (0..source.documents.len()).map(move |index| (at, index)));
+    let places: Vec<(usize, usize)> = places.collect();
+    let manifests: Vec<&Value> = places.iter().map(|(at, index)| &sources[*at].documents[*index].value).collect();
+    let mut found: BTreeMap<usize, Vec<(usize, Finding)>> = BTreeMap::new();
+    for (index, finding) in policy_lint::lint(&manifests) {
+        let (at, document) = places[index];
+        found.entry(at).or_default().push((document, finding));
+    }
+    found
+}
+
 /// All documents, each with the number of its file.
 fn places(sources: &[Source]) -> Vec<(usize, &Document)> {
     let numbered = sources.iter().enumerate();
@@ -369,15 +414,21 @@ fn explain(lint: &Looked) -> String {
     format!("{id} ({})\n\n{finds}\nWhy: {reason}.\nRemedy: {remedy}.{fixed}\n", severity.word())
 }
 
-fn show_text(found: &[Found], fixes: bool) -> String {
+/// What is found in a file.
+fn show_found(found: &Found) -> String {
     let mut out = String::new();
-    for (file, located) in each(found) {
+    for (file, located) in each(std::slice::from_ref(found)) {
         let at = located.place.map_or(String::new(), |place| format!(":{}:{}", place.line, place.column));
         let Finding { lint, message, fix, .. } = &located.finding;
         let about = about(located);
         out.push_str(&format!("{file}{at}: {} {}: {about}: {message}\n  fix: {fix}\n", lint.severity.word(), lint.id));
     }
-    out.push_str(&summary(found, fixes));
+    out
+}
+
+/// What is found in all, by how much there is of it.
+fn show_end(found: &[Found], fixes: bool) -> String {
+    let mut out = summary(found, fixes);
     out.push('\n');
     let hidden: usize = found.iter().map(|found| found.hidden).sum();
     if hidden > 0 {

@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::convert::Infallible;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::{Notify, OnceCell, mpsc};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -70,11 +71,14 @@ pub struct Planes {
     places: Open,
     logs: Arc<[audit::Log]>,
     known: Mutex<BTreeMap<Arc<str>, Known>>,
+    /// What is being made or ended holds a clone; the receiver ends when this and the last one are gone.
+    at_work: Mutex<Option<mpsc::Sender<Infallible>>>,
+    all_done: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
 }
 
 enum Known {
-    /// Its name is taken.
-    Beginning,
+    /// Its name is taken: it is being made, or ends.
+    Changing,
     Running(Running),
 }
 
@@ -96,16 +100,17 @@ impl Running {
     }
 }
 
-/// A name that is taken until it is known what becomes of it.
-struct Taken<'p> {
-    planes: &'p Planes,
+/// A name that is taken while its control plane is made or ended, which is awaited before the process ends.
+struct Taken {
+    planes: Arc<Planes>,
     name: Arc<str>,
+    _at_work: mpsc::Sender<Infallible>,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Taken {
     fn drop(&mut self) {
         let mut known = self.planes.known();
-        if let Some(Known::Beginning) = known.get(&self.name) {
+        if let Some(Known::Changing) = known.get(&self.name) {
             known.remove(&self.name);
         }
     }
@@ -121,25 +126,30 @@ impl Planes {
         places: Open,
         logs: Arc<[audit::Log]>,
     ) -> Self {
-        Planes { server, ip, main, shared, places, logs, known: Mutex::default() }
+        let (at_work, all_done) = mpsc::channel(1);
+        let (at_work, all_done) = (Mutex::new(Some(at_work)), tokio::sync::Mutex::new(all_done));
+        Planes { server, ip, main, shared, places, logs, known: Mutex::default(), at_work, all_done }
     }
 
-    /// Ends all.
+    /// Ends all, also those that are being made; from then on none can be made.
     pub async fn end(&self) {
+        drop(lock(&self.at_work).take());
+        _ = self.all_done.lock().await.recv().await;
         let all = std::mem::take(&mut *self.known());
         let running = all.into_values().filter_map(|known| match known {
             Known::Running(running) => Some(running.end()),
-            Known::Beginning => None,
+            Known::Changing => None,
         });
         join_all(running).await;
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Takes a name, or one that is made up.
-    fn take(&self, name: Option<String>) -> Result<Taken<'_>, Status> {
+    fn take(self: &Arc<Self>, name: Option<String>) -> Result<Taken, Status> {
+        let at_work = self.at_work()?;
         let mut known = self.known();
         if known.len() >= PLANES_MAX {
             return Err(Status::bad_request(&format!("there are {PLANES_MAX} control planes, which is the most")));
@@ -149,10 +159,29 @@ impl Planes {
         match known.entry(Arc::clone(&name)) {
             Entry::Occupied(_) => Err(Status::already_exists("", "planes", &name)),
             Entry::Vacant(free) => {
-                free.insert(Known::Beginning);
-                Ok(Taken { planes: self, name })
+                free.insert(Known::Changing);
+                Ok(Taken { planes: Arc::clone(self), name, _at_work: at_work })
             }
         }
+    }
+
+    /// Takes the control plane `name` out of those that run; `None` where there is none of that name.
+    fn take_running(self: &Arc<Self>, name: &str) -> Result<Option<(Taken, Running)>, Status> {
+        let at_work = self.at_work()?;
+        let mut known = self.known();
+        let Some(found) = known.get_mut(name) else { return Ok(None) };
+        match std::mem::replace(found, Known::Changing) {
+            Known::Running(running) => {
+                let name = Arc::clone(&running.plane.name);
+                Ok(Some((Taken { planes: Arc::clone(self), name, _at_work: at_work }, running)))
+            }
+            Known::Changing => Ok(None),
+        }
+    }
+
+    /// What is held while one is made or ended. Errors: the process ends.
+    fn at_work(&self) -> Result<mpsc::Sender<Infallible>, Status> {
+        lock(&self.at_work).clone().ok_or_else(|| Status::service_unavailable("the server is stopping"))
     }
 
     fn origin(&self, name: &str) -> Result<Origin, Status> {
@@ -161,7 +190,7 @@ impl Planes {
         }
         match self.known().get(name) {
             Some(Known::Running(running)) => Ok(running.origin.clone()),
-            Some(Known::Beginning) | None => Err(missing(name)),
+            Some(Known::Changing) | None => Err(missing(name)),
         }
     }
 
@@ -245,7 +274,7 @@ impl Planes {
         let app = app.beside(Arc::clone(name), self.shared.clone(), Arc::clone(&begin));
         let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
         let gate = gate.with_failed_authentication(app.failed_authentication());
-        let connections = Connections::among(http::router(app), gate, self.places.clone());
+        let connections = Connections::among(http::router(app), gate, self.places.half());
         connections.listen(listener, tls);
         let kubeconfig = Kubeconfig {
             server: &url,
@@ -263,21 +292,35 @@ impl Planes {
     }
 }
 
+impl Taken {
+    /// Makes the control plane of this name.
+    async fn make(self, wanted: Wanted) -> Result<Arc<Plane>, Status> {
+        let running = self.planes.begin(&self.name, wanted).await.map_err(Failed::into_status)?;
+        let plane = Arc::clone(&running.plane);
+        self.planes.known().insert(Arc::clone(&self.name), Known::Running(running));
+        Ok(plane)
+    }
+
+    /// Ends what had this name, which is free then.
+    async fn end(self, running: Running) -> Arc<Plane> {
+        let plane = Arc::clone(&running.plane);
+        running.end().await;
+        plane
+    }
+}
+
 #[async_trait]
 impl http::Planes for Planes {
-    async fn create(&self, mut wanted: Wanted) -> Result<Arc<Plane>, Status> {
+    async fn create(self: Arc<Self>, mut wanted: Wanted) -> Result<Arc<Plane>, Status> {
         let taken = self.take(wanted.name.take())?;
-        let running = self.begin(&taken.name, wanted).await.map_err(Failed::into_status)?;
-        let plane = Arc::clone(&running.plane);
-        self.known().insert(Arc::clone(&taken.name), Known::Running(running));
-        Ok(plane)
+        to_its_end(taken.make(wanted)).await?
     }
 
     fn list(&self) -> Vec<Arc<Plane>> {
         let known = self.known();
         let running = known.values().filter_map(|known| match known {
             Known::Running(running) => Some(Arc::clone(&running.plane)),
-            Known::Beginning => None,
+            Known::Changing => None,
         });
         running.collect()
     }
@@ -285,25 +328,26 @@ impl http::Planes for Planes {
     fn get(&self, name: &str) -> Option<Arc<Plane>> {
         match self.known().get(name)? {
             Known::Running(running) => Some(Arc::clone(&running.plane)),
-            Known::Beginning => None,
+            Known::Changing => None,
         }
     }
 
-    async fn delete(&self, name: &str) -> Option<Arc<Plane>> {
-        let running = {
-            let mut known = self.known();
-            match known.remove_entry(name)? {
-                (_, Known::Running(running)) => running,
-                (name, Known::Beginning) => {
-                    known.insert(name, Known::Beginning);
-                    return None;
-                }
-            }
-        };
-        let plane = Arc::clone(&running.plane);
-        running.end().await;
-        Some(plane)
+    async fn delete(self: Arc<Self>, name: &str) -> Result<Option<Arc<Plane>>, Status> {
+        match self.take_running(name)? {
+            Some((taken, running)) => to_its_end(taken.end(running)).await.map(Some),
+            None => Ok(None),
+        }
     }
+}
+
+/// Runs `work` in a task of its own: a client that is gone before its answer does not leave a database half open or
+/// half closed.
+async fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, Status> {
+    tokio::spawn(work).await.map_err(|error| Status::internal_error(&error.to_string()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How one shows who it is, and who administers it.

@@ -56,6 +56,15 @@ impl Stdout {
     }
 }
 
+/// How a command ends: with 2 where something could not be read, with 1 where something is not as it should be.
+pub fn ending(is_readable: bool, is_fine: bool) -> ExitCode {
+    match (is_readable, is_fine) {
+        (false, _) => ExitCode::from(UNUSABLE),
+        (true, false) => ExitCode::FAILURE,
+        (true, true) => ExitCode::SUCCESS,
+    }
+}
+
 /// Whether stdout is a terminal whose user wants colours.
 pub fn is_styled() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()

@@ -47,7 +47,7 @@ impl Seed {
     /// # Errors
     /// What can't be read, and what is refused.
     pub async fn begin(&mut self, registry: &Registry) -> Result<(), String> {
-        let Outcome { definitions, objects, faults } = self.apply(registry).await?;
+        let Outcome { definitions, objects, faults } = self.apply(registry).await;
         if !faults.is_empty() {
             return Err(faults.join("\n"));
         }
@@ -77,19 +77,16 @@ impl Seed {
         })?;
         tokio::spawn(async move {
             while changes.recv().await.is_some() {
-                match self.apply(&registry).await {
-                    Ok(outcome) => outcome.faults.iter().for_each(tell),
-                    // A file may be half written: it is read again when it is whole.
-                    Err(fault) => tell(fault),
-                }
+                self.apply(&registry).await.faults.iter().for_each(tell);
             }
         });
         Ok(())
     }
 
-    /// Applies what is not as it was applied last.
-    async fn apply(&mut self, registry: &Registry) -> Result<Outcome, String> {
-        let sources = documents::read(&self.paths).map_err(|error| error.to_string())?;
+    /// Applies what is not as it was applied last. What can't be read, which may be half written, hides nothing else: it is read
+    /// again when it changes.
+    async fn apply(&mut self, registry: &Registry) -> Outcome {
+        let sources = documents::read_each(&self.paths);
         let mut new: Vec<(String, &str, &Value)> = Vec::new();
         for (source, document) in each(&sources).filter(|(source, _)| !is_example(source)) {
             let object = &document.value;
@@ -101,7 +98,8 @@ impl Seed {
         // What others stand in comes first; the rest keeps its order.
         new.sort_by_key(|(_, _, object)| (!is_definition(object), object.str_at(&["kind"]) != "Namespace"));
         let is_first = self.applied.is_empty();
-        let mut outcome = Outcome::default();
+        let faults = sources.iter().filter(|source| !is_example(source)).flat_map(|source| &source.faults);
+        let mut outcome = Outcome { faults: faults.map(|fault| fault.message.clone()).collect(), ..Outcome::default() };
         for (key, file, object) in new {
             let done =
                 if is_definition(object) { define(registry, object).await } else { apply(registry, object).await };
@@ -114,7 +112,7 @@ impl Seed {
             // What was refused is tried again when it changes.
             self.applied.insert(key, object.clone());
         }
-        Ok(outcome)
+        outcome
     }
 }
 

@@ -10,7 +10,7 @@ use std::{env, fs, io};
 
 use clap::{Args, ValueEnum};
 
-use super::admission::Admission;
+use super::admission::{Admission, SERVICE_ACCOUNT};
 use super::database::Database;
 use super::print::tell;
 use super::seed::Seed;
@@ -155,9 +155,8 @@ pub fn emulated(text: &str) -> Result<Minor, EmulatedError> {
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(mut self) -> ExitCode {
-        if let Err(fault) = self.admission.settle() {
-            tell(fault);
-            return ExitCode::from(2);
+        if self.workloads.is_cluster() {
+            self.admission.switch_on(SERVICE_ACCOUNT);
         }
         if let Some(fault) = self.ui.fault() {
             tell(fault);
@@ -173,6 +172,10 @@ impl Serve {
                 tell(fault);
                 return ExitCode::from(2);
             }
+        }
+        if let Err(fault) = self.admission.settle(self.emulated_version) {
+            tell(fault);
+            return ExitCode::from(2);
         }
         let switches = match self.workloads.switches() {
             Ok(switches) => switches,
@@ -206,6 +209,14 @@ impl Serve {
         }
     }
 
+    fn audit_logs(&self) -> Result<Vec<audit::Log>, Failure> {
+        let Some(path) = &self.audit_log_path else { return Ok(Vec::new()) };
+        let opened = audit::Log::open(path);
+        let log =
+            opened.map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?;
+        Ok(vec![log])
+    }
+
     /// What is to be served, once the data folder is there.
     fn server(self, switches: Switches, nodes: NodePlan) -> Result<Server, Failure> {
         let folder = &self.database.data_dir;
@@ -215,13 +226,10 @@ impl Serve {
         fs::create_dir_all(folder)
             .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| folder.join("kubeconfig"));
-        let logs = match &self.audit_log_path {
-            Some(path) => vec![
-                audit::Log::open(path)
-                    .map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?,
-            ],
-            None => Vec::new(),
-        };
+        let logs = self.audit_logs().inspect_err(|_| {
+            // A failed start leaves no folder behind.
+            _ = made.as_deref().map(fs::remove_dir_all);
+        })?;
         Ok(Server {
             listen: self.listen,
             insecure_listen: self.insecure_listen,

@@ -33,7 +33,7 @@ use crate::meta::Status;
 use crate::registry::{Converter, Definitions, Registry, Resource, StoredPolicy};
 use crate::server::{
     AUTHORITY_SECRET, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Secrets,
-    SecretsError, Tls, Trust, connections_max, stop_requested,
+    SecretsError, Tls, Trust, connections_max, stop_requested, threads,
 };
 use crate::store::{Config, Storage};
 
@@ -161,7 +161,9 @@ impl Server {
         let late = Arc::clone(&registry);
         let logs: Arc<[audit::Log]> = std::mem::take(&mut self.logs).into();
         let server = Arc::new(self);
-        let (shared, places) = (Shared::default(), Open::new(connections_max()));
+        // Without an answer there is no runtime, and nothing gets here.
+        let beside = threads().map_or(1, |threads| threads.blocking);
+        let (shared, places) = (Shared::among(beside), Open::new(connections_max()));
         let main = Origin { registry: Arc::clone(&registry), issuer: Arc::clone(&issuer) };
         let planes =
             Planes::new(Arc::clone(&server), address.ip(), main, shared.clone(), places.clone(), Arc::clone(&logs));

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,11 +11,11 @@ use clap::{Args, ValueEnum};
 
 use super::annotate::{self, Annotation, Level};
 use super::definitions::{each, is_definition};
-use super::documents;
+use super::documents::{self, Source};
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::{self, Given};
-use super::print::{UNUSABLE, is_styled, note, output, tell};
+use super::print::{Stdout, UNUSABLE, is_styled, note, output, tell};
 use super::project::named_or;
 use super::report::{self, show_junit};
 use super::watch::Watch;
@@ -80,9 +81,16 @@ enum Output {
 struct Tested {
     file: String,
     cases: Vec<TestedCase>,
-    /// Why it can't be run at all.
+    /// What of it can't be run.
     faults: Vec<Fault>,
     taken: Duration,
+}
+
+impl Tested {
+    /// One of which nothing has run.
+    fn unusable(path: &Path, faults: Vec<Fault>) -> Self {
+        Tested { file: path.display().to_string(), cases: Vec::new(), faults, taken: Duration::ZERO }
+    }
 }
 
 struct TestedCase {
@@ -104,6 +112,12 @@ struct Fault {
 impl Fault {
     fn new(path: &Path, text: String) -> Vec<Fault> {
         vec![Fault { file: path.display().to_string(), place: None, text }]
+    }
+
+    /// What of files can't be read, told of the suite that needs them.
+    fn of_sources(path: &Path, sources: &[Source]) -> Vec<Fault> {
+        let faults = sources.iter().flat_map(|source| &source.faults);
+        faults.flat_map(|fault| Fault::new(path, fault.message.clone())).collect()
     }
 }
 
@@ -152,27 +166,43 @@ impl Test {
         if !self.watch {
             return self.run_once();
         }
-        // Definitions may lie anywhere; those beside or below the suites are watched with them.
-        let folders = self.suites.iter().map(|path| folder_of(path).to_owned());
-        let mut watch = Watch::new(folders.collect());
+        let mut watch = Watch::new(self.watched());
         loop {
             if io::stdout().is_terminal() {
                 _ = output(CLEAR, ExitCode::SUCCESS);
             }
             self.run_once();
             note("waiting for changes; Ctrl-C ends");
+            watch.follow(self.watched());
             watch.wait();
         }
+    }
+
+    /// What a run looks at: the folders of the suites, and the definitions and policies that these name, wherever they lie.
+    fn watched(&self) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        // What can't be read is told by the run.
+        self.suites.iter().for_each(|path| _ = find(path, &mut paths));
+        let mut watched: Vec<PathBuf> = self.suites.iter().map(|path| folder_of(path).to_owned()).collect();
+        for path in paths.iter().filter(|path| path.is_file()) {
+            for ReadSuite { suite, .. } in read_suites(path).suites {
+                let named = suite.crds.iter().chain(&suite.policies);
+                watched.extend(named.map(|name| folder_of(path).join(name)));
+            }
+        }
+        watched
     }
 
     fn run_once(&self) -> ExitCode {
         let Some(minor) = self.minors.one() else {
             return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
         };
-        let run = self.test(minor);
+        if self.output == Output::Text {
+            return self.tell_text(minor);
+        }
+        let run = self.test(minor, |_| ControlFlow::Continue(()));
         let text = match self.output {
-            Output::Text => self.show_text(&run),
-            Output::Json => show_json(&run).to_string() + "\n",
+            Output::Text | Output::Json => show_json(&run).to_string() + "\n",
             Output::Junit => show_junit(&junit_suites(&run.tested)),
             Output::Sarif => annotate::sarif(&annotations(&run), &[]),
             Output::Github => annotate::github(&annotations(&run)),
@@ -180,9 +210,17 @@ impl Test {
         output(text, run.code())
     }
 
+    /// Prints the cases of each suite once it has run, and at the end what failed.
+    fn tell_text(&self, minor: Minor) -> ExitCode {
+        let (mut out, style) = (Stdout::default(), Style { is_styled: is_styled() });
+        let run = self.test(minor, |suite| out.write(show_suite(suite, &style)));
+        _ = out.write(self.show_end(&run, &style));
+        out.finish(run.code())
+    }
+
     /// What comes of all cases in that version of Kubernetes, a line each.
     fn say(&self, minor: Minor) -> Said {
-        let run = self.test(minor);
+        let run = self.test(minor, |_| ControlFlow::Continue(()));
         let mut lines: Vec<String> = run.faults().map(|fault| format!("{}: {}", fault.file, fault.text)).collect();
         for case in run.cases() {
             let about = format!("{}: {}", case.file, case.name);
@@ -194,7 +232,8 @@ impl Test {
         Said { lines, is_fine, is_readable: run.faults().next().is_none() }
     }
 
-    fn test(&self, minor: Minor) -> Run {
+    /// Runs all suites; `told` gets each once it has run.
+    fn test(&self, minor: Minor, mut told: impl FnMut(&Tested) -> ControlFlow<()>) -> Run {
         let (mut paths, mut tested) = (Vec::new(), Vec::new());
         for path in &self.suites {
             let before = paths.len();
@@ -202,19 +241,24 @@ impl Test {
                 if paths.len() > before { Ok(()) } else { Err(format!("no suite in `{}`", path.display())) }
             });
             if let Err(text) = found {
-                tested.push(unusable(path, Fault::new(path, text)));
+                tested.push(Tested::unusable(path, Fault::new(path, text)));
             }
         }
         let mut coverage = Coverage::default();
+        let mut is_wanted = tested.iter().try_for_each(&mut told);
         let run = |path: &PathBuf| {
             let (mut covered, begun) = (Coverage::default(), Instant::now());
-            let tested = self.test_suite(minor, path, &mut covered).unwrap_or_else(|faults| unusable(path, faults));
+            let tested = self.test_suites(minor, path, &mut covered);
             (Tested { taken: begun.elapsed(), ..tested }, covered)
         };
-        for (suite, covered) in parallel::map("suites", &paths, run) {
-            tested.push(suite);
-            coverage.merge(covered);
-        }
+        parallel::each("suites", &paths, run, |suites| {
+            for (suite, covered) in suites {
+                is_wanted = if is_wanted.is_continue() { told(&suite) } else { is_wanted };
+                tested.push(suite);
+                coverage.merge(covered);
+            }
+            is_wanted
+        });
         let uncovered = self.uncovered(&coverage);
         Run { tested, coverage, uncovered }
     }
@@ -235,21 +279,50 @@ impl Test {
         too_few.collect()
     }
 
-    fn test_suite(&self, minor: Minor, path: &Path, coverage: &mut Coverage) -> Result<Tested, Vec<Fault>> {
-        let read = if path.is_dir() { read_examples(path)? } else { read_suite(path)? };
-        let catalog = catalog(minor, path, &read.suite, coverage)?;
-        let given = given(path, &read.suite)?;
+    /// Runs the suites of a file or a folder.
+    fn test_suites(&self, minor: Minor, path: &Path, coverage: &mut Coverage) -> Tested {
+        let Read { suites, faults } = if path.is_dir() { read_examples(path) } else { read_suites(path) };
+        let mut tested = Tested::unusable(path, faults);
+        if suites.is_empty() && tested.faults.is_empty() {
+            tested.faults = Fault::new(path, "there is no case".to_owned());
+        }
+        let snapshots = path.with_extension("snap");
+        let taken = match read_snapshots(&snapshots) {
+            Ok(taken) => taken,
+            Err(fault) => return Tested::unusable(path, fault),
+        };
+        let mut new = object! {};
+        for suite in suites {
+            if let Err(faults) = self.test_suite(minor, path, suite, (&taken, &mut new), &mut tested, coverage) {
+                tested.faults.extend(faults);
+            }
+        }
+        if self.update
+            && new != taken
+            && let Err(error) = fs::write(&snapshots, yaml::encode(&new))
+        {
+            tested.faults.extend(Fault::new(&snapshots, format!("it can't be written: {error}")));
+        }
+        tested
+    }
+
+    /// Runs the cases of a suite. What cases came to before is `taken`, and what they come to goes into `new`.
+    fn test_suite(
+        &self,
+        minor: Minor,
+        path: &Path,
+        ReadSuite { suite, places, broken }: ReadSuite,
+        (taken, new): (&Value, &mut Value),
+        tested: &mut Tested,
+        coverage: &mut Coverage,
+    ) -> Result<(), Vec<Fault>> {
+        let (catalog, unreadable) = catalog(minor, path, &suite, coverage)?;
+        tested.faults.extend(unreadable);
+        let given = given(path, &suite)?;
         coverage.policies.expect(&given.set);
         let who = |user| given.who(user);
         let stage = Stage { catalog: &catalog, policies: &given.set, who: &who };
-        let snapshots = path.with_extension("snap");
-        let taken = match fs::read(&snapshots) {
-            Ok(bytes) => yaml::decode(&bytes).map_err(|error| Fault::new(&snapshots, error.to_string()))?,
-            Err(_) => object! {},
-        };
-        let mut new = object! {};
-        let mut cases = Vec::new();
-        for (case, (file, place)) in read.suite.cases.iter().zip(read.places) {
+        for (case, (file, place)) in suite.cases.iter().zip(places) {
             let begun = Instant::now();
             let before = taken.get(&case.name);
             let suite::Outcome { mut failures, ratcheted, snapshot } = suite::run(case, &stage, before, coverage);
@@ -262,32 +335,39 @@ impl Test {
                 new.make_object().insert(case.name.as_str(), snapshot);
             }
             let (taken, failures) = (begun.elapsed(), failures.iter().map(ToString::to_string).collect());
-            cases.push(TestedCase { name: case.name.clone(), file, place, failures, ratcheted, taken });
+            tested.cases.push(TestedCase { name: case.name.clone(), file, place, failures, ratcheted, taken });
         }
-        cases.extend(read.broken);
-        if self.update && new != taken {
-            fs::write(&snapshots, yaml::encode(&new))
-                .map_err(|error| Fault::new(&snapshots, format!("it can't be written: {error}")))?;
-        }
-        Ok(Tested { file: path.display().to_string(), cases, faults: Vec::new(), taken: Duration::ZERO })
+        tested.cases.extend(broken);
+        Ok(())
+    }
+}
+
+/// What cases came to before; nothing where nothing was kept.
+fn read_snapshots(path: &Path) -> Result<Value, Vec<Fault>> {
+    match fs::read(path) {
+        Ok(bytes) => yaml::decode(&bytes).map_err(|error| Fault::new(path, error.to_string())),
+        Err(_) => Ok(object! {}),
     }
 }
 
 /// What clears a terminal, the lines above included.
 const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
 
-/// A suite that can't be run.
-fn unusable(path: &Path, faults: Vec<Fault>) -> Tested {
-    Tested { file: path.display().to_string(), cases: Vec::new(), faults, taken: Duration::ZERO }
-}
-
 /// The folder of a suite, or that is one.
 fn folder_of(path: &Path) -> &Path {
     if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) }
 }
 
-/// The kinds that a suite is about.
-fn catalog(minor: Minor, path: &Path, suite: &Suite, coverage: &mut Coverage) -> Result<Catalog, Vec<Fault>> {
+/// The kinds that a suite is about, and what of their files can't be read.
+///
+/// # Errors
+/// What the server would refuse of a definition.
+fn catalog(
+    minor: Minor,
+    path: &Path,
+    suite: &Suite,
+    coverage: &mut Coverage,
+) -> Result<(Catalog, Vec<Fault>), Vec<Fault>> {
     let folder = folder_of(path);
     let crds = match suite.crds.as_slice() {
         // Policies may be about built-in kinds alone.
@@ -296,8 +376,8 @@ fn catalog(minor: Minor, path: &Path, suite: &Suite, coverage: &mut Coverage) ->
         names => names.iter().map(|name| folder.join(name)).collect(),
     };
     let mut catalog = Catalog::of_minor(minor);
-    let sources = documents::read(&crds).map_err(|error| Fault::new(path, error.to_string()))?;
-    for source in sources {
+    let sources = documents::read_each(&crds);
+    for source in &sources {
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
             let fault = |text: String, place| vec![Fault { file: source.name.clone(), place, text }];
             let kind = catalog.add(&document.value).map_err(|error| fault(error.to_string(), None))?;
@@ -308,15 +388,19 @@ fn catalog(minor: Minor, path: &Path, suite: &Suite, coverage: &mut Coverage) ->
             coverage.expect(kind);
         }
     }
-    Ok(catalog)
+    let unreadable = Fault::of_sources(path, &sources);
+    if catalog.kinds().next().is_none() && !unreadable.is_empty() {
+        return Err(unreadable);
+    }
+    Ok((catalog, unreadable))
 }
 
 /// The policies that a suite is about. What a server would refuse is a fault.
 fn given(path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> {
     let paths: Vec<PathBuf> = suite.policies.iter().map(|name| folder_of(path).join(name)).collect();
-    let sources = documents::read(&paths).map_err(|error| Fault::new(path, error.to_string()))?;
+    let sources = documents::read_each(&paths);
     let given = Given::new(policies::values(&sources));
-    let mut faults = Vec::new();
+    let mut faults = Fault::of_sources(path, &sources);
     for (name, errors) in given.set.refused() {
         let is_it =
             |value: &Value| format!("{} {}", value.str_at(&["kind"]), value.str_at(&["metadata", "name"])) == *name;
@@ -331,31 +415,32 @@ fn given(path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> {
     if faults.is_empty() { Ok(given) } else { Err(faults) }
 }
 
-/// The objects of suites that are expected to be valid, each with the name of its case.
-///
-/// # Errors
-/// The first suite that can't be read.
-pub fn valid_cases(suites: &[PathBuf]) -> Result<Vec<(String, Value)>, String> {
-    let mut paths = Vec::new();
+/// The objects of suites that are expected to be valid, each with the name of its case, and what of the suites can't be read.
+pub fn valid_cases(suites: &[PathBuf]) -> (Vec<(String, Value)>, Vec<String>) {
+    let (mut paths, mut cases, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for path in suites {
-        find(path, &mut paths)?;
+        faults.extend(find(path, &mut paths).err());
     }
-    let mut found = Vec::new();
     for path in paths {
-        let read = if path.is_dir() { read_examples(&path) } else { read_suite(&path) };
+        let read = if path.is_dir() { read_examples(&path) } else { read_suites(&path) };
         let told = |fault: &Fault| format!("{}: {}", located(&fault.file, fault.place), fault.text);
-        let read = read.map_err(|faults| faults.first().map_or_else(String::new, told))?;
-        let is_valid = |case: &Case| match &case.expected {
-            Expected::Stated(expect) => expect.get("valid").and_then(Value::as_bool) == Some(true),
-            Expected::Lines(_) => false,
-        };
-        found.extend(read.suite.cases.into_iter().filter(is_valid).map(|case| (case.name, case.object)));
+        faults.extend(read.faults.iter().map(told));
+        let found = read.suites.into_iter().flat_map(|read| read.suite.cases);
+        cases.extend(found.filter(Case::is_valid).map(|case| (case.name, case.object)));
     }
-    Ok(found)
+    (cases, faults)
+}
+
+/// The suites of a file or a folder.
+#[derive(Default)]
+struct Read {
+    suites: Vec<ReadSuite>,
+    /// What of them can't be read.
+    faults: Vec<Fault>,
 }
 
 /// A suite, and where its cases stand.
-struct Read {
+struct ReadSuite {
     suite: Suite,
     /// The file and the place of each case.
     places: Vec<(String, Option<Place>)>,
@@ -391,57 +476,95 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-fn read_suite(path: &Path) -> Result<Read, Vec<Fault>> {
+/// The suites of a file, one a document. One that can't be read hides no other.
+fn read_suites(path: &Path) -> Read {
     let file = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| Fault::new(path, format!("it can't be read: {error}")))?;
-    let documents = yaml::decode_all_located(&bytes)
-        .map_err(|error| Fault::new(path, format!("it can't be understood: {error}")))?;
-    let Some(located) = documents.first() else { return Err(Fault::new(path, "it is empty".to_owned())) };
-    let fault =
-        |fault: suite::Fault| Fault { file: file.clone(), place: Some(located.place(&fault.path)), text: fault.text };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            return Read { faults: Fault::new(path, format!("it can't be read: {error}")), ..Read::default() };
+        }
+    };
+    let mut read = Read::default();
+    for document in yaml::decode_each_located(&bytes) {
+        match document {
+            Ok(located) if located.value.is_null() => {}
+            Ok(located) => match read_suite(&file, &located) {
+                Ok(suite) => read.suites.push(suite),
+                Err(faults) => read.faults.extend(faults),
+            },
+            Err(broken) => {
+                let text = format!("it can't be understood: {}", broken.problem);
+                read.faults.push(Fault { file: file.clone(), place: Some(broken.place), text });
+            }
+        }
+    }
+    read
+}
+
+fn read_suite(file: &str, located: &Located) -> Result<ReadSuite, Vec<Fault>> {
+    let fault = |fault: suite::Fault| Fault {
+        file: file.to_owned(),
+        place: Some(located.place(&fault.path)),
+        text: fault.text,
+    };
     let mut suite = suite::parse(&located.value).map_err(|faults| faults.into_iter().map(fault).collect::<Vec<_>>())?;
-    let place = |path: &str, located: &Located| Some(located.place(path));
-    let places = suite.cases.iter().map(|case| (file.clone(), place(&case.path, located))).collect();
+    let places = suite.cases.iter().map(|case| (file.to_owned(), Some(located.place(&case.path)))).collect();
     let broken = std::mem::take(&mut suite.broken).into_iter().map(|(name, fault)| TestedCase {
         name,
-        file: file.clone(),
-        place: place(&fault.path, located),
+        file: file.to_owned(),
+        place: Some(located.place(&fault.path)),
         failures: vec![fault.text],
         ratcheted: Vec::new(),
         taken: Duration::ZERO,
     });
     let broken = broken.collect();
-    Ok(Read { suite, places, broken })
+    Ok(ReadSuite { suite, places, broken })
 }
 
-/// A folder of examples as a suite. `x.old.yaml` is what `x.yaml` was before.
-fn read_examples(folder: &Path) -> Result<Read, Vec<Fault>> {
-    let (mut cases, mut places) = (Vec::new(), Vec::new());
+/// A folder of examples as a suite. `x.old.yaml` is what `x.yaml` was before. A file that can't be read hides no other.
+fn read_examples(folder: &Path) -> Read {
+    let (mut cases, mut places, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (name, is_valid) in [("valid", true), ("invalid", false)] {
         let inner = folder.join(name);
         if !inner.is_dir() {
             continue;
         }
-        for path in entries(&inner).map_err(|text| Fault::new(&inner, text))? {
+        let paths = entries(&inner).unwrap_or_else(|text| {
+            faults.extend(Fault::new(&inner, text));
+            Vec::new()
+        });
+        for path in paths {
             let is_manifest = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
             let is_old = path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with(".old"));
             if is_manifest && !is_old {
-                let found = examples_of(&path, name, is_valid).map_err(|text| Fault::new(&path, text))?;
+                let (found, unreadable) = examples_of(&path, name, is_valid);
                 places.extend(found.iter().map(|_| (path.display().to_string(), None)));
                 cases.extend(found);
+                faults.extend(unreadable);
             }
         }
     }
-    Ok(Read { suite: Suite { cases, ..Suite::default() }, places, broken: Vec::new() })
+    let suites = if cases.is_empty() {
+        Vec::new()
+    } else {
+        vec![ReadSuite { suite: Suite { cases, ..Suite::default() }, places, broken: Vec::new() }]
+    };
+    Read { suites, faults }
 }
 
-/// The cases of a manifest in the folder `name`.
-fn examples_of(path: &Path, name: &str, is_valid: bool) -> Result<Vec<Case>, String> {
+/// The cases of a manifest in the folder `name`, and what of it can't be read.
+fn examples_of(path: &Path, name: &str, is_valid: bool) -> (Vec<Case>, Vec<Fault>) {
     let before = path.with_extension("old.yaml");
-    let old =
-        if before.is_file() { documents::read(&[before]).map_err(|error| error.to_string())?.pop() } else { None };
-    let old = old.and_then(|mut source| source.documents.pop()).map(|document| document.value);
-    let sources = documents::read(&[path.to_owned()]).map_err(|error| error.to_string())?;
+    let before = if before.is_file() { documents::read_each(&[before]) } else { Vec::new() };
+    let sources = documents::read_each(&[path.to_owned()]);
+    let mut faults = Fault::of_sources(path, &before);
+    if !faults.is_empty() {
+        // Without what they were before, these are other cases.
+        return (Vec::new(), faults);
+    }
+    faults.extend(Fault::of_sources(path, &sources));
+    let old = before.into_iter().flat_map(|source| source.documents).last().map(|document| document.value);
     let lines = match fs::read_to_string(path.with_extension("errors")) {
         Ok(text) if !is_valid => Some(text.lines().map(str::to_owned).collect::<Vec<String>>()),
         _ => None,
@@ -460,21 +583,23 @@ fn examples_of(path: &Path, name: &str, is_valid: bool) -> Result<Vec<Case>, Str
         },
     };
     let documents = sources.into_iter().flat_map(|source| source.documents);
-    Ok(documents.map(|document| case(document.value)).collect())
+    (documents.map(|document| case(document.value)).collect(), faults)
+}
+
+/// The cases of a suite.
+fn show_suite(suite: &Tested, style: &Style) -> String {
+    let mut out = format!("{}\n", suite.file);
+    for case in &suite.cases {
+        let word = if case.failures.is_empty() { style.good("ok  ") } else { style.bad("FAIL") };
+        out.push_str(&format!("  {word} {}\n", case.name));
+    }
+    out
 }
 
 impl Test {
-    /// The cases of each suite, the coverage, and what failed at the end, where it is seen.
-    fn show_text(&self, run: &Run) -> String {
-        let style = Style { is_styled: is_styled() };
+    /// The coverage, and what failed at the end, where it is seen.
+    fn show_end(&self, run: &Run, style: &Style) -> String {
         let mut out = String::new();
-        for suite in &run.tested {
-            out.push_str(&format!("{}\n", suite.file));
-            for case in &suite.cases {
-                let word = if case.failures.is_empty() { style.good("ok  ") } else { style.bad("FAIL") };
-                out.push_str(&format!("  {word} {}\n", case.name));
-            }
-        }
         self.show_coverage(&run.coverage, &mut out);
         for Fault { file, place, text } in run.faults() {
             out.push_str(&format!("{} {}: {text}\n", style.bad("UNREADABLE"), located(file, *place)));
@@ -488,7 +613,7 @@ impl Test {
         let failed = run.cases().filter(|case| !case.failures.is_empty()).count();
         let failures = if failed == 0 { "0 failed".to_owned() } else { style.bad(&format!("{failed} failed")) };
         let unreadable = run.tested.iter().filter(|suite| !suite.faults.is_empty()).count();
-        let unreadable = if unreadable == 0 { String::new() } else { format!(", {unreadable} not run") };
+        let unreadable = if unreadable == 0 { String::new() } else { format!(", {unreadable} unreadable") };
         let cases = if all == 1 { "case" } else { "cases" };
         out.push_str(&format!("{all} {cases}: {} passed, {failures}{unreadable}\n", all - failed));
         out

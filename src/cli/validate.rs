@@ -163,14 +163,15 @@ impl Validate {
             given.iter().chain(&before).chain(&sources).flat_map(|source| &source.faults).collect();
         faults.iter().for_each(|fault| tell(&fault.message));
         let documents: Vec<(&Source, &Document)> = each(&sources).collect();
+        let is_empty = !self.misses(&sources).is_empty();
         self.minors.tell(self.output == Format::Json, |minor| {
             let (checker, faulty) = self.checker(given, &sources, &before, minor);
             let item = |(source, document): &(&Source, &Document)| checker.item(source, Entry::Document(document));
             let items: Vec<Item> = faulty.into_iter().chain(parallel::map("documents", &documents, item)).collect();
             Said {
                 lines: items.iter().flat_map(statements).collect(),
-                is_fine: items.iter().all(Item::is_fine),
-                is_readable: faults.is_empty() && !items.is_empty(),
+                is_fine: items.iter().all(Item::is_fine) && !is_empty,
+                is_readable: faults.is_empty(),
             }
         })
     }
@@ -184,7 +185,7 @@ impl Validate {
                 Entry::Fault(fault) => Some(Item::unreadable(source, fault)),
             });
         findings.tell(&unreadable.collect::<Vec<_>>())?;
-        self.miss(&sources, findings);
+        findings.is_fine &= self.misses(&sources).is_empty();
         let (checker, faulty) = self.checker(given, &sources, &before, minor);
         findings.tell(&faulty)?;
         let entries: Vec<(&Source, Entry<'_>)> = sources.iter().flat_map(Source::entries).collect();
@@ -216,8 +217,8 @@ impl Validate {
         (Checker { validate: self, catalog, policies, known, old }, faulty)
     }
 
-    /// Tells where there is nothing to check: in a folder, or in all that was named.
-    fn miss(&self, sources: &[Source], findings: &mut Findings) {
+    /// Where there is nothing to check, in a folder or in all that was named: that is told.
+    fn misses(&self, sources: &[Source]) -> Vec<String> {
         let is_read = |source: &&Source| !source.documents.is_empty() || !source.faults.is_empty();
         let is_within = |source: &Source, path: &PathBuf| PathBuf::from(&source.name).starts_with(path);
         let read: Vec<&Source> = sources.iter().filter(is_read).collect();
@@ -225,10 +226,11 @@ impl Validate {
             |path: &&PathBuf| read.is_empty() || (path.is_dir() && !read.iter().any(|source| is_within(source, path)));
         let empty: Vec<String> =
             self.files.iter().filter(is_empty).map(|path| format!("`{}`", path.display())).collect();
-        if !empty.is_empty() && !self.allowed().has_all() {
-            tell(format_args!("there is nothing to check in {}", empty.join(", ")));
-            findings.is_fine = false;
+        if empty.is_empty() || self.allowed().has_all() {
+            return Vec::new();
         }
+        tell(format_args!("there is nothing to check in {}", empty.join(", ")));
+        empty
     }
 
     fn allowed(&self) -> Allowed<'_> {

@@ -12,25 +12,33 @@ use std::time::{Duration, SystemTime};
 /// Files are looked at this often; a look at a few hundred files takes some milliseconds.
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// The files of folders, and when they were written.
+/// Files and those of folders, and when they were written.
 pub struct Watch {
-    folders: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
     seen: Seen,
 }
 
 type Seen = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 impl Watch {
-    /// Watches `folders` and all below; an empty path is the current folder.
-    pub fn new(folders: Vec<PathBuf>) -> Self {
-        let seen = look(&folders);
-        Watch { folders, seen }
+    /// Watches files, and folders with all below; an empty path is the current folder.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
+        let seen = look(&paths);
+        Watch { paths, seen }
+    }
+
+    /// Watches `paths` from now on. What changed in those that were watched before is not forgotten.
+    pub fn follow(&mut self, paths: Vec<PathBuf>) {
+        let new: Vec<PathBuf> = paths.iter().filter(|path| !self.paths.contains(path)).cloned().collect();
+        self.seen.extend(look(&new));
+        self.seen.retain(|path, _| paths.iter().any(|within| path.starts_with(within)));
+        self.paths = paths;
     }
 
     /// Returns when a file has come, gone or changed since the last time.
     pub fn wait(&mut self) {
         loop {
-            let now = look(&self.folders);
+            let now = look(&self.paths);
             if now != self.seen {
                 self.seen = now;
                 return;
@@ -40,11 +48,16 @@ impl Watch {
     }
 }
 
-fn look(folders: &[PathBuf]) -> Seen {
+fn look(paths: &[PathBuf]) -> Seen {
     let mut seen = Seen::new();
-    for folder in folders {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        note(folder, &mut seen);
+    for path in paths {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => {
+                _ = seen.insert(path.to_owned(), (metadata.modified().ok(), metadata.len()));
+            }
+            _ => note(path, &mut seen),
+        }
     }
     seen
 }

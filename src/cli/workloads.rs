@@ -61,6 +61,11 @@ impl Workloads {
         })
     }
 
+    /// Whether it is to be as in a cluster.
+    pub fn is_cluster(&self) -> bool {
+        self.profile == ProfileArg::Cluster
+    }
+
     /// Which controllers run. Errors: a name that none has.
     pub fn switches(&self) -> Result<Switches, UnknownController> {
         let profile = match self.profile {

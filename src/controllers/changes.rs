@@ -1,6 +1,7 @@
 //! The loop of every controller: it takes in the changes of all collections, and looks at the keys that they are about.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -34,6 +35,26 @@ pub(super) trait Controller: Sync {
 
     /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
+}
+
+/// How long a controller that panicked waits before it is started again; twice as long after each further time, up to a minute.
+const PANIC_PAUSE: Duration = Duration::from_secs(1);
+const PANIC_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Keeps a controller running: where it panicked, another is started after a pause.
+///
+/// What it panicked over is still stored, so the pauses grow. The panic itself was told where it happened.
+pub(super) async fn keep_running<F: Future<Output = ()>>(name: &str, make: impl Fn() -> F) {
+    let mut pause = PANIC_PAUSE;
+    loop {
+        let running = AssertUnwindSafe(make()).catch_unwind();
+        if running.await.is_ok() {
+            return;
+        }
+        tracing::error!(controller = name, pause_s = pause.as_secs(), "a controller panicked and is started again");
+        sleep(pause).await;
+        pause = (pause * 2).min(PANIC_PAUSE_MAX);
+    }
 }
 
 /// Runs a controller; where changes were missed it starts anew from what is stored.
@@ -77,9 +98,10 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
     }
 }
 
-/// [`Controller::reconcile`], which says what failed.
+/// [`Controller::reconcile`], which says what failed. A panic over one object stops nothing of what is done for the others.
 async fn try_reconcile<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Progress) {
-    let progress = match controller.reconcile(&key).await {
+    let reconciled = AssertUnwindSafe(controller.reconcile(&key)).catch_unwind().await;
+    let progress = match reconciled.unwrap_or_else(|_| Err(Status::internal_error("it panicked"))) {
         Ok(progress) => progress,
         // Another writer was faster.
         Err(status) if status.code == 409 => Progress::Failed,
@@ -110,6 +132,8 @@ pub(super) async fn queue_all(
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Waker};
 
     use super::*;
@@ -134,6 +158,52 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(if black_box(held)[0] == 0 { Progress::Done } else { Progress::Failed })
         }
+    }
+
+    /// Panics at one of its keys, and at its first beginning.
+    #[derive(Clone)]
+    struct Broken {
+        storage: Storage,
+        begun: Arc<AtomicUsize>,
+        seen: Arc<AtomicUsize>,
+    }
+
+    impl Controller for Broken {
+        type Key = &'static str;
+        const AT_ONCE: usize = 1;
+        const TASK: &str = "looking at what breaks";
+
+        async fn begin(&self, queue: &mut Queue<&'static str>) -> Result<Moment, Status> {
+            let is_first = self.begun.fetch_add(1, Ordering::Relaxed) == 0;
+            assert!(!is_first, "the first beginning fails in this test");
+            ["breaks", "holds"].iter().for_each(|key| queue.add(key, Instant::now()));
+            Ok(self.storage.now())
+        }
+
+        fn note(&self, _: &Entry, _: &mut Queue<&'static str>) {}
+
+        async fn reconcile(&self, key: &&'static str) -> Result<Progress, Status> {
+            assert_ne!(*key, "breaks", "this key breaks in this test");
+            self.seen.fetch_add(1, Ordering::Relaxed);
+            Ok(Progress::Done)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_panics_begins_anew_and_keeps_nothing_else_from_being_done() {
+        let storage = fixture::registry().await.storage.clone();
+        let broken = Broken { storage: storage.clone(), begun: Arc::default(), seen: Arc::default() };
+        let running = keep_running("broken", || run(storage.clone(), broken.clone()));
+        let seen = async {
+            while broken.seen.load(Ordering::Relaxed) == 0 {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = running => unreachable!("it never ends"),
+            () = seen => {}
+        }
+        assert_eq!(broken.begun.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test]

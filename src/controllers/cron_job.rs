@@ -22,10 +22,8 @@ use crate::value::Value;
 const CRON_JOBS: Kind = Kind("batch", "cronjobs");
 const TYPE: (&str, &str) = ("batch/v1", "CronJob");
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-/// How many moments that have passed are gone through, to find the last.
-const MISSED_MAX: usize = 100_000;
 /// More than so many are worth a warning.
-const MISSED_MANY: usize = 100;
+const MISSED_MANY: i64 = 100;
 
 struct CronJobs {
     client: Client,
@@ -237,7 +235,8 @@ fn new_job(cron: &Value, name: &str, at: Timestamp, reference: Value) -> Value {
 struct Due {
     /// The last moment that has passed and is not done.
     at: Option<Timestamp>,
-    missed: usize,
+    /// How many have passed and are not done, if all are as far apart as the first two.
+    missed: i64,
     /// It should have begun before.
     is_too_late: bool,
     next: Option<Duration>,
@@ -252,17 +251,19 @@ fn due(cron: &Value, schedule: &Schedule, now: Timestamp) -> Due {
     if let Some(earliest) = deadline.map(before) {
         since = since.max(earliest);
     }
-    let (mut at, mut missed, mut next) = (None, 0, schedule.next(since));
-    while let Some(time) = next.filter(|time| *time <= now && missed < MISSED_MAX) {
-        (at, missed) = (Some(time), missed + 1);
-        next = schedule.next(time);
-    }
-    if missed == MISSED_MAX {
-        next = schedule.next(now);
-    }
+    let at = schedule.last(since, now);
+    let first = schedule.next(since).filter(|_| at.is_some());
+    let missed = first.map_or(0, |first| missed_from(first, schedule, now));
+    let next = schedule.next(at.unwrap_or(since));
     let is_too_late = at.zip(deadline).is_some_and(|(at, seconds)| at < before(seconds));
     let left = next.map(|next| next.duration_since(now).unsigned_abs());
     Due { at, missed, is_too_late, next: left }
+}
+
+/// How many moments have passed since the `first`, with it.
+fn missed_from(first: Timestamp, schedule: &Schedule, now: Timestamp) -> i64 {
+    let interval_s = schedule.next(first).map_or(i64::MAX, |second| second.duration_since(first).as_secs());
+    now.duration_since(first).as_secs() / interval_s.max(1) + 1
 }
 
 /// The jobs that have ended and are beyond what is to be kept, the oldest.
@@ -317,6 +318,10 @@ mod tests {
         // Only what is not older than the deadline counts.
         assert_eq!(check("spec: {startingDeadlineSeconds: 60}"), (None, 0, Some(300)));
         assert_eq!(check("spec: {startingDeadlineSeconds: 900}"), (ten("01:00"), 1, Some(300)));
+        // However long ago the last one was, none is gone through for it.
+        let long_ago = check("status: {lastScheduleTime: '0001-01-01T00:00:00Z'}");
+        assert_eq!((long_ago.0, long_ago.2), (ten("01:00"), Some(300)));
+        assert!(long_ago.1 > 100_000_000);
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Reconciler for DaemonSets {
         }
         delete_pods(&self.client, &set, &plan.delete).await?;
         let made = plan.create.iter().map(|node| new_pod(&set, node, &hash, self.family.reference(&set)));
-        create_pods(&self.client, &self.family, &set, made.collect()).await?;
+        create_pods(&self.client, &self.family, &set, made).await?;
         let (status, again) = status_of(&seen);
         self.client.update_status(SETS, &set, status).await?;
         let limit = set.at(&["spec", "revisionHistoryLimit"]).and_then(Value::as_i64).unwrap_or(10);

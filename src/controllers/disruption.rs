@@ -3,13 +3,13 @@
 //! Source: `pkg/controller/disruption` of Kubernetes 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::amounts::amount_of;
-use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, left, sooner, written};
+use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, left, place, sooner, written};
 use super::conditions::{self, Said};
 use super::pods;
 use super::queue::Progress;
@@ -18,25 +18,34 @@ use super::workload::{Means, Running};
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, Entry};
-use crate::value::{Map, Value};
+use crate::registry::Subresource;
+use crate::store::{Collection, Entry, Stored};
+use crate::value::{Map, Value, go_quote};
 
 const BUDGETS: Kind = Kind("policy", "poddisruptionbudgets");
-/// The controllers whose number of pods is known, by what refers to them.
-const SCALED: [(&str, Kind); 5] = [
-    ("ReplicaSet", Kind("apps", "replicasets")),
-    ("Deployment", Kind("apps", "deployments")),
-    ("StatefulSet", Kind("apps", "statefulsets")),
-    ("ReplicationController", Kind("", "replicationcontrollers")),
-    ("Job", Kind("batch", "jobs")),
-];
+const REPLICA_SETS: Kind = Kind("apps", "replicasets");
 /// How long an evicted pod may take until its deletion is seen.
 const DELETION_S: i64 = 120;
 
 struct Disruption {
     client: Client,
-    /// The budgets of each namespace.
-    budgets: Mutex<BTreeSet<String>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The keys of the budgets.
+    budgets: BTreeSet<String>,
+    /// Where the controllers are that were asked for their number of pods.
+    scaled: BTreeSet<Collection>,
+}
+
+/// How many pods there are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Expected {
+    pods: i64,
+    /// Whether some have no controller, which then are not counted.
+    has_unmanaged: bool,
 }
 
 impl Reconciler for Disruption {
@@ -46,36 +55,48 @@ impl Reconciler for Disruption {
         vec![BUDGETS.collection(), PODS.collection()]
     }
 
+    fn forget(&self) {
+        *self.known() = Known::default();
+    }
+
     fn note(&self, change: &Entry) -> Vec<String> {
-        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         if BUDGETS.is(&change.collection) {
             match change.stored {
-                Some(_) => budgets.insert(change.key.to_string()),
-                None => budgets.remove(&*change.key),
+                Some(_) => known.budgets.insert(change.key.to_string()),
+                None => known.budgets.remove(&*change.key),
             };
             return vec![change.key.to_string()];
         }
-        let is_scaled = || SCALED.iter().any(|(_, kind)| kind.is(&change.collection));
-        if !PODS.is(&change.collection) && !is_scaled() {
+        if !PODS.is(&change.collection) && !known.scaled.contains(&change.collection) {
             return Vec::new();
         }
         // Which of them it is about shows when they are looked at.
         let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
         let prefix = format!("{namespace}/");
-        let from = budgets.range(prefix.clone()..);
+        let from = known.budgets.range(prefix.clone()..);
         from.take_while(|key| key.starts_with(&prefix)).cloned().collect()
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         let Some(budget) = self.client.get(BUDGETS, key).await? else { return Ok(Progress::Done) };
         let namespace = budget.str_at(&["metadata", "namespace"]);
-        let mut covered = self.client.list(PODS, namespace, |_| true).await?;
-        covered.retain(|pod| eviction::covers(&budget, pod));
+        let selector = eviction::selector(&budget);
+        let is_covered = |pod: &Stored| selector.as_ref().is_some_and(|it| it.matches(|name| pod.label(name)));
+        let covered = self.client.list(PODS, namespace, is_covered).await?;
         let now = self.client.now();
         let expected = self.expected(&budget, &covered).await?;
-        if let Err(why) = &expected {
-            self.client.tell_warning(&budget, "CalculateExpectedPodCountFailed", why.clone());
+        match &expected {
+            Err(why) => {
+                let message = format!("Failed to calculate the number of expected pods: {why}");
+                self.client.tell_warning(&budget, "CalculateExpectedPodCountFailed", message);
+            }
+            Ok(Expected { has_unmanaged: true, .. }) => {
+                self.client.tell_warning(&budget, "UnmanagedPods", unmanaged_pods(&budget));
+            }
+            Ok(_) => {}
         }
+        let expected = expected.map(|expected| expected.pods);
         let (status, again) = status_of(&budget, &covered, expected, now);
         self.client.update_status(BUDGETS, &budget, status).await?;
         Ok(again.map_or(Progress::Done, Progress::After))
@@ -83,43 +104,99 @@ impl Reconciler for Disruption {
 }
 
 impl Disruption {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How many pods there are to be, where the budget depends on it: what their controllers say.
     ///
-    /// Errors: a pod without a controller that says so.
-    async fn expected(&self, budget: &Value, covered: &[Value]) -> Result<Result<i64, String>, Status> {
+    /// Errors: a pod whose controller does not say so.
+    async fn expected(&self, budget: &Value, covered: &[Value]) -> Result<Result<Expected, String>, Status> {
         let is_needed = budget.at(&["spec", "maxUnavailable"]).is_some_and(|it| !it.is_null())
             || matches!(budget.at(&["spec", "minAvailable"]), Some(Value::String(_)));
         if !is_needed {
-            return Ok(Ok(covered.len() as i64));
+            return Ok(Ok(Expected { pods: covered.len() as i64, has_unmanaged: false }));
         }
+        let mut has_unmanaged = false;
+        let mut asked = BTreeSet::new();
         let mut scales: BTreeMap<String, i64> = BTreeMap::new();
         for pod in covered {
-            let namespace = pod.str_at(&["metadata", "namespace"]);
-            let Some(mut owner) = controller_of(pod).cloned() else {
-                let name = pod.str_at(&["metadata", "name"]);
-                return Ok(Err(format!("found no controller ref for pod {name:?}")));
+            let Some(owner) = controller_of(pod) else {
+                has_unmanaged = true;
+                continue;
             };
-            loop {
-                let kind = SCALED.iter().find(|(kind, _)| *kind == owner.str_at(&["kind"]));
-                let Some((_, kind)) = kind else {
-                    let kind = owner.str_at(&["kind"]);
-                    return Ok(Err(format!("{kind} does not implement the scale subresource")));
-                };
-                let key = format!("{namespace}/{}", owner.str_at(&["name"]));
-                let Some(found) = self.client.get(*kind, &key).await? else { break };
-                // A ReplicaSet of a Deployment counts as that.
-                if let Some(next) = controller_of(&found).filter(|next| next.str_at(&["kind"]) == "Deployment").cloned()
-                {
-                    owner = next;
-                    continue;
-                }
-                let field = if owner.str_at(&["kind"]) == "Job" { "parallelism" } else { "replicas" };
-                scales.insert(owner.str_at(&["uid"]).to_owned(), int_at(&found, &["spec", field]));
-                break;
+            if !asked.insert(owner.str_at(&["uid"])) {
+                continue;
+            }
+            let (namespace, name) = place(pod);
+            match self.scale_of(owner, namespace).await? {
+                Ok(Some((uid, replicas))) => _ = scales.insert(uid, replicas),
+                Ok(None) => return Ok(Err(format!("found no controllers for pod {}", go_quote(name)))),
+                Err(why) => return Ok(Err(why)),
             }
         }
-        Ok(Ok(scales.values().sum()))
+        Ok(Ok(Expected { pods: scales.values().sum(), has_unmanaged }))
     }
+
+    /// The uid of what says how many pods a controller is to have, and how many: that of a ReplicaSet's Deployment, or its own
+    /// Scale; `None` where it is gone.
+    ///
+    /// Errors: its kind is not served, or it has no Scale.
+    async fn scale_of(&self, owner: &Value, namespace: &str) -> Result<Result<Option<(String, i64)>, String>, Status> {
+        let mut owner = owner.clone();
+        if owner.str_at(&["kind"]) == "ReplicaSet" {
+            let key = format!("{namespace}/{}", owner.str_at(&["name"]));
+            let set = self.client.get(REPLICA_SETS, &key).await?;
+            let deployment = set.as_ref().and_then(controller_of).filter(|it| it.str_at(&["kind"]) == "Deployment");
+            owner = deployment.cloned().unwrap_or(owner);
+        }
+        let Some(mut target) = self.client.target_of(&owner, namespace).await? else {
+            let (kind, version) = (owner.str_at(&["kind"]), owner.str_at(&["apiVersion"]));
+            return Ok(Err(format!("no matches for kind {} in version {}", go_quote(kind), go_quote(version))));
+        };
+        if target.version.scale.is_none() {
+            let (group, plural) = (&target.version.group, &target.version.names.plural);
+            let resource = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
+            return Ok(Err(format!("{resource} does not implement the scale subresource")));
+        }
+        self.known().scaled.insert(target.resource.collection.clone());
+        target.subresource = Subresource::Scale;
+        let scale = match self.client.registry.get_value(&target, None).await {
+            Ok(scale) => scale,
+            Err(status) if status.code == 404 => return Ok(Ok(None)),
+            Err(status) => return Ok(Err(status.message)),
+        };
+        let uid = scale.str_at(&["metadata", "uid"]);
+        let is_it = uid == owner.str_at(&["uid"]);
+        Ok(Ok(is_it.then(|| (uid.to_owned(), int_at(&scale, &["spec", "replicas"])))))
+    }
+}
+
+/// What is told of pods that a budget covers and no controller has.
+fn unmanaged_pods(budget: &Value) -> String {
+    let selector = budget.at(&["spec", "selector"]).map(go_selector).unwrap_or_default();
+    format!(
+        "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, the status of \
+         the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set \
+         \".spec.minAvailable\" field of the PDB to an integer value."
+    )
+}
+
+/// A selector as Go prints one.
+fn go_selector(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let labels: BTreeSet<String> =
+        labels.map(|(name, value)| format!("{name}: {},", value.as_str().unwrap_or_default())).collect();
+    let labels: String = labels.into_iter().collect();
+    let requirement = |it: &Value| {
+        let values: Vec<&str> = it.items_at(&["values"]).iter().filter_map(Value::as_str).collect();
+        let (key, operator, values) = (it.str_at(&["key"]), it.str_at(&["operator"]), values.join(" "));
+        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},")
+    };
+    let requirements: String = selector.items_at(&["matchExpressions"]).iter().map(requirement).collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
+    )
 }
 
 /// The status of a budget over the pods that it covers; and when it changes by itself.
@@ -201,7 +278,7 @@ fn say(conditions: &mut Vec<Value>, (status, reason, message): (&str, &str, &str
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let disruption = Disruption { client: means.client("disruption-controller"), budgets: Mutex::default() };
+    let disruption = Disruption { client: means.client("disruption-controller"), known: Mutex::default() };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), disruption))
 }
 
@@ -212,6 +289,20 @@ mod tests {
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_selector_is_told_as_go_prints_it() {
+        let check = |selector: &str, expected: &str| assert_eq!(go_selector(&read(selector)), expected);
+        check(
+            "matchLabels: {app: web}",
+            "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}",
+        );
+        check(
+            "matchExpressions: [{key: a, operator: In, values: [b, c]}]",
+            "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{\
+             LabelSelectorRequirement{Key:a,Operator:In,Values:[b c],},},}",
+        );
     }
 
     #[test]

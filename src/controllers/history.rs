@@ -25,15 +25,17 @@ pub(super) async fn revisions(client: &Client, owner_type: (&str, &str), owner: 
     known.sort_by_key(number);
     let data = patch_of(owner);
     let newest = known.last().map_or(0, number);
+    // A user may have written the highest number there is.
+    let next = newest.saturating_add(1);
     let at = known.iter().position(|revision| revision.get("data") == Some(&data));
     match at.map(|at| known.remove(at)) {
         Some(present) if number(&present) == newest => known.push(present),
         Some(mut older) => {
-            older.make_object().insert("revision", Value::Int(newest + 1));
+            older.make_object().insert("revision", Value::Int(next));
             known.push(client.update(REVISIONS, &older).await?);
         }
         None => {
-            let made = new(owner_type, owner, data, newest + 1);
+            let made = new(owner_type, owner, data, next);
             known.push(client.create(REVISIONS, &made).await?);
         }
     }

@@ -8,7 +8,7 @@
 //!
 //! Source: `pkg/controller/job` of Kubernetes 1.37.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use super::client::{Client, JOBS, PODS, int_at, is_going, key_of, left, place, sooner, time_at, written};
 use super::conditions::{self, Said};
 use super::family::{self, Family};
+use super::index_set::IndexSet;
 use super::pod_control::{create_pods, delete_pods};
 use super::pods;
 use super::queue::Progress;
@@ -149,10 +150,15 @@ impl Jobs {
     }
 
     /// New pods: of these indexes, or so many without.
-    fn pods_of(&self, job: &Value, indexes: &[Option<i64>], tally: &Tally<'_>) -> Vec<Value> {
+    fn pods_of<'p>(
+        &'p self,
+        job: &'p Value,
+        indexes: &'p [Option<i64>],
+        tally: &'p Tally<'_>,
+    ) -> impl Iterator<Item = Value> + Send + 'p {
         let counts =
             |index: &Option<i64>| tally.failed_indexes.as_ref().and(*index).map(|index| tally.counts_after(job, index));
-        indexes.iter().map(|index| new_pod(job, self.family.reference(job), *index, counts(index))).collect()
+        indexes.iter().map(move |index| new_pod(job, self.family.reference(job), *index, counts(index)))
     }
 }
 
@@ -243,9 +249,9 @@ struct Tally<'p> {
     succeeded: i64,
     failed: i64,
     /// The indexes that are done.
-    completed: BTreeSet<i64>,
+    completed: IndexSet,
     /// Those that have failed for good; `None` where that does not count.
-    failed_indexes: Option<BTreeSet<i64>>,
+    failed_indexes: Option<IndexSet>,
     /// Failed pods that another is to take the place of, by their indexes.
     replaced: BTreeMap<i64, &'p Value>,
     ready: i64,
@@ -260,13 +266,14 @@ impl<'p> Tally<'p> {
         let is_indexed = is_indexed(job);
         let has_policy = job.at(&["spec", "podFailurePolicy"]).is_some_and(|policy| !policy.is_null());
         let only_failed = has_policy || job.str_at(&["spec", "podReplacementPolicy"]) == "Failed";
+        let indexes = |field: &str| IndexSet::read(job.str_at(&["status", field]), completions(job));
         let mut tally = Tally {
             active: Vec::new(),
             to_count: Vec::new(),
             succeeded: int_at(job, &["status", "succeeded"]),
             failed: int_at(job, &["status", "failed"]),
-            completed: read_indexes(job.str_at(&["status", "completedIndexes"])),
-            failed_indexes: limit_per_index(job).map(|_| read_indexes(job.str_at(&["status", "failedIndexes"]))),
+            completed: indexes("completedIndexes"),
+            failed_indexes: limit_per_index(job).map(|_| indexes("failedIndexes")),
             replaced: BTreeMap::new(),
             ready: 0,
             terminating: 0,
@@ -293,6 +300,7 @@ impl<'p> Tally<'p> {
             }
         }
         tally.look_at_indexes(job, &ended);
+        let mut succeeded = Vec::new();
         for (pod, end) in ended {
             let index = index_of(pod);
             let waits = |index| tally.replaced.get(&index).is_some_and(|known| std::ptr::eq(*known, pod));
@@ -300,15 +308,16 @@ impl<'p> Tally<'p> {
                 continue;
             }
             match (end, index) {
-                (End::Succeeded, Some(index)) if is_indexed => _ = tally.completed.insert(index),
+                (End::Succeeded, Some(index)) if is_indexed => succeeded.push(index),
                 (End::Succeeded, _) => tally.succeeded += 1,
                 (End::Failed | End::IndexFailed, _) => tally.failed += 1,
                 (End::Ignored, _) => {}
             }
             tally.to_count.push((pod, end));
         }
+        tally.completed.extend(succeeded);
         if is_indexed {
-            tally.succeeded = tally.completed.len() as i64;
+            tally.succeeded = tally.completed.len();
         }
         tally
     }
@@ -316,24 +325,24 @@ impl<'p> Tally<'p> {
     /// Finds the indexes that have failed, and the failed pods whose place another is to take.
     fn look_at_indexes(&mut self, job: &Value, ended: &[(&'p Value, End)]) {
         let Some(limit) = limit_per_index(job) else { return };
-        let completions = int_at(job, &["spec", "completions"]);
+        let completions = completions(job);
         let index_of = |pod: &Value| index_of(pod).filter(|index| *index < completions);
         let succeeded = ended.iter().filter(|(_, end)| *end == End::Succeeded).filter_map(|(pod, _)| index_of(pod));
-        let mut settled: BTreeSet<i64> = self.completed.iter().copied().chain(succeeded).collect();
-        let mut failed = self.failed_indexes.take().unwrap_or_default();
-        for (pod, end) in ended {
+        let mut settled = self.completed.clone();
+        settled.extend(succeeded.chain(self.active.iter().filter_map(|pod| index_of(pod))));
+        let has_failed = |(pod, end): &&(&Value, End)| {
             let is_too_often = *end == End::Failed && index_failures(pod).0 >= limit;
-            if is_too_often || *end == End::IndexFailed {
-                failed.extend(index_of(pod));
-            }
-        }
-        settled.extend(failed.iter().copied().chain(self.active.iter().filter_map(|pod| index_of(pod))));
+            is_too_often || *end == End::IndexFailed
+        };
+        let mut failed = self.failed_indexes.take().unwrap_or_else(|| IndexSet::new(completions));
+        failed.extend(ended.iter().filter(has_failed).filter_map(|(pod, _)| index_of(pod)));
+        let settled = settled.union(&failed);
         self.failed_indexes = Some(failed);
         for &(pod, _) in ended.iter().filter(|(_, end)| *end != End::Succeeded) {
-            let Some(index) = index_of(pod).filter(|index| !settled.contains(index)) else { continue };
+            let Some(index) = index_of(pod).filter(|index| !settled.contains(*index)) else { continue };
             let age = |pod: &Value| {
                 let (counted, ignored) = index_failures(pod);
-                (counted + ignored, finished_at(pod))
+                (counted.saturating_add(ignored), finished_at(pod))
             };
             let known = self.replaced.entry(index).or_insert(pod);
             if age(known) <= age(pod) {
@@ -347,17 +356,18 @@ impl<'p> Tally<'p> {
         let Some(pod) = self.replaced.get(&index) else { return (0, 0) };
         let (counted, ignored) = index_failures(pod);
         match outcome(job, pod).0 {
-            End::Ignored => (counted, ignored + 1),
-            _ => (counted + 1, ignored),
+            End::Ignored => (counted, ignored.saturating_add(1)),
+            _ => (counted.saturating_add(1), ignored),
         }
     }
 
     /// Counts the pods that were named before, and whose finalizers are gone: who wrote that did not come further.
     fn recall(&mut self, job: &Value, pods: &[Value]) {
-        let is_held = |uid: &str| pods.iter().any(|pod| pod.str_at(&["metadata", "uid"]) == uid && is_held(pod));
+        let held = pods.iter().filter(|pod| is_held(pod)).map(|pod| pod.str_at(&["metadata", "uid"]));
+        let held: HashSet<&str> = held.collect();
         let named = |list: &str| {
             let uids = job.items_at(&["status", "uncountedTerminatedPods", list]).iter();
-            uids.filter(|uid| !is_held(uid.as_str().unwrap_or_default())).count() as i64
+            uids.filter(|uid| !held.contains(uid.as_str().unwrap_or_default())).count() as i64
         };
         self.succeeded += named("succeeded");
         self.failed += named("failed");
@@ -408,6 +418,11 @@ fn matching(rule: &Value, pod: &Value) -> Option<String> {
         let matches = found.str_at(&["status"]) == pattern.str_at(&["status"]);
         matches.then(|| format!("Pod {key} has condition {type_}"))
     })
+}
+
+/// How many pods are to succeed; 0 where that is not said.
+fn completions(job: &Value) -> i64 {
+    int_at(job, &["spec", "completions"])
 }
 
 fn is_indexed(job: &Value) -> bool {
@@ -585,30 +600,28 @@ fn failure_of(
         }
         *again = sooner(*again, pause);
     }
-    let failed = tally.failed_indexes.as_ref().map_or(0, BTreeSet::len) as i64;
+    let failed = tally.failed_indexes.as_ref().map_or(0, IndexSet::len);
     let most = job.at(&["spec", "maxFailedIndexes"]).and_then(Value::as_i64);
     if most.is_some_and(|most| failed > most) {
         let message = "Job has exceeded the specified maximal number of failed indexes";
         return Some(("MaxFailedIndexesExceeded".to_owned(), message.to_owned()));
     }
-    let is_over = failed > 0 && failed + tally.succeeded >= int_at(job, &["spec", "completions"]);
+    let is_over = failed > 0 && failed + tally.succeeded >= completions(job);
     is_over.then(|| ("FailedIndexes".to_owned(), "Job has failed indexes".to_owned()))
 }
 
 /// Why a job has succeeded, with a reason and a message.
 fn success_of(job: &Value, tally: &Tally<'_>) -> Option<(String, String)> {
     let rules = job.items_at(&["spec", "successPolicy", "rules"]).iter().filter(|_| is_indexed(job));
-    let completions = int_at(job, &["spec", "completions"]);
     for (at, rule) in rules.enumerate() {
         let count = rule.get("succeededCount").and_then(Value::as_i64);
         let is_met = match rule.get("succeededIndexes").and_then(Value::as_str) {
             Some(listed) => {
-                let mut wanted = read_indexes(listed);
-                wanted.retain(|index| *index < completions);
-                let found = wanted.intersection(&tally.completed).count();
-                !wanted.is_empty() && (found == wanted.len() || count.is_some_and(|count| found as i64 >= count))
+                let wanted = IndexSet::read(listed, completions(job));
+                let found = wanted.common(&tally.completed);
+                !wanted.is_empty() && (found == wanted.len() || count.is_some_and(|count| found >= count))
             }
-            None => count.is_some_and(|count| tally.completed.len() as i64 >= count),
+            None => count.is_some_and(|count| tally.completed.len() >= count),
         };
         if is_met && !tally.completed.is_empty() {
             return Some(("SuccessPolicy".to_owned(), format!("Matched rules at index {at}")));
@@ -664,15 +677,12 @@ fn manage(
     }
     let missing = usize::try_from(missing).unwrap_or_default();
     plan.create = if is_indexed(job) {
-        let taken: BTreeSet<i64> = tally.active.iter().filter_map(|pod| index_of(pod)).collect();
-        let leaving: BTreeSet<i64> =
-            pods.iter().filter(|pod| only_failed && is_going(pod)).filter_map(index_of).collect();
-        let completions = int_at(job, &["spec", "completions"]);
-        let has_failed = |index: &i64| tally.failed_indexes.as_ref().is_some_and(|failed| failed.contains(index));
-        let is_settled = |index: &i64| tally.completed.contains(index) || has_failed(index);
-        let free = |index: &i64| !taken.contains(index) && !is_settled(index) && !leaving.contains(index);
+        let leaving = pods.iter().filter(|pod| only_failed && is_going(pod));
+        let mut taken = tally.completed.clone();
+        taken.extend(tally.active.iter().copied().chain(leaving).filter_map(index_of));
+        let taken = tally.failed_indexes.iter().fold(taken, IndexSet::union);
         let mut made = Vec::new();
-        for index in (0..completions).filter(free).take(missing) {
+        for index in taken.missing().take(missing) {
             match tally.replaced.get(&index).and_then(|pod| index_pause(pod, now)) {
                 Some(pause) => plan.again = sooner(plan.again, Some(pause)),
                 None => made.push(Some(index)),
@@ -686,13 +696,13 @@ fn manage(
 
 /// How long failures in a row are waited after.
 fn back_off_s(failures: i64) -> i64 {
-    BACK_OFF_FIRST_S.saturating_mul(1 << (failures - 1).clamp(0, 30)).min(BACK_OFF_MAX_S)
+    BACK_OFF_FIRST_S.saturating_mul(1 << failures.saturating_sub(1).clamp(0, 30)).min(BACK_OFF_MAX_S)
 }
 
 /// How long it is until another pod takes the place of a failed one of an index.
 fn index_pause(pod: &Value, now: Timestamp) -> Option<Duration> {
     let (counted, ignored) = index_failures(pod);
-    left(finished_at(pod)?, back_off_s(counted + ignored + 1), now)
+    left(finished_at(pod)?, back_off_s(counted.saturating_add(ignored).saturating_add(1)), now)
 }
 
 struct Counts {
@@ -716,10 +726,10 @@ fn status(
     let numbers = [("active", counts.active), ("succeeded", tally.succeeded), ("failed", tally.failed)];
     numbers.into_iter().filter(|(_, count)| *count > 0).for_each(|(name, count)| _ = fields.insert(name, count.into()));
     if is_indexed && !tally.completed.is_empty() {
-        fields.insert("completedIndexes", Value::String(write_indexes(&tally.completed)));
+        fields.insert("completedIndexes", Value::String(tally.completed.to_string()));
     }
     if let Some(failed) = &tally.failed_indexes {
-        fields.insert("failedIndexes", Value::String(write_indexes(failed)));
+        fields.insert("failedIndexes", Value::String(failed.to_string()));
     }
     for (name, time) in [("startTime", started), ("completionTime", completed)] {
         if let Some(time) = time {
@@ -727,35 +737,6 @@ fn status(
         }
     }
     status
-}
-
-/// The numbers in `1,3-5`.
-fn read_indexes(text: &str) -> BTreeSet<i64> {
-    let mut indexes = BTreeSet::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
-            indexes.extend(first..=last);
-        }
-    }
-    indexes
-}
-
-/// Numbers as `1,3-5`.
-fn write_indexes(indexes: &BTreeSet<i64>) -> String {
-    let mut ranges: Vec<(i64, i64)> = Vec::new();
-    for index in indexes {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *index => *last = *index,
-            _ => ranges.push((*index, *index)),
-        }
-    }
-    let texts = ranges.into_iter().map(|(first, last)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first},{last}"),
-        _ => format!("{first}-{last}"),
-    });
-    texts.collect::<Vec<_>>().join(",")
 }
 
 /// Starts it.
@@ -845,9 +826,6 @@ mod tests {
         let plan = planned(job, &pods);
         assert_eq!(plan.create, [Some(1), Some(3)]);
         assert_eq!(plan.status.str_at(&["completedIndexes"]), "0");
-        for text in ["", "1", "1,3-5", "0,1"] {
-            assert_eq!(write_indexes(&read_indexes(text)), text);
-        }
         let indexed = new_pod(
             &read("metadata: {name: j, namespace: d}\nspec: {template: {spec: {containers: [{name: c}]}}}"),
             object! {},
@@ -917,6 +895,21 @@ mod tests {
         let over = "spec: {parallelism: 1, completions: 3, completionMode: Indexed, backoffLimit: 6}\nstatus: {completedIndexes: '0', \
                     conditions: [{type: SuccessCriteriaMet, status: 'True', reason: SuccessPolicy, message: m}]}";
         assert_eq!(reasons(&planned(over, &[])), ["SuccessCriteriaMet SuccessPolicy", "Complete SuccessPolicy"]);
+    }
+
+    #[test]
+    fn what_a_job_takes_does_not_depend_on_its_numbers() {
+        let job = "spec: {parallelism: 2, completions: 2147483647, completionMode: Indexed, backoffLimit: 6, \
+                   backoffLimitPerIndex: 1, successPolicy: {rules: [{succeededIndexes: '0-2147483646'}]}}\n\
+                   status: {completedIndexes: '0-2147483600', failedIndexes: '2147483602-2147483640'}";
+        let huge = format!("{INDEX}: '{}', {INDEX_FAILURES}: '{0}', {INDEX_IGNORED}: '{0}'", i64::MAX);
+        let pods = [pod("a", "Succeeded", &huge), pod("b", "Failed", &huge)];
+        let plan = planned(job, &pods);
+        assert_eq!(plan.create, [Some(2_147_483_601), Some(2_147_483_641)]);
+        assert_eq!(plan.status.str_at(&["completedIndexes"]), "0-2147483600");
+        assert_eq!(plan.status.str_at(&["failedIndexes"]), "2147483602-2147483640");
+        let done = job.replace("0-2147483600", "0-2147483646").replace("2147483602-2147483640", "");
+        assert_eq!(reasons(&planned(&done, &[]))[0], "SuccessCriteriaMet SuccessPolicy");
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! failed waits 5 ms, then twice as long each time up to a minute, one that waits for others (a namespace for its
 //! content, a definition for its objects, a dependent for the kind of its owner) is woken by their changes and not by
 //! a clock. The feed (`store::feed`) loads nothing: the newest changes are in memory once for all, older ones are
-//! read from the log, and a reader that falls behind what the log keeps starts anew.
+//! read from the log, and a reader that falls behind what the log keeps starts anew. A panic over one key is a failure of
+//! that key; one elsewhere ends its controller alone, which is started again after a pause.
 //!
 //! Those that make workloads go on share more ([`reconcile`]): what they read and write ([`client`]), events ([`recorder`]), who
 //! owns what ([`family`]). Each of them is one file, which only the table below names; what it decides is a pure
@@ -40,10 +41,13 @@ mod history;
 mod stateful_set;
 mod daemon_set;
 mod schedule;
+mod index_set;
 mod job;
 mod cron_job;
 mod time_to_live;
 mod volumes;
+mod volume_expansion;
+mod ephemeral_volumes;
 mod quota;
 mod services;
 mod endpoint_slice;
@@ -57,6 +61,7 @@ mod nodes;
 mod scheduler;
 mod node_lifecycle;
 mod taint_eviction;
+mod pod_garbage;
 mod switches;
 mod run;
 
@@ -69,7 +74,7 @@ pub use self::simulated::{NodePlan, Stage};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
 /// The controllers of workloads.
-const WORKLOADS: [Workload; 23] = [
+const WORKLOADS: [Workload; 26] = [
     Workload::new(["deployment-controller", "deployment"], deployment::start),
     Workload::new(["replicaset-controller", "replicaset"], replica_set::start),
     Workload::new(["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
@@ -80,6 +85,8 @@ const WORKLOADS: [Workload; 23] = [
     Workload::new(["ttl-after-finished-controller", "ttl-after-finished"], time_to_live::start),
     Workload::new(["persistentvolume-binder-controller", "persistentvolume-binder"], volumes::start),
     Workload::new(["persistentvolumeclaim-protection-controller", "pvc-protection"], volumes::start_protection),
+    Workload::new(["persistentvolume-expander-controller", "persistentvolume-expander"], volume_expansion::start),
+    Workload::new(["ephemeral-volume-controller", "ephemeral-volume"], ephemeral_volumes::start),
     Workload::new(["resourcequota-controller", "resourcequota"], quota::start),
     Workload::new(["endpointslice-controller", "endpointslice"], endpoint_slice::start),
     Workload::new(["endpoints-controller", "endpoint"], endpoints::start),
@@ -96,4 +103,5 @@ const WORKLOADS: [Workload; 23] = [
     Workload::for_nodes(["kube-scheduler", "scheduler"], scheduler::start),
     Workload::for_nodes(["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),
     Workload::for_nodes(["taint-eviction-controller", "taint-eviction-controller"], taint_eviction::start),
+    Workload::new(["pod-garbage-collector-controller", "podgc"], pod_garbage::start),
 ];

@@ -1,20 +1,36 @@
-//! Nodes: what their conditions say stands in their taints.
+//! Nodes: what their conditions say stands in their taints, and a node that has fallen silent is unknown.
 //!
-//! DIFFERS: a node that says nothing any more stays as it is: nobody waits for its leases.
+//! A node is heard of when its lease is renewed or its `Ready` condition has a new heartbeat. Simulated nodes say nothing after
+//! their start, and nobody waits for them.
 //!
 //! Source: `pkg/controller/nodelifecycle` of Kubernetes 1.37.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, NODES, written};
+use jiff::Timestamp;
+
+use super::client::{Client, Kind, NODES, PODS, left, written};
+use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
-use crate::kinds::pod_object::conditions;
-use crate::meta::Status;
+use crate::kinds::pod_object::conditions::{self, Condition};
+use crate::kinds::pod_object::simulated;
+use crate::meta::{Status, time};
 use crate::object;
 use crate::store::{Collection, Entry};
-use crate::value::Value;
+use crate::value::{Value, json};
+
+const LEASES: Kind = Kind("coordination.k8s.io", "leases");
+/// Where nodes have their leases.
+const LEASE_NAMESPACE: &str = "kube-node-lease/";
+/// How long a node may be silent: the defaults of `--node-monitor-grace-period` and, before its first word,
+/// `--node-startup-grace-period`.
+const GRACE_S: i64 = 50;
+const STARTUP_GRACE_S: i64 = 60;
+/// The conditions that a kubelet vouches for.
+const OF_KUBELET: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// The status of a condition for which a node has a taint.
 const TAINTS: [(&str, &str, &str); 6] = [
@@ -29,6 +45,16 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 struct Lifecycle {
     client: Client,
+    /// The last word of each node.
+    heard: Mutex<HashMap<String, Heard>>,
+}
+
+/// The last word of a node.
+struct Heard {
+    /// When it came.
+    at: Timestamp,
+    /// The heartbeat that its `Ready` condition had; `None` where it had no such condition.
+    heartbeat: Option<String>,
 }
 
 /// A key is the name of a node.
@@ -40,16 +66,123 @@ impl Reconciler for Lifecycle {
     }
 
     fn note(&self, change: &Entry) -> Vec<String> {
-        if NODES.is(&change.collection) { vec![change.key.to_string()] } else { Vec::new() }
+        if LEASES.is(&change.collection) {
+            let renewed = change.stored.as_ref().and(change.key.strip_prefix(LEASE_NAMESPACE));
+            let mut heard = self.heard();
+            if let Some(heard) = renewed.and_then(|name| heard.get_mut(name)) {
+                heard.at = self.client.now();
+            }
+            return Vec::new();
+        }
+        if !NODES.is(&change.collection) {
+            return Vec::new();
+        }
+        match change.stored.as_ref().map(|stored| json::decode(&stored.bytes)) {
+            Some(Ok(node)) => self.hear(&change.key, &node),
+            Some(Err(_)) => {}
+            None => _ = self.heard().remove(&*change.key),
+        }
+        vec![change.key.to_string()]
     }
 
     async fn reconcile(&self, name: &str) -> Result<Progress, Status> {
         let Some(node) = self.client.get(NODES, name).await? else { return Ok(Progress::Done) };
-        if let Some(tainted) = tainted(&node, &written(self.client.now())) {
+        let now = self.client.now();
+        if let Some(tainted) = tainted(&node, &written(now)) {
             self.client.update(NODES, &tainted).await?;
         }
-        Ok(Progress::Done)
+        if simulated::is_simulated(&node) {
+            return Ok(Progress::Done);
+        }
+        let ready = conditions::find(&node, conditions::READY);
+        let grace_s = if ready.is_some() { GRACE_S } else { STARTUP_GRACE_S };
+        let heard = self.heard().get(name).map_or(now, |heard| heard.at);
+        if let Some(pause) = left(heard, grace_s, now) {
+            return Ok(Progress::After(pause));
+        }
+        let Some(status) = silent(&node, &time::format_seconds(now)) else { return Ok(Progress::Waits) };
+        let was_ready = conditions::is_true(&node, conditions::READY);
+        self.client.write_status(NODES, &node, status).await?;
+        if was_ready {
+            let message = format!("Node {name} status is now: NodeNotReady");
+            self.client.tell_normal(&node, "NodeNotReady", message);
+            self.doubt_pods_of(name).await?;
+        }
+        Ok(Progress::Waits)
     }
+}
+
+impl Lifecycle {
+    fn heard(&self) -> MutexGuard<'_, HashMap<String, Heard>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what a node says, if that is new.
+    fn hear(&self, name: &str, node: &Value) {
+        let ready = conditions::find(node, conditions::READY);
+        let heartbeat = ready.map(|ready| ready.str_at(&["lastHeartbeatTime"]).to_owned());
+        let mut heard = self.heard();
+        // What this controller writes of a node that never said anything is not its word.
+        let is_own = ready.is_some_and(|ready| ready.str_at(&["reason"]) == NEVER_UPDATED);
+        let is_new = heard.get(name).is_none_or(|known| known.heartbeat != heartbeat && !is_own);
+        if is_new {
+            heard.insert(name.to_owned(), Heard { at: self.client.now(), heartbeat });
+        }
+    }
+
+    /// Says of the pods of a silent node that they are not ready.
+    async fn doubt_pods_of(&self, node: &str) -> Result<(), Status> {
+        let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
+        let has_mark = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark.as_bytes());
+        for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
+            if pod.str_at(&["spec", "nodeName"]) != node || !pods::is_ready(&pod) {
+                continue;
+            }
+            let mut doubted = pod.clone();
+            let said = Condition { kind: conditions::READY, status: "False", reason: "", message: "" };
+            conditions::set(&mut doubted, &said, &time::format_seconds(self.client.now()));
+            let status = doubted.get("status").cloned().unwrap_or_default();
+            self.client.update_status(PODS, &pod, status).await?;
+            self.client.tell_warning(&pod, "NodeNotReady", "Node is not ready".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The reason of a condition that a node never had.
+const NEVER_UPDATED: &str = "NodeStatusNeverUpdated";
+
+/// The status of a node that has fallen silent: what its kubelet vouches for is unknown; `None` where it is so already.
+fn silent(node: &Value, now: &str) -> Option<Value> {
+    let mut status = node.get("status").cloned().unwrap_or_default();
+    let made = node.at(&["metadata", "creationTimestamp"]).cloned().unwrap_or_default();
+    let mut list = status.items_at(&["conditions"]).to_vec();
+    let mut is_changed = false;
+    for type_ in OF_KUBELET {
+        let (reason, message, heartbeat) = match list.iter().find(|it| it.str_at(&["type"]) == type_) {
+            Some(known) if known.str_at(&["status"]) == "Unknown" => continue,
+            Some(known) => {
+                let heartbeat = known.get("lastHeartbeatTime").cloned().unwrap_or_default();
+                ("NodeStatusUnknown", "Kubelet stopped posting node status.", heartbeat)
+            }
+            None => (NEVER_UPDATED, "Kubelet never posted node status.", made.clone()),
+        };
+        let said = object! {
+            "type" => type_,
+            "status" => "Unknown",
+            "lastHeartbeatTime" => heartbeat,
+            "lastTransitionTime" => now,
+            "reason" => reason,
+            "message" => message,
+        };
+        is_changed = true;
+        match list.iter_mut().find(|it| it.str_at(&["type"]) == type_) {
+            Some(known) => *known = said,
+            None => list.push(said),
+        }
+    }
+    status.make_object().insert("conditions", Value::Array(list));
+    is_changed.then_some(status)
 }
 
 /// The node with the taints that its conditions ask for; `None` where it has them.
@@ -109,7 +242,7 @@ fn tainted(node: &Value, now: &Value) -> Option<Value> {
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let lifecycle = Lifecycle { client: means.client("node-controller") };
+    let lifecycle = Lifecycle { client: means.client("node-controller"), heard: Mutex::default() };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), lifecycle))
 }
 
@@ -120,6 +253,30 @@ mod tests {
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_silent_node_is_unknown_as_far_as_its_kubelet_vouches_for_it() {
+        let check = |conditions: &str| {
+            let node = format!("metadata: {{creationTimestamp: made}}\nstatus: {{conditions: [{conditions}]}}");
+            let status = silent(&read(&node), "now")?;
+            let told = |it: &Value| {
+                ["type", "status", "reason", "lastHeartbeatTime"].map(|field| it.str_at(&[field]).to_owned()).join(" ")
+            };
+            Some(status.items_at(&["conditions"]).iter().map(told).collect::<Vec<_>>())
+        };
+        let spoke =
+            "{type: Ready, status: 'True', lastHeartbeatTime: then}, {type: NetworkUnavailable, status: 'False'}";
+        let expected = [
+            "Ready Unknown NodeStatusUnknown then",
+            "NetworkUnavailable False  ",
+            "MemoryPressure Unknown NodeStatusNeverUpdated made",
+            "DiskPressure Unknown NodeStatusNeverUpdated made",
+            "PIDPressure Unknown NodeStatusNeverUpdated made",
+        ];
+        assert_eq!(check(spoke).expect("it changes"), expected);
+        let unknown = OF_KUBELET.map(|type_| format!("{{type: {type_}, status: Unknown}}")).join(", ");
+        assert_eq!(check(&unknown), None);
     }
 
     #[test]

@@ -9,22 +9,26 @@ use super::family::Family;
 use crate::meta::Status;
 use crate::value::Value;
 
+/// How many pods are being made at a time: a template may have a megabyte, and each pod has a copy of it.
+const CREATED_AT_ONCE: usize = 16;
+
 /// Makes pods for their controller: one, then twice as many each time, so that what can't be made is not tried often.
 pub(super) async fn create_pods(
     client: &Client,
     family: &Family,
     owner: &Value,
-    pods: Vec<Value>,
+    mut pods: impl Iterator<Item = Value> + Send,
 ) -> Result<(), Status> {
-    let (mut left, mut batch) = (pods.as_slice(), 1);
-    while !left.is_empty() {
-        let (now, later) = left.split_at(batch.min(left.len()));
+    let mut batch = 1;
+    loop {
+        let now: Vec<Value> = pods.by_ref().take(batch).collect();
+        if now.is_empty() {
+            return Ok(());
+        }
         let made = join_all(now.iter().map(|pod| create_pod(client, family, owner, pod))).await;
         made.into_iter().collect::<Result<Vec<()>, Status>>()?;
-        left = later;
-        batch *= 2;
+        batch = (batch * 2).min(CREATED_AT_ONCE);
     }
-    Ok(())
 }
 
 /// Makes a pod for its controller, and tells so.

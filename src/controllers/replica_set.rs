@@ -162,7 +162,7 @@ impl ReplicaSets {
         match plan {
             Plan::Create(count) => {
                 let template = owner.at(&["spec", "template"]).cloned().unwrap_or_default();
-                let pods = vec![pods::of_template(&template, owner, self.family.reference(owner)); *count];
+                let pods = (0..*count).map(|_| pods::of_template(&template, owner, self.family.reference(owner)));
                 create_pods(&self.client, &self.family, owner, pods).await
             }
             Plan::Delete(pods) => delete_pods(&self.client, owner, pods).await,

@@ -21,7 +21,6 @@ use super::switches::{Controller, Switches};
 use super::workload::Means;
 use crate::processor::background;
 use crate::registry::Registry;
-use crate::store::Storage;
 
 const LEASE: &str = "controllers";
 const LEASE_TTL: Duration = Duration::from_secs(15);
@@ -54,28 +53,25 @@ pub fn start(
 
 fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority: &Authority) -> JoinSet<()> {
     let mut running = JoinSet::new();
-    let storage = || registry.storage.clone();
-    running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
+    let own = || Arc::clone(registry);
+    keep(&mut running, own(), |registry| Definitions { registry });
     if switches.is_on(Controller::Namespaces) {
-        running.spawn(run_one(storage(), Namespaces { registry: Arc::clone(registry) }));
+        keep(&mut running, own(), |registry| Namespaces { registry });
     }
     let (accounts, publishes) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
     if accounts || publishes {
-        let content = NamespaceContent {
-            registry: Arc::clone(registry),
-            accounts,
-            authority_pem: publishes.then(|| authority.certificate_pem.clone()),
-        };
-        running.spawn(run_one(storage(), content));
+        let authority_pem = publishes.then(|| authority.certificate_pem.clone());
+        let content = move |registry| NamespaceContent { registry, accounts, authority_pem: authority_pem.clone() };
+        keep(&mut running, own(), content);
     }
     if switches.is_on(Controller::Aggregation) {
-        running.spawn(run_one(storage(), Aggregation { registry: Arc::clone(registry) }));
+        keep(&mut running, own(), |registry| Aggregation { registry });
     }
     if switches.is_on(Controller::PolicyTypes) {
-        running.spawn(run_one(storage(), PolicyTypes { registry: Arc::clone(registry) }));
+        keep(&mut running, own(), |registry| PolicyTypes { registry });
     }
     if switches.is_on(Controller::Garbage) {
-        running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
+        keep(&mut running, own(), Garbage::new);
     }
     if switches.has_workloads() {
         let means = Means {
@@ -84,14 +80,20 @@ fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority
             nodes: nodes.clone(),
             authority: authority.clone(),
         };
-        switches.start_workloads(&means, &mut running);
+        switches.start_workloads(&Arc::new(means), &mut running);
     }
     running
 }
 
-/// Runs a controller, which may compute for long.
-async fn run_one<C: changes::Controller>(storage: Storage, controller: C) {
-    background(changes::run(storage, controller)).await;
+/// Keeps a controller running, which may compute for long.
+fn keep<C: changes::Controller + Send + 'static>(
+    running: &mut JoinSet<()>,
+    registry: Arc<Registry>,
+    make: impl Fn(Arc<Registry>) -> C + Send + 'static,
+) {
+    running.spawn(changes::keep_running(C::TASK, move || {
+        background(changes::run(registry.storage.clone(), make(Arc::clone(&registry))))
+    }));
 }
 
 async fn has_lease(registry: &Registry, holder: &str) -> bool {

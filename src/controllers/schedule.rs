@@ -1,6 +1,6 @@
 //! When a schedule of cron is due.
 //!
-//! In: a schedule that was checked, and a moment. Out: the next moment that it names. A day of the month and a day of the week
+//! In: a schedule that was checked, and a moment. Out: the next moment that it names, or the last. A day of the month and a day of the week
 //! that are both restricted name the days that are one of the two.
 //!
 //! Source: robfig/cron 3.0, which Kubernetes uses.
@@ -104,6 +104,30 @@ impl Schedule {
         None
     }
 
+    /// The last moment after `since` and until `now` that the schedule names.
+    ///
+    /// It is searched for by halves: since a time that a client wrote there may be a thousand million of them.
+    pub fn last(&self, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        if let Times::Every(every) = self.times {
+            let since = Timestamp::from_second(since.as_second()).ok()?;
+            let count = now.duration_since(since).as_secs() / every.as_secs();
+            let passed = SignedDuration::from_secs(every.as_secs().checked_mul(count)?);
+            return since.checked_add(passed).ok().filter(|_| count > 0);
+        }
+        let next = |second: i64| self.next(Timestamp::from_second(second).ok()?).filter(|time| *time <= now);
+        let mut last = self.next(since).filter(|time| *time <= now)?;
+        // After `first` there is one, after `end` there is none.
+        let (mut first, mut end) = (since.as_second(), now.as_second());
+        while first + 1 < end {
+            let middle = first + (end - first) / 2;
+            match next(middle) {
+                Some(time) => (first, last) = (middle, time),
+                None => end = middle,
+            }
+        }
+        Some(last)
+    }
+
     fn has_day(&self, at: DateTime) -> bool {
         let Times::Fields { days, week_days, any, .. } = self.times else { return false };
         let of_month = days & (1_u64 << at.day()) != 0;
@@ -166,6 +190,29 @@ mod tests {
         check("@monthly", start, "2026-02-01T00:00:00Z");
         check("@every 1h30m", start, "2026-01-01T11:40:30Z");
         check("CRON_TZ=Asia/Tokyo 0 6 * * *", start, "2026-01-01T21:00:00Z");
+    }
+
+    #[test]
+    fn the_last_moment_is_found_however_many_there_were() {
+        let last = |schedule: &str, since: &str| {
+            let schedule = Schedule::read(schedule, None).expect("a schedule");
+            let now = "2026-11-25T10:10:30Z".parse().expect("a time");
+            schedule.last(since.parse().expect("a time"), now).map(|time| time.to_string())
+        };
+        let long_ago = "0001-01-01T00:00:00Z";
+        for (schedule, since, expected) in [
+            ("* * * * *", long_ago, Some("2026-11-25T10:10:00Z")),
+            ("30 9 * * *", long_ago, Some("2026-11-25T09:30:00Z")),
+            ("* * 29 2 *", long_ago, Some("2024-02-29T23:59:00Z")),
+            ("@every 7s", long_ago, Some("2026-11-25T10:10:26Z")),
+            ("@every 7s", "2026-11-25T10:00:01Z", Some("2026-11-25T10:10:24Z")),
+            ("0 0 31 2 *", long_ago, None),
+            ("*/10 * * * *", "2026-11-25T10:00:00Z", Some("2026-11-25T10:10:00Z")),
+            ("*/10 * * * *", "2026-11-25T10:10:00Z", None),
+            ("@every 1h", "2026-11-25T10:00:00Z", None),
+        ] {
+            assert_eq!(last(schedule, since).as_deref(), expected, "{schedule}");
+        }
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! all. The others, which make workloads go on, run where they are named; until then they cost nothing.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
 use super::WORKLOADS;
+use super::changes::keep_running;
 use super::workload::Means;
 
 /// A controller that can be switched off.
@@ -93,9 +95,10 @@ impl Switches {
     }
 
     /// Starts the controllers of workloads that are on.
-    pub(super) fn start_workloads(self, means: &Means, running: &mut JoinSet<()>) {
+    pub(super) fn start_workloads(self, means: &Arc<Means>, running: &mut JoinSet<()>) {
         for (workload, _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
-            running.spawn((workload.start)(means));
+            let means = Arc::clone(means);
+            running.spawn(keep_running(workload.names[0], move || (workload.start)(&means)));
         }
     }
 

@@ -28,6 +28,8 @@ struct TaintEviction {
 struct Bound {
     pods: BTreeMap<String, BTreeSet<String>>,
     nodes: BTreeMap<String, String>,
+    /// Since when pods stay on a node that is tainted, for a while.
+    tolerating: BTreeMap<String, Timestamp>,
 }
 
 impl TaintEviction {
@@ -69,6 +71,7 @@ impl Reconciler for TaintEviction {
             }
             (None, Some(node)) => {
                 bound.nodes.remove(&*change.key);
+                bound.tolerating.remove(&*change.key);
                 _ = bound.pods.get_mut(&node).map(|pods| pods.remove(&*change.key));
                 Vec::new()
             }
@@ -79,14 +82,17 @@ impl Reconciler for TaintEviction {
     async fn reconcile(&self, name: &str) -> Result<Progress, Status> {
         let Some(node) = self.client.get(NODES, name).await? else { return Ok(Progress::Done) };
         let taints: Vec<Value> = node.items_at(&["spec", "taints"]).to_vec();
+        let bound: Vec<String> = self.bound().pods.get(name).into_iter().flatten().cloned().collect();
         if !taints.iter().any(|taint| taint.str_at(&["effect"]) == "NoExecute") {
+            let mut known = self.bound();
+            bound.iter().for_each(|key| _ = known.tolerating.remove(key));
             return Ok(Progress::Done);
         }
-        let bound: Vec<String> = self.bound().pods.get(name).into_iter().flatten().cloned().collect();
         let (mut again, now) = (None, self.client.now());
         for key in bound {
             let Some(pod) = self.client.get(PODS, &key).await? else { continue };
-            match stays(&pod, &taints, now) {
+            let since = *self.bound().tolerating.entry(key).or_insert(now);
+            match stays(&pod, &taints, since, now) {
                 Stay::ForGood => {}
                 Stay::For(pause) => again = sooner(again, Some(pause)),
                 Stay::No => self.evict(&pod).await?,
@@ -118,7 +124,8 @@ enum Stay {
     No,
 }
 
-fn stays(pod: &Value, taints: &[Value], now: Timestamp) -> Stay {
+/// How long a pod may stay that has been on the node, as it is tainted now, `since` then: a taint may say that it is older.
+fn stays(pod: &Value, taints: &[Value], since: Timestamp, now: Timestamp) -> Stay {
     if is_going(pod) || pods::is_over(pod) {
         return Stay::ForGood;
     }
@@ -131,7 +138,7 @@ fn stays(pod: &Value, taints: &[Value], now: Timestamp) -> Stay {
         let about = tolerations.iter().filter(|toleration| nodes::tolerates(toleration, taint));
         let seconds = about.filter_map(|toleration| toleration.get("tolerationSeconds").and_then(Value::as_i64)).min();
         let Some(seconds) = seconds else { continue };
-        match left(time_at(taint, &["timeAdded"]).unwrap_or(now), seconds.max(0), now) {
+        match left(time_at(taint, &["timeAdded"]).unwrap_or(since), seconds.max(0), now) {
             Some(pause) => shortest = sooner(shortest, Some(pause)),
             None => return Stay::No,
         }
@@ -159,7 +166,11 @@ mod tests {
         let taints = [read("{key: k, effect: NoExecute, timeAdded: '2026-01-01T00:00:00Z'}")];
         let check = |tolerations: &str, expected: Stay| {
             let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-            assert_eq!(stays(&read(&format!("spec: {{tolerations: {tolerations}}}")), &taints, now), expected);
+            let pod = read(&format!("spec: {{tolerations: {tolerations}}}"));
+            assert_eq!(stays(&pod, &taints, now, now), expected);
+            // Without a word of the taint the time counts from when the pod was seen on the node.
+            let since = "2026-01-01T00:00:00Z".parse().expect("a time");
+            assert_eq!(stays(&pod, &[read("{key: k, effect: NoExecute}")], since, now), expected);
         };
         check("[]", Stay::No);
         check("[{key: k, operator: Exists}]", Stay::ForGood);

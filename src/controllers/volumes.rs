@@ -33,6 +33,8 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const ASKED_OF: &str = "volume.kubernetes.io/storage-provisioner";
 const CLAIM_FINALIZER: &str = "kubernetes.io/pvc-protection";
 const VOLUME_FINALIZER: &str = "kubernetes.io/pv-protection";
+/// What the bytes of a pod contain that uses claims.
+const VOLUME_MARKS: [&[u8]; 2] = [b"\"claimName\":", b"\"ephemeral\":{"];
 /// What is looked at at the start, beside claims and volumes.
 const FIRST: &str = "\u{0}class";
 
@@ -324,20 +326,30 @@ impl Reconciler for Protection {
         if going.is_empty() {
             return Ok(Progress::Done);
         }
-        let mut using = self.client.list(PODS, namespace, |_| true).await?;
+        let has_volumes = |pod: &crate::store::Stored| {
+            VOLUME_MARKS.iter().any(|mark| pod.bytes.windows(mark.len()).any(|window| window == *mark))
+        };
+        let mut using = self.client.list(PODS, namespace, has_volumes).await?;
         using.retain(|pod| !pods::is_over(pod) && !pod.str_at(&["spec", "nodeName"]).is_empty());
         for claim in going {
             let name = claim.str_at(&["metadata", "name"]);
-            let uses = |pod: &Value| {
-                let mut volumes = pod.items_at(&["spec", "volumes"]).iter();
-                volumes.any(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]) == name)
-            };
-            if !using.iter().any(uses) {
+            if !using.iter().any(|pod| uses(pod, name)) {
                 self.release(CLAIMS, &claim, CLAIM_FINALIZER).await?;
             }
         }
         Ok(Progress::Done)
     }
+}
+
+/// Whether a pod uses the claim of a name, also for an ephemeral volume.
+fn uses(pod: &Value, claim: &str) -> bool {
+    let pod_name = pod.str_at(&["metadata", "name"]);
+    let is_ephemeral = |volume: &Value| {
+        volume.at(&["ephemeral"]).is_some_and(|it| !it.is_null())
+            && claim.strip_prefix(pod_name).and_then(|rest| rest.strip_prefix('-')) == Some(volume.str_at(&["name"]))
+    };
+    let mut volumes = pod.items_at(&["spec", "volumes"]).iter();
+    volumes.any(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]) == claim || is_ephemeral(volume))
 }
 
 impl Protection {
@@ -378,6 +390,15 @@ mod tests {
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_pod_uses_the_claims_that_it_names_and_those_of_its_ephemeral_volumes() {
+        let pod = read(
+            "metadata: {name: p}\nspec: {volumes: [{name: a, persistentVolumeClaim: {claimName: c}}, {name: b, ephemeral: {}}]}",
+        );
+        assert!(uses(&pod, "c") && uses(&pod, "p-b"));
+        assert!(!uses(&pod, "p-a") && !uses(&pod, "b"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! How often each verb allocates: a test that holds the counts, so that copies do not come back unseen.
+//! How often each verb allocates, and each request, and what a definition keeps: tests that hold the counts, so that copies
+//! do not come back unseen.
 //!
 //! The definition and the objects are those that the figures of `docs/performance.md` are taken with: 2 KB as sent, lists
 //! with keys, defaults and three rules.
@@ -6,15 +7,24 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use allocation_counter::measure;
+use allocation_counter::{AllocationInfo, measure};
+use axum::body::Body as HttpBody;
+use axum::http::Request;
+use http_body_util::BodyExt as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
+use tower::ServiceExt as _;
 
-use crate::auth::UserInfo;
+use super::app::App;
+use super::router::router;
+use crate::apply::TypeSchema;
+use crate::auth::{AlwaysAllow, UserInfo};
 use crate::controllers::{self, Authority, NodePlan, Switches};
+use crate::crd::{self, definition};
+use crate::meta::minor::Minor;
 use crate::registry::{
-    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings,
-    fixture,
+    Body, CreateRequest, DeleteRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target,
+    UpdateRequest, Warnings, fixture,
 };
 use crate::value::{Value, json};
 
@@ -116,6 +126,14 @@ impl Bench {
         self.runtime.block_on(updated).expect("it is valid");
     }
 
+    fn delete(&self, name: &str) {
+        let mut warnings = Warnings::default();
+        let target = self.named(name);
+        let options = DeleteRequest::default();
+        let deleted = self.registry.delete(&target, &self.user, &options, &mut warnings);
+        self.runtime.block_on(deleted).expect("it is there");
+    }
+
     fn patch(&self, name: &str, patch_type: PatchType, patch: String) {
         let request = PatchRequest {
             patch_type,
@@ -143,6 +161,14 @@ fn create(body: String) -> CreateRequest {
     }
 }
 
+/// Fails with all counts that are above their bounds.
+fn check(counts: &[(&str, u64, AllocationInfo)]) {
+    let over = counts.iter().filter(|(_, bound, info)| info.count_total > *bound);
+    let over: Vec<String> =
+        over.map(|(what, bound, info)| format!("{what}: {}, not {bound}", info.count_total)).collect();
+    assert!(over.is_empty(), "allocations beyond their bounds: {}", over.join("; "));
+}
+
 #[test]
 fn verbs_allocate_no_more_than_they_did() {
     let bench = Bench::new();
@@ -150,19 +176,80 @@ fn verbs_allocate_no_more_than_they_did() {
     bench.create("first");
     bench.patch("first", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned());
     bench.patch("first", PatchType::Apply, widget("first", "2"));
+    bench.delete("first");
     bench.create("a");
     bench.create("b");
     let read = String::from_utf8(bench.get("b")).expect("JSON is UTF-8");
     let changed = read.replace(r#""replicas":3"#, r#""replicas":4"#);
 
-    let verbs = [
-        ("create", 400, measure(|| bench.create("new"))),
-        ("get", 8, measure(|| drop(bench.get("a")))),
-        ("update", 790, measure(|| bench.update("b", changed))),
-        ("merge patch", 620, measure(|| bench.patch("a", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned()))),
-        ("apply", 700, measure(|| bench.patch("a", PatchType::Apply, widget("a", "2")))),
-    ];
-    for (verb, bound, info) in verbs {
-        assert!(info.count_total <= bound, "{verb}: {} allocations, more than {bound}", info.count_total);
-    }
+    check(&[
+        ("create", 305, measure(|| bench.create("new"))),
+        ("get", 6, measure(|| drop(bench.get("a")))),
+        ("update", 655, measure(|| bench.update("b", changed))),
+        ("merge patch", 600, measure(|| bench.patch("a", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned()))),
+        ("apply", 595, measure(|| bench.patch("a", PatchType::Apply, widget("a", "2")))),
+        ("delete", 425, measure(|| bench.delete("a"))),
+    ]);
+}
+
+#[test]
+fn requests_allocate_no_more_than_they_did() {
+    const MERGE: &str = "application/merge-patch+json";
+    const APPLY: &str = "application/apply-patch+yaml";
+    let bench = Bench::new();
+    let router = router(App::new(Arc::clone(&bench.registry), Arc::new(AlwaysAllow)));
+    let send = |method: &str, name: &str, content_type: &str, body: String| {
+        let uri = format!("/apis/bench.example.com/v1/namespaces/default/widgets{name}");
+        let request = Request::builder().method(method).uri(uri).header("content-type", content_type);
+        let mut request = request.body(HttpBody::from(body)).expect("it is a request");
+        request.extensions_mut().insert(bench.user.clone());
+        let answer = bench.runtime.block_on(async {
+            let Ok(answer) = router.clone().oneshot(request).await;
+            assert!(answer.status().is_success(), "{method} {name}: {}", answer.status());
+            answer.into_body().collect().await.expect("it is in memory").to_bytes()
+        });
+        String::from_utf8(answer.to_vec()).expect("JSON is UTF-8")
+    };
+    let merge = || r#"{"spec":{"stamp":"1"}}"#.to_owned();
+    let apply = |name: &str| format!("{name}?fieldManager=bench&force=true");
+    // What is made once is made here.
+    send("POST", "", "application/json", widget("first", "0"));
+    send("PATCH", "/first", MERGE, merge());
+    send("PATCH", &apply("/first"), APPLY, widget("first", "2"));
+    send("DELETE", "/first", "application/json", String::new());
+    send("POST", "", "application/json", widget("a", "0"));
+    send("POST", "", "application/json", widget("b", "0"));
+    let changed = send("GET", "/b", "", String::new()).replace(r#""replicas":3"#, r#""replicas":4"#);
+
+    check(&[
+        ("POST", 370, measure(|| drop(send("POST", "", "application/json", widget("new", "0"))))),
+        ("GET", 60, measure(|| drop(send("GET", "/a", "", String::new())))),
+        ("PUT", 730, measure(|| drop(send("PUT", "/b", "application/json", changed)))),
+        ("merge patch", 660, measure(|| drop(send("PATCH", "/a", MERGE, merge())))),
+        ("apply", 670, measure(|| drop(send("PATCH", &apply("/a"), APPLY, widget("a", "2"))))),
+        ("DELETE", 500, measure(|| drop(send("DELETE", "/a", "application/json", String::new())))),
+    ]);
+}
+
+#[test]
+fn a_definition_keeps_no_more_memory_than_it_did() {
+    const BYTES_MAX: i64 = 20 << 10;
+    let tree = json::decode(DEFINITION.as_bytes()).expect("it is JSON");
+    let (definition, _) = definition::decode_in(Minor::NEWEST, &tree).expect("it is one");
+    let keep = || {
+        let (mut versions, mut types) = (Vec::new(), None);
+        let compiled = measure(|| versions = crd::compile(&definition)).bytes_current;
+        let version = &versions[0];
+        let make_types = || types = Some(TypeSchema::of_custom_resource(&version.structural, false));
+        let with_types = measure(make_types).bytes_current;
+        let with_rules = measure(|| _ = version.rules.of(&version.structural, Minor::NEWEST)).bytes_current;
+        assert!(types.is_some());
+        [compiled, with_types, with_rules]
+    };
+    // The first time makes what all definitions share.
+    keep();
+    let [compiled, with_types, with_rules] = keep();
+    let kept = compiled + with_types + with_rules;
+    let parts = format!("{compiled} for its versions, {with_types} for types, {with_rules} for rules");
+    assert!(kept <= BYTES_MAX, "{kept} bytes for {}: {parts}", DEFINITION.len());
 }

@@ -122,6 +122,21 @@ pub(super) fn pieces(exchange: &Exchange, list: ListPieces) -> Response<Body> {
     finish(exchange, 200, Encoding::Json.content_type(), body, compress)
 }
 
+/// JSON that is made as it is taken by its client, of some `size_bytes`.
+pub(super) fn in_pieces(
+    exchange: &Exchange,
+    size_bytes: usize,
+    pieces: impl Iterator<Item = Bytes> + Send + Unpin + 'static,
+) -> Response<Body> {
+    let compress = size_bytes >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
+    let body = if compress {
+        Body::from_stream(stream::iter(Compressed::new(pieces)))
+    } else {
+        Body::from_stream(stream::iter(pieces.map(Ok::<Bytes, Infallible>)))
+    };
+    finish(exchange, 200, Encoding::Json.content_type(), body, compress)
+}
+
 /// A list as a body of known length.
 struct ListBody(ListPieces);
 

@@ -36,6 +36,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// In a runtime with so many threads beside those that hold sockets.
+    pub fn among(threads_beside: usize) -> Self {
+        Shared { processor: Arc::new(Processor::with_threads(threads_beside)), ..Shared::default() }
+    }
+
     /// The processors that requests share, to be told when the server stops.
     pub fn processor(&self) -> Arc<Processor> {
         Arc::clone(&self.processor)
@@ -80,7 +85,7 @@ impl App {
         limits: Limits,
         logs: Arc<[audit::Log]>,
     ) -> Self {
-        let mut metrics = Metrics::new();
+        let mut metrics = Metrics::new(registry.definitions.minor);
         if let Some(figures) = registry.admission.figures() {
             metrics.show_admission(&figures);
         }

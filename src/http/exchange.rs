@@ -15,6 +15,7 @@ use crate::meta::selector::FieldSelector;
 use crate::meta::{Status, names};
 use crate::processor::Share;
 use crate::registry::Warnings;
+use crate::webhook::patience;
 
 use super::Stopping;
 use super::impersonation;
@@ -176,7 +177,12 @@ impl Exchange {
     /// Errors: too many requests wait.
     pub async fn ready(&self) -> Result<(), Status> {
         match self.share.get() {
-            Some(share) => share.ready().await.map_err(|_| Status::too_many_requests(TOO_MANY_REQUESTS, 1)),
+            Some(share) => {
+                if share.waits() {
+                    patience::make_room();
+                }
+                share.ready().await.map_err(|_| Status::too_many_requests(TOO_MANY_REQUESTS, 1))
+            }
             None => Ok(()),
         }
     }

@@ -89,6 +89,8 @@ pub(super) struct Permit {
     /// Set where there is any number of permits, or this one is aside.
     may_wait: AtomicBool,
     aside: Arc<Semaphore>,
+    /// The permits of those that take long; `None` where this is one.
+    long: Option<Arc<Semaphore>>,
     in_flight: Gauge,
 }
 
@@ -102,6 +104,15 @@ impl Releasable for Permit {
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(aside);
         self.may_wait.store(true, Ordering::Relaxed);
         true
+    }
+
+    fn make_room(&self) {
+        let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where there are no such permits left, it keeps the one it has.
+        let long = self.long.as_ref().and_then(|long| Arc::clone(long).try_acquire_owned().ok());
+        if permit.is_some() && !self.may_wait.load(Ordering::Relaxed) && long.is_some() {
+            *permit = long;
+        }
     }
 }
 
@@ -143,6 +154,7 @@ impl Permits {
             may_wait: AtomicBool::new(permit.is_none()),
             permit: Mutex::new(permit),
             aside: Arc::clone(&row.aside),
+            long: self.long.free.clone().filter(|_| expected == Expected::Short),
             in_flight: in_flight.clone(),
         })
     }
@@ -151,11 +163,12 @@ impl Permits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::minor::Minor;
 
     #[tokio::test(start_paused = true)]
     async fn who_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
-        let permits = Permits::new(&limits, &Metrics::new());
+        let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
         let taken = permits.take(RequestKind::ReadOnly, Expected::Short).await;
         assert!(taken.is_some());
         assert!(permits.take(RequestKind::ReadOnly, Expected::Short).await.is_none());
@@ -167,7 +180,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn masters_wait_for_a_place() {
         let limits = Limits { mutating: 1, ..Limits::default() }.of_masters();
-        let permits = Permits::new(&limits, &Metrics::new());
+        let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
         let taken = permits.take(RequestKind::Mutating, Expected::Short).await;
         let next = permits.take(RequestKind::Mutating, Expected::Short);
         let (next, ()) = tokio::join!(next, async {
@@ -178,9 +191,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_turns_out_to_be_long_makes_room_for_what_is_short() {
+        let limits = Limits { mutating: 1, ..Limits::default() };
+        let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
+        let first = permits.take(RequestKind::Mutating, Expected::Short).await.expect("there is one");
+        assert!(permits.take(RequestKind::Mutating, Expected::Short).await.is_none());
+        first.make_room();
+        first.make_room();
+        let free = permits.long.free.as_ref().expect("they are counted");
+        assert_eq!(free.available_permits(), LONG_MAX - 1);
+        assert!(permits.take(RequestKind::Mutating, Expected::Short).await.is_some());
+        drop(first);
+        assert_eq!(free.available_permits(), LONG_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
-        let permits = Permits::new(&limits, &Metrics::new());
+        let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
         let first = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
         assert!(first.release().await && first.release().await, "it is asked before each call");
         let second = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");

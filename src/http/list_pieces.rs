@@ -56,6 +56,7 @@ impl ListPieces {
         let Some((stored, encoded)) = self.page.items.get(self.at) else {
             return self.pieces.share(std::mem::take(&mut self.end).into());
         };
+        self.pieces.reserve(self.left_bytes - self.pieces.size_bytes());
         if self.at > 0 {
             self.pieces.copy(b",");
         }

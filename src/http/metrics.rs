@@ -16,9 +16,10 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::admission::Figures;
+use crate::meta::minor::Minor;
 use crate::store::Storage;
 
-use super::SERVER_VERSION;
+use super::version_of;
 
 /// The type of the text that [`Metrics::text`] gives.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
@@ -86,9 +87,9 @@ struct Collected {
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Built {
-    git_version: &'static str,
+    git_version: String,
     major: &'static str,
-    minor: &'static str,
+    minor: String,
 }
 
 /// The figures of a server.
@@ -128,7 +129,8 @@ impl WatchCounters {
 }
 
 impl Metrics {
-    pub fn new() -> Self {
+    /// Those of a server that speaks for `minor`.
+    pub fn new(minor: Minor) -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let answer_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1000.0, 10.0, 7));
         let event_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1024.0, 2.0, 8));
@@ -153,12 +155,13 @@ impl Metrics {
             started: Gauge::default(),
         };
         metrics.started.set(Timestamp::now().as_duration().as_secs_f64());
-        metrics.registered()
+        metrics.registered(minor)
     }
 
-    fn registered(mut self) -> Self {
+    fn registered(mut self, minor: Minor) -> Self {
         let built = Family::<Built, Gauge>::default();
-        built.get_or_create(&Built { git_version: SERVER_VERSION, major: "1", minor: "37" }).set(1);
+        let git_version = version_of(minor).into_owned();
+        built.get_or_create(&Built { git_version, major: "1", minor: minor.number().to_string() }).set(1);
         let registry = &mut self.registry;
         registry.register("apiserver_request", "Requests by verb, resource and code", self.requests.clone());
         registry.register(
@@ -301,8 +304,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_server_tells_the_minor_that_it_speaks_for() {
+        let metrics = Metrics::new(Minor::of(34));
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry).expect("a text takes everything");
+        let built = text.lines().find(|line| line.starts_with("kubernetes_build_info{")).expect("it is told");
+        assert!(built.contains("minor=\"34\"") && built.contains("git_version=\"v1.34."), "{built}");
+    }
+
+    #[test]
     fn counters_have_their_suffix_in_every_line() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(Minor::NEWEST);
         let route = Route {
             verb: "LIST",
             group: "g".into(),

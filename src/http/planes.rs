@@ -49,18 +49,22 @@ pub struct Plane {
 /// The control planes of a process beside the main one.
 #[async_trait]
 pub trait Planes: Send + Sync {
-    /// Makes one, and returns when it answers.
+    /// Makes one, and returns when it answers. It is made also where nobody waits for that any longer.
     ///
-    /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its database says.
-    async fn create(&self, wanted: Wanted) -> Result<Arc<Plane>, Status>;
+    /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its
+    /// database says, 503 where the process ends.
+    async fn create(self: Arc<Self>, wanted: Wanted) -> Result<Arc<Plane>, Status>;
 
     /// All, in the order of their names.
     fn list(&self) -> Vec<Arc<Plane>>;
 
     fn get(&self, name: &str) -> Option<Arc<Plane>>;
 
-    /// Ends one, and returns when it is gone with its memory; a file stays. `None` where there is none of that name.
-    async fn delete(&self, name: &str) -> Option<Arc<Plane>>;
+    /// Ends one, and returns when it is gone with its memory; a file stays. It ends also where nobody waits for that any
+    /// longer, and its name is taken until then. `None` where there is none of that name.
+    ///
+    /// Errors: 503 where the process ends.
+    async fn delete(self: Arc<Self>, name: &str) -> Result<Option<Arc<Plane>>, Status>;
 }
 
 /// The answer about one that is not there.

@@ -70,7 +70,7 @@ async fn work(
     if let Ok(id) = HeaderValue::from_str(&exchange.audit_id) {
         response.headers_mut().insert(AUDIT_ID, id);
     }
-    share::while_sent(response)
+    share::while_sent(&app, &share, observed.kind(), response)
 }
 
 async fn respond(

@@ -18,13 +18,15 @@ use super::limits::{RequestKind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
-use crate::processor::{BUDGET, Expected, Share, background_meter};
+use crate::processor::{BUDGET, Expected, Share, background_meter, meter};
 use crate::work::{Broken, Ended};
 
 /// How many seconds they are told to wait.
 const RETRY_AFTER: &str = "1";
 /// What kube-apiserver says of a request that panics.
 const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
+/// Why a body ends before it is whole.
+const BROKEN_OFF: &str = "the answer took too long to make";
 /// Bodies of which nothing is known take long from here on.
 const LONG_BODY_BYTES: usize = 32 << 10;
 
@@ -108,15 +110,20 @@ pub(super) fn too_many_requests(exchange: &Exchange, observed: &Observed) -> Res
     refusal
 }
 
-/// An answer whose body is made while it is sent: it leaves its thread where that takes long, and has no budget and no turn.
-pub(super) fn while_sent(response: Response<Body>) -> Response<Body> {
+/// An answer whose body is made while it is sent: where that takes long, it leaves its thread, and it has a budget of its
+/// own, unless it goes on for long by its nature. It takes no turns, as all streams of its connection would wait for them. One
+/// that is ended breaks off, so that its client sees that it is not whole.
+pub(super) fn while_sent(app: &App, of: &Share, kind: RequestKind, response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    let mut meter = background_meter();
+    let mut meter = match kind {
+        RequestKind::LongRunning => background_meter(),
+        RequestKind::ReadOnly | RequestKind::Mutating => meter(&app.processor.share_of_body(of)),
+    };
     around(response, move |body, context| match meter.run(|| body.poll_frame(context)) {
         Ok(polled) => polled,
         Err(Broken::Panicked(payload)) => resume_unwind(payload),
-        Err(Broken::Ended(_)) => Poll::Ready(None),
+        Err(Broken::Ended(_)) => Poll::Ready(Some(Err(axum::Error::new(BROKEN_OFF)))),
     })
 }

@@ -1,5 +1,4 @@
-//! A watch as a stream of frames: lines of JSON, or protobuf behind its length, over HTTP/1.1 and HTTP/2; texts or bytes
-//! over a WebSocket.
+//! A watch as a stream of frames over HTTP/1.1 and HTTP/2, or as texts or bytes over a WebSocket.
 
 use std::io;
 use std::sync::Arc;
@@ -10,23 +9,20 @@ use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 
 use crate::audit::FAULT;
-use crate::kinds::{self, layout};
 use crate::memory::Reservation;
-use crate::object;
-use crate::protobuf;
-use crate::registry::{Event, EventType, Target, Watch};
-use crate::value::{Value, json};
+use crate::registry::{Event, Target, Watch};
 
 use super::Stopping;
 use super::answer::add_warnings;
 use super::exchange::Exchange;
 use super::faults::{self, Cut, End, Look, WatchFaults};
-use super::frame::{gzip_part, write_event};
+use super::frame::gzip_part;
 use super::metrics::WatchCounters;
 use super::negotiate::{self, Encoding, Format};
 use super::observe::Observed;
 use super::pieces::{COPIED_BYTES_MAX, Pieces};
 use super::shape::Shape;
+use super::watch_frame::{Framing, Packed};
 use super::websocket;
 
 /// How long what was sent may take to leave before a connection is cut.
@@ -41,11 +37,7 @@ const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_watch_list: bool) -> Response<Body> {
     let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
-        let part = if compress {
-            frames.chunk().await.map(|chunk| gzip_part(&chunk).map(Bytes::from))
-        } else {
-            frames.part().await.map(Ok)
-        };
+        let part = if compress { frames.packed().await } else { frames.part().await.map(Ok) };
         let part = part.or_else(|| std::mem::take(&mut frames.is_cut).then(|| Err(io::Error::other(Cut))))?;
         Some((part, frames))
     }));
@@ -64,9 +56,7 @@ pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_wat
 /// The events of a watch, each as a frame of its stream.
 pub(super) struct Frames {
     watch: Watch,
-    encoding: Encoding,
-    shape: Shape,
-    target: Target,
+    framing: Framing,
     stopping: Option<Stopping>,
     counters: WatchCounters,
     faults: WatchFaults,
@@ -79,8 +69,6 @@ pub(super) struct Frames {
     /// The request is at its end when the stream is.
     observed: Option<Arc<Observed>>,
     _reserved: Reservation,
-    /// Column definitions go with the first event of a Table alone.
-    first: bool,
 }
 
 impl Frames {
@@ -97,9 +85,7 @@ impl Frames {
         let pieces = Pieces::default();
         Frames {
             watch,
-            encoding,
-            shape,
-            target,
+            framing: Framing::new(encoding, shape, target),
             stopping,
             counters,
             faults,
@@ -108,28 +94,45 @@ impl Frames {
             pieces,
             observed,
             _reserved: reserved,
-            first: true,
         }
     }
 
     /// The next piece of the stream; `None` at the end.
     async fn part(&mut self) -> Option<Bytes> {
         if self.pieces.size_bytes() == 0 {
-            self.wait().await?;
+            let event = self.wait().await?;
+            self.write(event);
             self.gather(COPIED_BYTES_MAX);
         }
         self.pieces.take()
     }
 
-    /// The next event, and those that are there already; `None` at the end.
-    async fn chunk(&mut self) -> Option<Vec<u8>> {
-        self.wait().await?;
-        self.gather(COMPRESSED_BYTES_MAX);
-        Some(self.pieces.take_all())
+    /// The next event, and those that are there already, compressed; `None` at the end.
+    ///
+    /// An event that comes alone is compressed once for all watches of its form.
+    async fn packed(&mut self) -> Option<io::Result<Bytes>> {
+        let event = self.wait().await?;
+        let next = self.ready();
+        if next.is_none() {
+            match self.framing.packed(&event).transpose() {
+                Some(Ok(Packed { member, frame_bytes })) => {
+                    self.counters.count(frame_bytes);
+                    return Some(Ok(member));
+                }
+                Some(Err(error)) => return Some(Err(error)),
+                None => {}
+            }
+        }
+        self.write(event);
+        if let Some(next) = next {
+            self.write(next);
+            self.gather(COMPRESSED_BYTES_MAX);
+        }
+        Some(gzip_part(&self.pieces.take_all()).map(Bytes::from))
     }
 
     /// Waits for the next event; `None` at the end. Cancel-safe.
-    async fn wait(&mut self) -> Option<()> {
+    async fn wait(&mut self) -> Option<Event> {
         let event = loop {
             let (may_send, until) = match self.faults.look() {
                 Look::Free(until) => (true, until),
@@ -143,25 +146,40 @@ impl Frames {
                 event = self.watch.next(), if may_send => break event?,
             }
         };
-        if self.shape.is_for_lists() && !matches!(event, Event::Error(_)) {
+        if self.framing.is_for_lists() && !matches!(event, Event::Error(_)) {
             return None;
         }
-        self.write(event);
-        Some(())
+        Some(self.taken(event))
+    }
+
+    /// The next event, if it is there already and may be sent.
+    fn ready(&mut self) -> Option<Event> {
+        if !matches!(self.faults.look(), Look::Free(_)) {
+            return None;
+        }
+        let event = futures_util::FutureExt::now_or_never(self.watch.next())??;
+        Some(self.taken(event))
     }
 
     /// Takes in what is there already, until there are `size_bytes_max`.
     fn gather(&mut self, size_bytes_max: usize) {
-        while self.pieces.size_bytes() < size_bytes_max && matches!(self.faults.look(), Look::Free(_)) {
-            match futures_util::FutureExt::now_or_never(self.watch.next()) {
-                Some(Some(event)) => self.write(event),
-                Some(None) | None => return,
-            }
+        while self.pieces.size_bytes() < size_bytes_max
+            && let Some(event) = self.ready()
+        {
+            self.write(event);
         }
     }
 
+    /// An event that is about to be sent; faults count them.
+    fn taken(&mut self, event: Event) -> Event {
+        if matches!(event, Event::Object { .. }) {
+            self.faults.sent();
+        }
+        event
+    }
+
     /// Ends as a fault asks for it: with an event, with none, or with a connection that breaks.
-    async fn end(&mut self, end: End, label: &str) -> Option<()> {
+    async fn end(&mut self, end: End, label: &str) -> Option<Event> {
         if std::mem::replace(&mut self.is_over, true) {
             return None;
         }
@@ -169,10 +187,7 @@ impl Frames {
             observed.annotate(FAULT, label);
         }
         match end {
-            End::Expired => {
-                self.write(Event::Error(faults::watch_expired()));
-                Some(())
-            }
+            End::Expired => Some(Event::Error(faults::watch_expired())),
             End::Cut => {
                 self.is_cut = true;
                 // What was sent before is to arrive: a reset overtakes it.
@@ -184,64 +199,9 @@ impl Frames {
     }
 
     fn write(&mut self, event: Event) {
-        if matches!(event, Event::Object { .. }) {
-            self.faults.sent();
-        }
-        let mut pieces = std::mem::take(&mut self.pieces);
-        let before = pieces.size_bytes();
-        self.write_frame(event, &mut pieces);
-        self.counters.count(pieces.size_bytes() - before);
-        self.pieces = pieces;
-    }
-
-    fn write_frame(&mut self, event: Event, out: &mut Pieces) {
-        let version = &self.target.version;
-        match event {
-            Event::Error(status) => self.write_value(EventType::Error, &status.to_value(), out),
-            Event::Bookmark { revision, initial_end } => {
-                let mut metadata = object! { "resourceVersion" => revision.to_string() };
-                if initial_end && let Value::Object(metadata) = &mut metadata {
-                    metadata.insert("annotations", object! { "k8s.io/initial-events-end" => "true" });
-                }
-                let bookmark = object! {
-                    "apiVersion" => version.api_version(),
-                    "kind" => version.names.kind.clone(),
-                    "metadata" => metadata,
-                };
-                let shaped = self.shape.object(bookmark, self.first);
-                self.first = false;
-                self.write_value(EventType::Bookmark, &shaped, out);
-            }
-            Event::Object { kind, object, revision } if self.is_raw() => {
-                write_event(kind, out, |out| out.object(&object, revision));
-            }
-            Event::Object { kind, object, revision } => {
-                let mut bytes = Vec::with_capacity(object.len_max());
-                object.write_to(&mut bytes, revision);
-                let shaped = self.shape.object(json::decode(&bytes).unwrap_or_default(), self.first);
-                self.first = false;
-                self.write_value(kind, &shaped, out);
-            }
-        }
-    }
-
-    /// Whether objects go out as they are stored, in the order of their names.
-    fn is_raw(&self) -> bool {
-        self.shape.is_plain() && self.encoding == Encoding::Json && self.target.resource.definition.is_some()
-    }
-
-    /// Appends an event; a kind that has no message goes as JSON within its frame.
-    fn write_value(&self, event: EventType, object: &Value, out: &mut Pieces) {
-        let to_json = || json::encode_as(object, layout::of(object));
-        match self.encoding {
-            Encoding::Protobuf => {
-                let bytes = kinds::seal(object).unwrap_or_else(to_json);
-                out.write(|out| protobuf::write_event(event.as_str(), &bytes, out));
-            }
-            Encoding::Json | Encoding::Yaml => {
-                write_event(event, out, |out| out.share(to_json().into()));
-            }
-        }
+        let before = self.pieces.size_bytes();
+        self.framing.write(event, &mut self.pieces);
+        self.counters.count(self.pieces.size_bytes() - before);
     }
 }
 
@@ -255,11 +215,12 @@ async fn stopped(stopping: &mut Option<Stopping>) {
 
 impl websocket::Frames for Frames {
     fn is_text(&self) -> bool {
-        self.encoding != Encoding::Protobuf
+        self.framing.encoding != Encoding::Protobuf
     }
 
     async fn next(&mut self) -> Option<Vec<u8>> {
-        self.wait().await?;
+        let event = self.wait().await?;
+        self.write(event);
         Some(self.pieces.take_all())
     }
 }

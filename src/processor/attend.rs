@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
-use super::turns::Turn;
-use super::{BUDGET, Share};
+use super::Share;
+use super::turns::{Alone, Turn};
 use crate::work::{Ended, Oversee};
 
 /// How long work may go on where it began.
@@ -32,7 +32,7 @@ pub(super) struct Attendant {
     clock: Duration,
     turn: Option<(Turn, Instant)>,
     /// Until when it goes on without one, since too many wait.
-    alone_until: Option<Instant>,
+    alone: Option<(Alone, Instant)>,
 }
 
 /// Watches over what the server does for itself: it needs no turn, and nothing ends it.
@@ -70,14 +70,7 @@ impl Run {
 
 impl Attendant {
     pub fn new(share: Arc<Share>) -> Self {
-        Attendant {
-            share,
-            run: Run::begin(),
-            used: Duration::ZERO,
-            clock: Duration::ZERO,
-            turn: None,
-            alone_until: None,
-        }
+        Attendant { share, run: Run::begin(), used: Duration::ZERO, clock: Duration::ZERO, turn: None, alone: None }
     }
 
     fn is_long(&self, now: Instant) -> bool {
@@ -91,15 +84,18 @@ impl Attendant {
         match &self.turn {
             Some((_, since)) if now.duration_since(*since) < SLICE || !self.share.turns.are_wanted() => return Ok(()),
             Some(_) => self.turn = None,
-            None if self.alone_until.is_some_and(|until| now < until) => return Ok(()),
+            None if self.alone.as_ref().is_some_and(|(_, until)| now < *until) => return Ok(()),
             None => {}
         }
         let share = &self.share;
         let take = || share.turns.take_on_thread(&share.user, || share.is_wanted(Instant::now()));
         match on_blocking_thread(take) {
-            Ok(turn) => self.turn = Some((turn, Instant::now())),
+            Ok(turn) => (self.turn, self.alone) = (Some((turn, Instant::now())), None),
             // What it may have written stands: who is told to come again would write it twice.
-            Err(Ended::Overload) if share.is_change => self.alone_until = Some(Instant::now() + SLICE),
+            Err(Ended::Overload) if share.is_change => {
+                let alone = self.alone.take().map_or_else(|| share.turns.go_alone(), |(alone, _)| alone);
+                self.alone = Some((alone, Instant::now() + SLICE));
+            }
             Err(ended) => return Err(ended),
         }
         Ok(())
@@ -133,13 +129,13 @@ impl Oversee for Attendant {
             return Ok(());
         }
         if self.run.is_long(now) {
-            self.share.was_long.store(true, Ordering::Relaxed);
+            self.share.note_long();
         }
-        if self.used() > BUDGET {
+        if self.used() > self.share.budget {
             return Err(Ended::Budget);
         }
         self.run.hand_over(now);
-        self.take_turn(now)
+        if self.share.takes_turns { self.take_turn(now) } else { Ok(()) }
     }
 
     fn glance(&mut self) {
@@ -152,7 +148,7 @@ impl Oversee for Attendant {
 
     fn end(&mut self) {
         self.used = self.used();
-        self.turn = None;
+        (self.turn, self.alone) = (None, None);
         // What was waited for and not needed.
         drop(self.share.waited_for());
     }

@@ -14,7 +14,7 @@ use crate::work::{Broken, Meter};
 ///
 /// Errors: it was ended, or it panicked.
 pub async fn metered<F: Future>(share: &Arc<Share>, work: F) -> Result<F::Output, Broken> {
-    run(Meter::new(share.attendant()), work).await
+    run(meter(share), work).await
 }
 
 /// Work that the server does for itself: nobody waits for a thread meanwhile.
@@ -24,6 +24,11 @@ pub async fn background<F: Future>(work: F) -> F::Output {
         Err(Broken::Panicked(payload)) => resume_unwind(payload),
         Err(Broken::Ended(ended)) => resume_unwind(Box::new(ended)),
     }
+}
+
+/// Watches over work that takes its share of the processors, where it is not a future.
+pub fn meter(share: &Arc<Share>) -> Meter {
+    Meter::new(share.attendant())
 }
 
 /// Watches over such work where it is not a future.
@@ -43,12 +48,13 @@ async fn run<F: Future>(mut meter: Meter, work: F) -> Result<F::Output, Broken> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::processor::{Expected, Processor};
+    use crate::processor::{Expected, Processor, THREADS_BESIDE};
     use crate::work::{Ended, step};
 
     fn share(processor: &Processor) -> Arc<Share> {
@@ -98,7 +104,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_change_that_has_begun_is_not_refused_for_those_who_wait() {
-        let processor = Processor::of(1);
+        let processor = Processor::of(1, THREADS_BESIDE);
         let user = Arc::from("jane");
         let mut waiting = Vec::new();
         while let Ok(turn) = processor.turns.take(&user) {
@@ -117,8 +123,64 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_a_thousand_that_turn_out_to_be_long_few_have_begun_at_once() {
+        let processor = Arc::new(Processor::of(1, THREADS_BESIDE));
+        let begun = Arc::new(AtomicUsize::new(0));
+        let work = |_| {
+            let share = processor.share_of_change("jane", "a kind", Expected::Short);
+            let begun = Arc::clone(&begun);
+            tokio::spawn(async move {
+                let work = async {
+                    share.ready().await?;
+                    let at_once = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                    let since = Instant::now();
+                    while since.elapsed() < Duration::from_millis(6) {
+                        step();
+                    }
+                    begun.fetch_sub(1, Ordering::SeqCst);
+                    Ok::<usize, Ended>(at_once)
+                };
+                metered(&share, work).await.ok()
+            })
+        };
+        let working: Vec<_> = (0..200).map(work).collect();
+        for work in working {
+            let at_once = work.await.expect("it does not panic").expect("no change is ended").expect("few wait");
+            assert!(at_once <= 8, "{at_once} had begun");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_body_has_a_budget_and_waits_for_nobody() {
+        let processor = Processor::of(1, THREADS_BESIDE);
+        let user = Arc::from("jane");
+        let mut waiting = Vec::new();
+        while let Ok(turn) = processor.turns.take(&user) {
+            waiting.push(turn);
+        }
+        let of = share(&processor);
+        of.set_deadline(Instant::now());
+        let body = processor.share_of_body(&of);
+        let mut meter = meter(&body);
+        let mut spin = |pause| {
+            let begun = Instant::now();
+            meter.run(|| {
+                while begun.elapsed() < pause {
+                    step();
+                }
+            })
+        };
+        assert!(spin(Duration::from_millis(10)).is_ok(), "the time for its request does not count, nor do others");
+        drop(meter);
+        let body = Arc::into_inner(body).expect("nothing else has it");
+        let short = Arc::new(Share { budget: Duration::from_millis(1), ..body });
+        let ended = super::meter(&short).run(|| (0..u64::MAX).for_each(|_| step()));
+        assert!(matches!(ended, Err(Broken::Ended(Ended::Budget))));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn long_work_needs_one_turn_and_gives_it_back() {
-        let processor = Processor::of(1);
+        let processor = Processor::of(1, THREADS_BESIDE);
         let work = |expected| {
             let share = processor.share("jane", expected == Expected::Long, expected);
             tokio::spawn(async move {

@@ -27,7 +27,11 @@
 //!   for a small request goes before one that computes.
 //! - **What was long the last time, or has a body of 32 KiB, waits for its turn before it begins**
 //!   (`processor::record`), as a task without a thread, and in a place apart from those of small requests. A thousand
-//!   of them hold a thousand tasks.
+//!   of them hold a thousand tasks. What is long is known as such as soon as the first of its kind is, also to those that
+//!   came with it and have not begun.
+//! - **How many hold threads is bounded by the threads there are**, which are few under `ulimit -v`: one is always left to
+//!   what blocks. Once as many wait on threads as may, a user who has others waiting begins nothing without a turn; a
+//!   change that has begun is never refused, and goes on without one.
 //! - A request that changes something runs in a task of its own, which is told when its client goes.
 //! - Tried and left: a pool of threads for all requests costs each a change of threads; deciding by size alone misses
 //!   rules and patterns, which are long over small bodies; running long work again from its start elsewhere needs
@@ -43,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use metered::{background, background_meter, metered};
+pub use metered::{background, background_meter, meter, metered};
 
 use crate::work::Ended;
 use attend::Attendant;
@@ -53,6 +57,12 @@ use turns::{Turn, Turns};
 /// Processor time that a request may take, all in all.
 pub const BUDGET: Duration = Duration::from_secs(10);
 
+/// Processor time that it may take to make an answer while it is sent: a list of a gigabyte, compressed.
+const BODY_BUDGET: Duration = Duration::from_secs(60);
+
+/// How many threads a runtime has beside those that hold sockets unless something is said: tokio's own bound.
+pub const THREADS_BESIDE: usize = 512;
+
 /// How long requests that are at work may go on once the server stops.
 const STOP_GRACE: Duration = Duration::from_millis(300);
 
@@ -60,7 +70,7 @@ const STOP_GRACE: Duration = Duration::from_millis(300);
 pub struct Processor {
     turns: Arc<Turns>,
     stopped: Arc<OnceLock<Instant>>,
-    record: Record,
+    record: Arc<Record>,
     hasher: RandomState,
 }
 
@@ -73,9 +83,14 @@ pub struct Share {
     stopped: Arc<OnceLock<Instant>>,
     /// What is known of its kind.
     kind: u64,
+    record: Arc<Record>,
+    /// What was known when it came.
     expected: Expected,
     /// Whether it may write something, after which it must not be told to come again.
     is_change: bool,
+    takes_turns: bool,
+    /// Processor time that it may take.
+    budget: Duration,
     /// Set once it has taken long.
     was_long: AtomicBool,
     cancelled: AtomicBool,
@@ -93,17 +108,22 @@ pub enum Expected {
 
 impl Default for Processor {
     fn default() -> Self {
-        Processor::of(std::thread::available_parallelism().map_or(1, usize::from))
+        Processor::with_threads(THREADS_BESIDE)
     }
 }
 
 impl Processor {
-    /// So many processors.
-    fn of(processors: usize) -> Self {
+    /// All processors, in a runtime that has so many threads `beside` those that hold sockets.
+    pub fn with_threads(beside: usize) -> Self {
+        Processor::of(std::thread::available_parallelism().map_or(1, usize::from), beside)
+    }
+
+    /// So many processors, and threads beside those that hold sockets.
+    fn of(processors: usize, beside: usize) -> Self {
         Processor {
-            turns: Arc::new(Turns::new(processors)),
+            turns: Arc::new(Turns::new(processors, beside)),
             stopped: Arc::default(),
-            record: Record::default(),
+            record: Arc::default(),
             hasher: RandomState::new(),
         }
     }
@@ -119,6 +139,27 @@ impl Processor {
         self.made(user, kind, guess, true)
     }
 
+    /// The share of a body that is made while it is sent in answer to a request. It waits for no turns: the other streams of
+    /// its connection would wait with it. How long a client takes to read it is no matter.
+    pub fn share_of_body(&self, of: &Share) -> Arc<Share> {
+        let kind = self.hasher.hash_one((&of.user, "body"));
+        Arc::new(Share {
+            user: Arc::clone(&of.user),
+            turns: Arc::clone(&self.turns),
+            stopped: Arc::clone(&self.stopped),
+            kind,
+            expected: Expected::Short,
+            record: Arc::clone(&self.record),
+            is_change: true,
+            takes_turns: false,
+            budget: BODY_BUDGET,
+            was_long: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            deadline: Mutex::default(),
+            turn: Mutex::default(),
+        })
+    }
+
     fn made(&self, user: &str, kind: impl Hash, guess: Expected, is_change: bool) -> Arc<Share> {
         let kind = self.hasher.hash_one((user, kind));
         Arc::new(Share {
@@ -127,7 +168,10 @@ impl Processor {
             stopped: Arc::clone(&self.stopped),
             kind,
             expected: self.record.expected(kind).unwrap_or(guess),
+            record: Arc::clone(&self.record),
             is_change,
+            takes_turns: true,
+            budget: BUDGET,
             was_long: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             deadline: Mutex::default(),
@@ -140,18 +184,33 @@ impl Processor {
         self.stopped.get_or_init(Instant::now);
     }
 
-    /// Remembers how long it took.
+    /// Remembers that it did not take long, where that is news.
     pub fn done(&self, share: &Share) {
-        let was = if share.was_long.load(Ordering::Relaxed) { Expected::Long } else { Expected::Short };
-        if was != share.expected || was == Expected::Long {
-            self.record.note(share.kind, was);
+        if share.expected == Expected::Long && !share.was_long.load(Ordering::Relaxed) {
+            self.record.note(share.kind, Expected::Short);
         }
     }
 }
 
 impl Share {
+    /// How long it is expected to take by now.
     pub fn expected(&self) -> Expected {
-        self.expected
+        match self.record.expected(self.kind) {
+            Some(Expected::Long) => Expected::Long,
+            _ => self.expected,
+        }
+    }
+
+    /// Whether it waits for a turn before it begins.
+    pub fn waits(&self) -> bool {
+        self.expected() == Expected::Long || self.turns.are_short_for(&self.user)
+    }
+
+    /// Remembers that it takes long, at once: a thousand like it may wait to begin.
+    fn note_long(&self) {
+        if !self.was_long.swap(true, Ordering::Relaxed) {
+            self.record.note(self.kind, Expected::Long);
+        }
     }
 
     /// Nobody wants the answer any more.
@@ -169,7 +228,7 @@ impl Share {
     ///
     /// Errors: too many requests of this user wait.
     pub async fn ready(&self) -> Result<(), Ended> {
-        if self.expected == Expected::Long {
+        if self.waits() {
             let turn = self.turns.take(&self.user)?.await;
             *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
             // Before the first step, as that may be long in coming.

@@ -18,13 +18,34 @@ use crate::work::Ended;
 const WAITING_PER_USER_MAX: usize = 256;
 /// How many may wait of all users.
 const WAITING_MAX: usize = 2048;
-/// How many may hold a thread while they wait, as they were not expected to take long.
+/// How many may hold a thread while they wait, as they were not expected to take long; where threads are few, fewer.
 const THREADS_WAITING_MAX: usize = 32;
 /// How often one that holds a thread looks whether it is still wanted.
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) struct Turns {
     queue: Mutex<Queue>,
+    bounds: Bounds,
+}
+
+/// How many requests may do what at once. Together they leave a thread to what blocks, such as the disk: where all threads
+/// were held, nobody would be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bounds {
+    turns: usize,
+    threads_waiting_max: usize,
+    /// How many go on without a turn before nobody begins without one.
+    alone_max: usize,
+}
+
+impl Bounds {
+    /// By the threads that there are `beside` those that hold sockets.
+    fn of(processors: usize, beside: usize) -> Self {
+        let free = beside.saturating_sub(1);
+        let turns = processors.min(free).max(1);
+        let half = (free.saturating_sub(turns) / 2).min(THREADS_WAITING_MAX);
+        Bounds { turns, threads_waiting_max: half, alone_max: half }
+    }
 }
 
 struct Queue {
@@ -35,6 +56,8 @@ struct Queue {
     users: VecDeque<Arc<str>>,
     count: usize,
     threads: usize,
+    /// How many go on without a turn.
+    alone: usize,
 }
 
 #[derive(Default)]
@@ -55,9 +78,12 @@ pub(super) struct Waiting {
 }
 
 impl Turns {
-    pub fn new(count: usize) -> Self {
-        let queue = Queue { free: count, waiting: BTreeMap::new(), users: VecDeque::new(), count: 0, threads: 0 };
-        Turns { queue: Mutex::new(queue) }
+    /// As many as there are processors, or fewer where there are few threads `beside` those that hold sockets.
+    pub fn new(processors: usize, beside: usize) -> Self {
+        let bounds = Bounds::of(processors, beside);
+        let (waiting, users) = (BTreeMap::new(), VecDeque::new());
+        let queue = Queue { free: bounds.turns, waiting, users, count: 0, threads: 0, alone: 0 };
+        Turns { queue: Mutex::new(queue), bounds }
     }
 
     /// The next turn of `user`.
@@ -95,6 +121,20 @@ impl Turns {
             wanted()?;
             thread::park_timeout(WANTED_INTERVAL);
         }
+    }
+
+    /// Notes that one goes on without a turn, as it can't be refused.
+    pub fn go_alone(self: &Arc<Self>) -> Alone {
+        self.queue().alone += 1;
+        Alone(Arc::clone(self))
+    }
+
+    /// Whether so much is at work that `user` is to begin nothing without a turn: no thread is left for what waits, and
+    /// either others of the user wait, or too many go on without a turn.
+    pub fn are_short_for(&self, user: &Arc<str>) -> bool {
+        let queue = self.queue();
+        let is_full = queue.free == 0 && queue.threads >= self.bounds.threads_waiting_max;
+        is_full && (queue.alone >= self.bounds.alone_max || queue.waiting.contains_key(user))
     }
 
     /// Whether anybody waits.
@@ -211,7 +251,7 @@ impl<'a> HoldingThread<'a> {
     /// Errors: too many do.
     fn new(turns: &'a Turns, waiting: &Waiting) -> Result<Self, Ended> {
         let mut queue = turns.queue();
-        if queue.threads >= THREADS_WAITING_MAX && !waiting.waiter.granted.load(Ordering::Acquire) {
+        if queue.threads >= turns.bounds.threads_waiting_max && !waiting.waiter.granted.load(Ordering::Acquire) {
             return Err(Ended::Overload);
         }
         queue.threads += 1;
@@ -222,6 +262,15 @@ impl<'a> HoldingThread<'a> {
 impl Drop for HoldingThread<'_> {
     fn drop(&mut self) {
         self.0.queue().threads -= 1;
+    }
+}
+
+/// One that goes on without a turn, until this is dropped.
+pub(super) struct Alone(Arc<Turns>);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.0.queue().alone -= 1;
     }
 }
 
@@ -239,6 +288,16 @@ mod tests {
 
     use super::*;
 
+    /// Threads beside those that hold sockets.
+    const MANY: usize = 512;
+
+    /// All turns are taken.
+    fn none() -> Turns {
+        let turns = Turns::new(1, MANY);
+        turns.queue().free = 0;
+        turns
+    }
+
     fn poll(waiting: &mut Waiting) -> Option<Turn> {
         match Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(turn) => Some(turn),
@@ -252,7 +311,7 @@ mod tests {
 
     #[test]
     fn users_take_turns() {
-        let turns = Arc::new(Turns::new(1));
+        let turns = Arc::new(Turns::new(1, MANY));
         let mut turn = poll(&mut take(&turns, "a"));
         assert!(turn.is_some());
         let mut waiting: Vec<_> = ["a", "a", "a", "b", "b"].map(|user| take(&turns, user)).into();
@@ -270,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_turn_outlives_those_who_gave_up_waiting() {
-        let turns = Arc::new(Turns::new(1));
+        let turns = Arc::new(Turns::new(1, MANY));
         let turn = poll(&mut take(&turns, "a"));
         let (first, second, mut third) = (take(&turns, "b"), take(&turns, "b"), take(&turns, "c"));
         drop(first);
@@ -284,7 +343,7 @@ mod tests {
 
     #[test]
     fn only_so_many_of_a_user_wait() {
-        let turns = Arc::new(Turns::new(0));
+        let turns = Arc::new(none());
         let user = Arc::from("a");
         let waiting: Vec<_> = (0..WAITING_PER_USER_MAX).map(|_| turns.take(&user)).collect();
         assert!(waiting.iter().all(Result::is_ok));
@@ -293,8 +352,38 @@ mod tests {
     }
 
     #[test]
+    fn where_threads_are_few_one_is_left_to_what_blocks() {
+        for (beside, turns, half) in [(512, 4, 32), (16, 4, 5), (5, 4, 0), (3, 2, 0), (1, 1, 0), (0, 1, 0)] {
+            let bounds = Bounds { turns, threads_waiting_max: half, alone_max: half };
+            assert_eq!(Bounds::of(4, beside), bounds);
+            assert!(beside < 2 || turns + 2 * half < beside);
+        }
+        let turns = Arc::new(Turns::new(2, 3));
+        let user = Arc::from("a");
+        let held = [turns.take_on_thread(&user, || Ok(())), turns.take_on_thread(&user, || Ok(()))];
+        assert!(held.iter().all(Result::is_ok) && turns.are_short_for(&Arc::from("b")));
+        assert_eq!(turns.take_on_thread(&user, || Ok(())).err(), Some(Ended::Overload));
+        drop(held);
+        assert!(!turns.are_short_for(&Arc::from("b")));
+    }
+
+    #[test]
+    fn who_has_others_waiting_begins_nothing_without_a_turn_once_threads_are_short() {
+        let turns = Arc::new(none());
+        let [jane, joe] = ["jane", "joe"].map(Arc::from);
+        turns.queue().threads = THREADS_WAITING_MAX;
+        assert!(!turns.are_short_for(&jane));
+        let _waiting = take(&turns, "jane");
+        assert!(turns.are_short_for(&jane) && !turns.are_short_for(&joe));
+        let alone: Vec<_> = (0..turns.bounds.alone_max).map(|_| turns.go_alone()).collect();
+        assert!(turns.are_short_for(&joe));
+        drop(alone);
+        assert!(!turns.are_short_for(&joe));
+    }
+
+    #[test]
     fn a_thread_waits_for_as_long_as_it_is_wanted() {
-        let turns = Arc::new(Turns::new(1));
+        let turns = Arc::new(Turns::new(1, MANY));
         let user: Arc<str> = Arc::from("a");
         let turn = turns.take_on_thread(&user, || Err(Ended::Cancelled));
         assert!(turn.is_ok(), "it is free");

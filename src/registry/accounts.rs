@@ -146,6 +146,11 @@ impl StoredAccounts {
             let key = format!("{namespace}/{}", secret.name);
             self.check_bound("secrets", &key, secret, "secret", "service account secret ref").await?;
         }
+        if let Some(pod) = &about.pod {
+            let key = format!("{namespace}/{}", pod.name);
+            // The node of a pod is only told.
+            return self.check_bound("pods", &key, pod, "pod", "service account pod ref").await;
+        }
         if let Some(node) = &about.node {
             self.check_bound("nodes", &node.name, node, "node", "service account node ref").await?;
         }

@@ -282,6 +282,8 @@ impl ResourceForms<'_> {
 /// The configurations and namespaces in the store, for admission.
 pub struct StoredWebhooks {
     storage: Storage,
+    /// Those that stand in files.
+    in_files: Vec<Arc<Configuration>>,
     /// By kind, then by name. A stale one is replaced when it is next asked for.
     read: Mutex<HashMap<WebhookKind, HashMap<Arc<str>, Read>>>,
 }
@@ -290,8 +292,9 @@ pub struct StoredWebhooks {
 type Read = (Revision, Arc<Configuration>);
 
 impl StoredWebhooks {
-    pub fn new(storage: Storage) -> Self {
-        StoredWebhooks { storage, read: Mutex::default() }
+    /// The stored ones, and of the kind that is asked for those that stand in files.
+    pub fn new(storage: Storage, in_files: Vec<Arc<Configuration>>) -> Self {
+        StoredWebhooks { storage, in_files, read: Mutex::default() }
     }
 
     /// The configuration in a row, which is decoded once.
@@ -330,9 +333,16 @@ impl Source for StoredWebhooks {
             SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })?;
         let stored: Vec<_> = snapshot.range("", None).collect();
-        let configurations = stored.iter().map(|stored| self.decoded(kind, stored)).collect::<Result<_, _>>()?;
+        let mut configurations = self.in_files.clone();
+        for stored in &stored {
+            configurations.push(self.decoded(kind, stored)?);
+        }
         self.forget_others(kind, &stored);
         Ok(configurations)
+    }
+
+    fn in_files(&self) -> Vec<Arc<Configuration>> {
+        self.in_files.clone()
     }
 }
 

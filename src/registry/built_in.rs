@@ -66,7 +66,7 @@ fn make_resource(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) ->
     // The others of this group are nowhere to be seen, unless objects are stored in them.
     for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
         let version = form.served_version_in(minor);
-        types.push(resource::lazily(move || TypeSchema::of_message(form.message())));
+        types.push(resource::lazily(move || TypeSchema::of_message_in(minor, form.message())));
         versions.push(crate::crd::ServedVersion { served: is_served(form), ..version }.into());
     }
     let stored = kind.forms().find(|form| form.is_stored()).unwrap_or(kind);

@@ -9,7 +9,7 @@ use super::{Registry, Target, store_failed};
 use crate::auth::UserInfo;
 use crate::kinds::strategy::Subresource;
 use crate::kinds::{self, Computed};
-use crate::meta::{Revision, Status};
+use crate::meta::{Revision, Status, names};
 use crate::object;
 use crate::store::At;
 use crate::value::{Value, json};
@@ -90,7 +90,8 @@ impl Registry {
     ) -> Result<(), Status> {
         let version = &target.version;
         let computed = kinds::find(&version.group, &version.names.plural).and_then(|kind| kind.computed);
-        if computed != Some(Computed::Services) || user.name == own_user().name {
+        let is_name = names::is_path_segment(name, false).is_empty();
+        if computed != Some(Computed::Services) || user.name == own_user().name || !is_name {
             return Ok(());
         }
         self.store_computed(&Target { name: name.to_owned(), ..target.clone() }).await

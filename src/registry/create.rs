@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::write::metadata::{dedup_owner_references, ensure_namespace, wipe_system_fields};
 
 use super::decode::{Body, FieldValidation, decode_object};
-use super::write::{Desired, Presence, Write};
+use super::write::{Desired, Presence, Sent, Write};
 use super::{Registry, Target, Warnings, Written};
 
 /// How often a generated name that is taken is generated anew. Source: Kubernetes 1.37.
@@ -35,20 +35,31 @@ impl Registry {
         request: &CreateRequest,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
-        wipe_system_fields(&mut object);
-        ensure_namespace(&mut object, &target.namespace)?;
-        warnings.extend(dedup_owner_references(&mut object, ""));
+        let object = read(target, request, warnings)?;
         self.store_computed_of_client(target, user, object.str_at(&["metadata", "name"])).await?;
         let text = |name: &str| object.str_at(&["metadata", name]);
         let generates = text("name").is_empty() && !text("generateName").is_empty();
+        let again = || read(target, request, &mut Warnings::default());
         let write = Write {
             user,
             dry_run: request.dry_run,
             options: &request.options,
             presence: Presence::Absent { names_max: if generates { GENERATED_NAME_TRIES } else { 1 } },
-            desired: Desired::Sent { object: &object, manager: &request.manager, sent: Some(&request.body) },
+            desired: Desired::Sent {
+                object: Sent::new(object, &again),
+                manager: &request.manager,
+                sent: Some(&request.body),
+            },
         };
         self.write(target, &write, warnings).await
     }
+}
+
+/// The object of the body, without what clients don't set.
+fn read(target: &Target, request: &CreateRequest, warnings: &mut Warnings) -> Result<Value, Status> {
+    let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
+    wipe_system_fields(&mut object);
+    ensure_namespace(&mut object, &target.namespace)?;
+    warnings.extend(dedup_owner_references(&mut object, ""));
+    Ok(object)
 }

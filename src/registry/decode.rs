@@ -106,7 +106,7 @@ pub fn decode_object(
         return Err(cannot_be_handled(&error));
     }
     let decoded = match &foreign {
-        None => strategy.decode(object, &target.resource.versions),
+        None => kinds::decode(*strategy, wanted, object, &target.resource.versions),
         Some(Foreign::Version(message) | Foreign::Kind(message, _)) => read_foreign(message, &object),
     };
     let decoded = decoded.map_err(|error| {

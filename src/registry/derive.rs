@@ -14,6 +14,10 @@ use crate::value::{Value, json};
 
 use super::{Registry, Resource};
 
+/// How many bytes an object may have in the form in which it is served. What is stored, with its defaults, is well below; the
+/// answer of a webhook may come to more once it is encoded.
+const DERIVED_BYTES_MAX: usize = 8 << 20;
+
 /// Why an object can't be brought into a version: Kubernetes' words for what failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecodable(String);
@@ -129,7 +133,7 @@ impl Registry {
             return Ok(stored.raw());
         }
         let derived = self.derive_value(resource, version, raw).await?;
-        let encoded = Encoded::new(compact_json(&derived));
+        let encoded = within_bound(Encoded::new(compact_json(&derived)))?;
         // Those that are alike share their bytes.
         let encoded = if *encoded.bytes() == stored.bytes { stored.raw() } else { encoded };
         stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
@@ -208,6 +212,16 @@ impl Registry {
     }
 }
 
+/// Errors: it is larger than an object may be that is served.
+fn within_bound(encoded: Encoded) -> Result<Encoded, Undecodable> {
+    match encoded.bytes().len() {
+        bytes if bytes > DERIVED_BYTES_MAX => Err(Undecodable(format!(
+            "the object has {bytes} bytes in the version that is asked for, more than {DERIVED_BYTES_MAX}"
+        ))),
+        _ => Ok(encoded),
+    }
+}
+
 /// What clients get of `stored` in `version`, where that has been found out already.
 fn known(resource: &Resource, version: &ServedVersion, stored: &Stored) -> Option<Encoded> {
     let generation = resource.schema_generation();
@@ -243,5 +257,18 @@ pub fn set_resource_version(object: &mut Value, revision: Revision) {
 pub fn remove_resource_version(object: &mut Value) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("resourceVersion");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_served_has_a_bound() {
+        let object = |bytes: usize| Encoded::new(format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "x".repeat(bytes)));
+        assert!(within_bound(object(DERIVED_BYTES_MAX - 100)).is_ok());
+        let Err(refused) = within_bound(object(DERIVED_BYTES_MAX)) else { panic!("it is too large") };
+        assert!(refused.into_text().ends_with("more than 8388608"));
     }
 }

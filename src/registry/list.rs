@@ -6,7 +6,7 @@ use crate::meta::json_path::JsonPath;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{At, Collection, Encoded, Snapshot, SnapshotError, Stored};
+use crate::store::{At, Collection, Encoded, PageEnd, Snapshot, SnapshotError, Stored};
 use crate::value::Value;
 use crate::work;
 
@@ -121,11 +121,28 @@ impl Registry {
         if items.len() < limit || rest.next().is_none() {
             return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None });
         }
-        let remaining = selects_all.then(|| rest.count() + 1);
+        let remaining = selects_all.then(|| {
+            let from = self.count_from(snapshot, &prefix, start);
+            from.map_or_else(|| rest.count() + 1, |from| from.saturating_sub(items.len()))
+        });
+        let page_end = remaining.map(|remaining| PageEnd {
+            prefix: prefix.as_str().into(),
+            start: onward.as_str().into(),
+            remaining,
+        });
         let token = ContinueToken { revision: Some(revision), start: onward };
         let continue_token = token.encode(&prefix);
-        self.storage.pin(snapshot);
+        self.storage.pin(snapshot, page_end);
         Ok(ListPage { items, revision, continue_token, remaining })
+    }
+
+    /// How many objects of a list there are from the key `start` on, where that takes no counting: every page would walk over
+    /// all that follow it.
+    fn count_from(&self, snapshot: &Snapshot, prefix: &str, start: Option<&str>) -> Option<usize> {
+        match start {
+            None => prefix.is_empty().then(|| snapshot.len()),
+            Some(start) => self.storage.remaining(snapshot, prefix, start),
+        }
     }
 
     /// What a list is answered with that found an object unreadable: all of them are told, on whatever page they stand.
@@ -248,6 +265,34 @@ mod tests {
 
         assert_eq!((names(&second), second.remaining), (vec!["kube-public", "kube-system"], None));
         assert_eq!((second.revision, second.continue_token.as_str()), (first.revision, ""));
+    }
+
+    #[test]
+    fn a_page_takes_no_more_steps_where_many_follow() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("there is a runtime");
+        let (registry, namespaces) = runtime.block_on(async {
+            let registry = registry().await;
+            for at in 0..60 {
+                create_namespace(&registry, &format!("n-{at}")).await;
+            }
+            let namespaces = target(&registry, "", "namespaces").await;
+            (registry, namespaces)
+        });
+        let (mut at, mut steps, mut remaining) = (ListAt::Newest, Vec::new(), Vec::new());
+        loop {
+            let (page, taken) = work::counted(|| runtime.block_on(page(&registry, &namespaces, at)));
+            let page = page.expect("it lists");
+            steps.push(taken);
+            remaining.extend(page.remaining);
+            if page.continue_token.is_empty() {
+                break;
+            }
+            at = token(&page.continue_token);
+        }
+        // 64 in pages of two.
+        assert_eq!(remaining, (1..32).rev().map(|pages| 2 * pages).collect::<Vec<_>>());
+        let (first, last) = (steps[0], steps[30]);
+        assert!(first.max(steps[1]) < last + 20, "{steps:?}");
     }
 
     #[test]

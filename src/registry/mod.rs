@@ -81,7 +81,7 @@ pub use service_repair::Repaired;
 pub use token_request::{IssuedToken, as_token_request};
 pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
-pub use watch::{Event, EventType, Start, Watch, WatchRequest};
+pub use watch::{Event, EventType, SharedChange, Start, Watch, WatchRequest};
 
 /// Everything that serves requests.
 pub struct Registry {
@@ -156,9 +156,10 @@ impl Registry {
 /// release 1.37.
 fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> Status {
     let (group, plural) = collection.names();
-    if error.may_pass() {
-        Status::server_timeout(group, plural, operation)
-    } else {
-        Status::internal_error(&error.to_string())
+    match error {
+        // What etcd says reaches clients as it is.
+        StoreError::NoSpace => Status::plain(500, &error.to_string()),
+        error if error.may_pass() => Status::server_timeout(group, plural, operation),
+        error => Status::internal_error(&error.to_string()),
     }
 }

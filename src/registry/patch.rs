@@ -60,7 +60,21 @@ impl Registry {
         request: &PatchRequest,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        check_document(request)?;
+        let patched = self.try_patch(target, user, request, warnings).await;
+        // That a patch is none is told before anything else. One that is applied is one: only a failure is looked into.
+        if patched.is_err() {
+            check_document(request)?;
+        }
+        patched
+    }
+
+    async fn try_patch(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        request: &PatchRequest,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
         if target.subresource == Subresource::Scale {
             return self.patch_scale(target, user, request, warnings).await;
         }
@@ -174,7 +188,7 @@ pub(super) fn patch_object(
         false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(written().as_bytes()))),
         false => {}
     }
-    let decoded = target.resource.strategy.decode(patched, &target.resource.versions);
+    let decoded = kinds::decode(target.resource.strategy, &target.version, patched, &target.resource.versions);
     let decoded = decoded.map_err(|error| invalid(&error.to_string()))?;
     if decoded.is_typed {
         if !repeated.is_empty() || !decoded.findings.unknown.is_empty() {
@@ -222,7 +236,6 @@ pub(super) fn merge_strategically(
         let error = field::Error::invalid(&Path::new("patch"), patch.printed(), detail);
         Status::invalid("", "", "", &error.into())
     };
-    let strategy = &target.resource.strategy;
     let message = kinds::type_of(&version.api_version(), &version.names.kind);
     if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
         return Err(unfit(&error));
@@ -233,7 +246,8 @@ pub(super) fn merge_strategically(
         fields.insert("apiVersion", version.api_version().into());
         fields.insert("kind", version.names.kind.as_str().into());
     }
-    let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error.to_string()))?;
+    let decoded = kinds::decode(target.resource.strategy, version, patched, &target.resource.versions);
+    let decoded = decoded.map_err(|error| unfit(&error.to_string()))?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match request.field_validation {
         FieldValidation::Strict if !errors.is_empty() => return Err(unfit(&strict_error(&errors))),

@@ -29,6 +29,7 @@ pub struct StoredPolicies<P> {
     storage: Storage,
     /// Policies, then bindings.
     collections: [Collection; 2],
+    in_files: Arc<[Hook<P>]>,
     seen: RwLock<Arc<Seen<P>>>,
     /// Held by the one that takes in changes.
     refreshing: Mutex<()>,
@@ -49,13 +50,15 @@ struct Seen<P> {
 }
 
 impl<P: Policy> StoredPolicies<P> {
-    pub fn new(storage: Storage) -> Self {
+    /// The stored ones, and those that stand in files.
+    pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>) -> Self {
         let collections =
             [P::POLICIES, P::BINDINGS].map(|plural| Collection::new("admissionregistration.k8s.io", plural));
         let seen = Seen { snapshots: Vec::new(), compiled: HashMap::new(), hooks: Arc::default() };
         StoredPolicies {
             storage,
             collections,
+            in_files,
             seen: RwLock::new(Arc::new(seen)),
             refreshing: Mutex::default(),
             namespaces: SyncMutex::default(),
@@ -89,9 +92,9 @@ impl<P: Policy> StoredPolicies<P> {
 
 impl<P: Policy> Seen<P> {
     /// Reads bindings, and those policies that are bound and were not read before.
-    fn take_in(&self, snapshots: Vec<Snapshot>) -> Seen<P> {
+    fn take_in(&self, in_files: &[Hook<P>], snapshots: Vec<Snapshot>) -> Seen<P> {
         let [policies, bindings] = snapshots.as_slice() else {
-            return Seen { snapshots, compiled: HashMap::new(), hooks: Arc::default() };
+            return Seen { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
         };
         let mut bound: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
         for stored in bindings.range("", None) {
@@ -102,7 +105,7 @@ impl<P: Policy> Seen<P> {
             }
         }
         let mut compiled = HashMap::new();
-        let mut hooks = Vec::new();
+        let mut hooks = in_files.to_vec();
         for stored in policies.range("", None) {
             work::step();
             let Some(bindings) = bound.remove(&*stored.key) else { continue };
@@ -134,9 +137,13 @@ impl<P: Policy> Source<P> for StoredPolicies<P> {
         if let Some(hooks) = self.known(&snapshots) {
             return Ok(hooks);
         }
-        let seen = Arc::new(self.current().take_in(snapshots));
+        let seen = Arc::new(self.current().take_in(&self.in_files, snapshots));
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(Arc::clone(&seen.hooks))
+    }
+
+    fn in_files(&self) -> Arc<[Hook<P>]> {
+        Arc::clone(&self.in_files)
     }
 }
 

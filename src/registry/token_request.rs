@@ -14,8 +14,8 @@ use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo, new_token_id};
 use crate::meta::field::{Error, Path};
 use crate::meta::{Status, time};
 use crate::object;
-use crate::store::Collection;
-use crate::value::Value;
+use crate::store::{Collection, Stored};
+use crate::value::{Value, go_quote, json};
 use crate::write::metadata::{ensure_namespace, metadata_mut};
 
 const GROUP: &str = "authentication.k8s.io";
@@ -113,7 +113,7 @@ impl Registry {
         let (kind, name) = (text("kind"), text("name"));
         let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
         let bound = match (group, kind) {
-            ("", "Pod") => return Err(Status::not_found("", "pods", name)),
+            ("", "Pod") => self.bind_pod(about, name).await?,
             ("", "Secret") => {
                 let key = format!("{}/{name}", about.namespace);
                 about.secret.insert(self.named("secrets", &key, name).await?)
@@ -136,13 +136,40 @@ impl Registry {
         }
     }
 
+    /// Notes a pod of the account, and the node on which it runs.
+    async fn bind_pod<'a>(&self, about: &'a mut About, name: &str) -> Result<&'a Named, Status> {
+        let stored = self.stored_in_core("pods", &format!("{}/{name}", about.namespace), name).await?;
+        let pod = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        let account = &about.serviceaccount.name;
+        if pod.str_at(&["spec", "serviceAccountName"]) != account {
+            let account = go_quote(account);
+            return Err(Status::bad_request(&format!(
+                "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
+            )));
+        }
+        let node = pod.str_at(&["spec", "nodeName"]);
+        if !node.is_empty() {
+            // Without the node the token still says where the pod runs.
+            let unknown = Named { name: node.to_owned(), uid: String::new() };
+            about.node = Some(match self.named("nodes", node, node).await {
+                Err(status) if status.code == 404 => unknown,
+                found => found?,
+            });
+        }
+        Ok(about.pod.insert(Named { name: name.to_owned(), uid: stored.uid.to_string() }))
+    }
+
     /// The name and uid of an object of the core group.
     async fn named(&self, plural: &str, key: &str, name: &str) -> Result<Named, Status> {
+        let stored = self.stored_in_core(plural, key, name).await?;
+        Ok(Named { name: name.to_owned(), uid: stored.uid.to_string() })
+    }
+
+    async fn stored_in_core(&self, plural: &str, key: &str, name: &str) -> Result<Arc<Stored>, Status> {
         let collection = Collection::new("", plural);
         let stored = self.storage.get(&collection, key).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
-        let stored = stored.ok_or_else(|| Status::not_found("", plural, name))?;
-        Ok(Named { name: name.to_owned(), uid: stored.uid.to_string() })
+        stored.ok_or_else(|| Status::not_found("", plural, name))
     }
 }
 

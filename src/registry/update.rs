@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::write::metadata::{check_name, dedup_owner_references, ensure_namespace};
 
 use super::decode::{Body, FieldValidation, decode_object};
-use super::write::{Desired, Presence, Write, uid_precondition};
+use super::write::{Desired, Presence, Sent, Write, uid_precondition};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
 /// What a PUT needs beside its target.
@@ -31,18 +31,16 @@ impl Registry {
         request: &UpdateRequest,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
-        ensure_namespace(&mut object, &target.namespace)?;
-        check_name(&object, &target.name)?;
-        warnings.extend(dedup_owner_references(&mut object, ""));
+        let object = read(target, request, warnings)?;
         let uid = uid_precondition(&object);
         let creates = creates_on_update(target);
+        let again = || read(target, request, &mut Warnings::default());
         let write = Write {
             user,
             dry_run: request.dry_run,
             options: &request.options,
             presence: if creates { Presence::Any { uid } } else { Presence::Present { uid } },
-            desired: Desired::Sent { object: &object, manager: &request.manager, sent: None },
+            desired: Desired::Sent { object: Sent::new(object, &again), manager: &request.manager, sent: None },
         };
         self.write(target, &write, warnings).await
     }
@@ -57,7 +55,9 @@ impl Registry {
         manager: &str,
         object: Value,
     ) -> Result<Written, Status> {
-        self.write_own(target, user, Desired::Sent { object: &object, manager, sent: None }).await
+        let again = || Ok(object.clone());
+        let object = Sent::new(object.clone(), &again);
+        self.write_own(target, user, Desired::Sent { object, manager, sent: None }).await
     }
 
     /// Says that the content of a namespace is gone: its own finalizer goes, and with the last one the namespace.
@@ -71,6 +71,15 @@ impl Registry {
         let write = Write { user, dry_run: false, options: &Value::Null, presence, desired };
         self.write(target, &write, &mut Warnings::default()).await
     }
+}
+
+/// The object of the body, under the name of the target.
+fn read(target: &Target, request: &UpdateRequest, warnings: &mut Warnings) -> Result<Value, Status> {
+    let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
+    ensure_namespace(&mut object, &target.namespace)?;
+    check_name(&object, &target.name)?;
+    warnings.extend(dedup_owner_references(&mut object, ""));
+    Ok(object)
 }
 
 /// Whether a write makes an object that is not there: of some kinds, and then through their `/status`, too.

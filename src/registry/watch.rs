@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep_until};
 
+use crate::crd::ServedVersion;
 use crate::meta::{Revision, Status};
 use crate::store::{self, At, Encoded, Snapshot, Stored, WatchError};
 use crate::value::json;
@@ -82,6 +83,8 @@ pub enum Event {
         kind: EventType,
         object: Encoded,
         revision: Revision,
+        /// `None` for an initial object.
+        shared: Option<SharedChange>,
     },
     Bookmark {
         revision: Revision,
@@ -89,6 +92,13 @@ pub enum Event {
     },
     /// The last event of a watch that can't go on.
     Error(Status),
+}
+
+/// What an event is made of that others have, too.
+pub struct SharedChange {
+    pub change: Arc<store::Change>,
+    /// The version that its object is in.
+    pub version: Arc<ServedVersion>,
 }
 
 /// A running watch.
@@ -336,7 +346,8 @@ impl Watch {
                     return Ok(None);
                 }
                 let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
-                Ok(Some(Event::Object { kind: EventType::Added, object, revision: stored.revision }))
+                let (kind, revision) = (EventType::Added, stored.revision);
+                Ok(Some(Event::Object { kind, object, revision, shared: None }))
             }
             (None, Some(change)) => self.event_of(change).await,
             (None, None) => Ok(None),
@@ -351,7 +362,7 @@ impl Watch {
     }
 
     /// What a change is for this watch depends on whether the selectors selected its object before and select it now.
-    async fn event_of(&self, change: &store::Change) -> Result<Option<Event>, Unmade> {
+    async fn event_of(&self, change: &Arc<store::Change>) -> Result<Option<Event>, Unmade> {
         work::step();
         if !self.concerns(&change.object) {
             return Ok(None);
@@ -374,7 +385,8 @@ impl Watch {
             (None, None) => return Ok(None),
         };
         let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
-        Ok(Some(Event::Object { kind, object, revision: change.revision }))
+        let shared = SharedChange { change: Arc::clone(change), version: Arc::clone(&target.version) };
+        Ok(Some(Event::Object { kind, object, revision: change.revision, shared: Some(shared) }))
     }
 
     fn concerns(&self, stored: &Stored) -> bool {

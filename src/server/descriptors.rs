@@ -1,8 +1,14 @@
 //! What the system grants the process: file descriptors, and addresses for stacks.
 
+use std::thread;
+
 #[cfg(unix)]
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::processor::THREADS_BESIDE;
+
+/// Documents may be nested 10,000 levels deep, and are walked by recursion. Only pages that are touched cost memory.
+pub const STACK_BYTES: u64 = 64 << 20;
 /// Descriptors that connections never take: for the database, logs, calls of webhooks, and the next connection while
 /// another one is closed for it.
 const RESERVED: u64 = 64;
@@ -42,11 +48,13 @@ pub struct Threads {
     pub blocking: usize,
 }
 
-/// How many of the `wanted` threads, with stacks of `stack_bytes`, the process has addresses for, which may be limited
-/// (`ulimit -v`). `None` where there is not even one of each.
-pub fn threads(wanted: Threads, stack_bytes: u64) -> Option<Threads> {
+/// The threads of this program's runtime: as many workers as there are processors, or as many as the process has addresses
+/// for, which may be limited (`ulimit -v`). `None` where there is not even one of each.
+pub fn threads() -> Option<Threads> {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let wanted = Threads { workers: processors, blocking: THREADS_BESIDE };
     match addresses() {
-        Some(limit) => threads_within(limit, wanted, stack_bytes),
+        Some(limit) => threads_within(limit, wanted, STACK_BYTES),
         None => Some(wanted),
     }
 }

@@ -37,7 +37,7 @@ mod tls;
 
 pub use certificates::{Authority, CertificateError, Identity, SECRET as AUTHORITY_SECRET};
 pub use connections::{Connections, Service};
-pub use descriptors::{Threads, addresses, connections_max, threads};
+pub use descriptors::{STACK_BYTES, addresses, connections_max, threads};
 pub use gate::Gate;
 pub use kubeconfig::{Kubeconfig, write_private};
 pub use open::Open;

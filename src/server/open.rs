@@ -2,6 +2,9 @@
 //!
 //! Where there are as many as there may be, the one that has had nothing to do for the longest time is closed for the next
 //! one. A connection has nothing to do while none of its requests is being read, worked on or answered.
+//!
+//! Several services may have their connections among the same places. One that has a share of them waits for a connection of
+//! its own to close once that is used up, so that the others find places.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -26,19 +29,31 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub struct Open {
     places: Arc<Semaphore>,
+    places_max: usize,
     idle: Arc<Mutex<Idle>>,
+    /// Those of the places that these connections may have; all, if there is none.
+    share: Option<Arc<Semaphore>>,
+    /// Whose connections these are.
+    owner: u64,
 }
 
 /// The connections that have nothing to do, the longest first.
 #[derive(Default)]
 struct Idle {
     next: u64,
-    connections: BTreeMap<u64, Arc<Notify>>,
+    connections: BTreeMap<u64, IdleConnection>,
+}
+
+struct IdleConnection {
+    owner: u64,
+    close: Arc<Notify>,
 }
 
 /// A place among the open connections. It lasts as long as the socket, also where that has become a WebSocket.
 pub struct Place {
     _permit: OwnedSemaphorePermit,
+    /// That in the share of its service.
+    _of_share: Option<OwnedSemaphorePermit>,
     /// The server waits for the last clone of it before it ends.
     _alive: mpsc::Sender<Infallible>,
 }
@@ -46,6 +61,7 @@ pub struct Place {
 /// What a connection is doing.
 pub struct Activity {
     idle: Arc<Mutex<Idle>>,
+    owner: u64,
     close: Arc<Notify>,
     /// Changes under the lock of `idle` alone.
     state: Mutex<State>,
@@ -77,51 +93,81 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Open {
     /// At most so many connections.
     pub fn new(connections_max: usize) -> Self {
-        let places = Arc::new(Semaphore::new(connections_max.clamp(1, Semaphore::MAX_PERMITS)));
-        Open { places, idle: Arc::default() }
+        let places_max = connections_max.clamp(1, Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(places_max));
+        Open { places, places_max, idle: Arc::default(), share: None, owner: 0 }
+    }
+
+    /// Half of the same places, for another service.
+    pub fn half(&self) -> Self {
+        let share = Arc::new(Semaphore::new(self.places_max.div_ceil(2)));
+        Open { share: Some(share), owner: lock(&self.idle).number(), ..self.clone() }
     }
 
     /// A place for one more connection: at once, or when another one has closed.
     pub async fn admit(&self, alive: mpsc::Sender<Infallible>) -> Option<Place> {
-        let mut permit = Arc::clone(&self.places).try_acquire_owned().ok();
+        let of_share = match &self.share {
+            Some(share) => Some(self.permit(share, Some(self.owner)).await?),
+            None => None,
+        };
+        let permit = self.permit(&self.places, None).await?;
+        Some(Place { _permit: permit, _of_share: of_share, _alive: alive })
+    }
+
+    /// One of the places, for which idle connections are closed, those of `owner` or any.
+    async fn permit(&self, places: &Arc<Semaphore>, owner: Option<u64>) -> Option<OwnedSemaphorePermit> {
+        let mut permit = Arc::clone(places).try_acquire_owned().ok();
         while permit.is_none() {
-            self.close_longest_idle();
-            permit = match timeout(LOOK_INTERVAL, Arc::clone(&self.places).acquire_owned()).await {
+            self.close_longest_idle_of(owner);
+            permit = match timeout(LOOK_INTERVAL, Arc::clone(places).acquire_owned()).await {
                 Ok(acquired) => Some(acquired.ok()?),
                 Err(_) => None,
             };
         }
-        permit.map(|permit| Place { _permit: permit, _alive: alive })
+        permit
     }
 
     /// Closes the connection that has had nothing to do for the longest time, if there is one.
     pub fn close_longest_idle(&self) {
-        if let Some((_, close)) = lock(&self.idle).connections.pop_first() {
-            close.notify_one();
+        self.close_longest_idle_of(None);
+    }
+
+    fn close_longest_idle_of(&self, owner: Option<u64>) {
+        let mut idle = lock(&self.idle);
+        let fits = |connection: &IdleConnection| owner.is_none_or(|owner| connection.owner == owner);
+        let longest = idle.connections.iter().find(|(_, connection)| fits(connection)).map(|(at, _)| *at);
+        if let Some(connection) = longest.and_then(|at| idle.connections.remove(&at)) {
+            connection.close.notify_one();
         }
     }
 
     /// The activity of a new connection.
     pub fn activity(&self) -> Arc<Activity> {
         let state = State { requests: 0, idle: None, was_asked: false };
-        let activity =
-            Activity { idle: Arc::clone(&self.idle), close: Arc::new(Notify::new()), state: Mutex::new(state) };
+        let (idle, close) = (Arc::clone(&self.idle), Arc::new(Notify::new()));
+        let activity = Activity { idle, owner: self.owner, close, state: Mutex::new(state) };
         activity.rest(&mut lock(&activity.idle), &mut lock(&activity.state));
         Arc::new(activity)
     }
 }
 
 impl Idle {
-    fn insert(&mut self, close: &Arc<Notify>) -> u64 {
+    /// A number that nothing else has.
+    fn number(&mut self) -> u64 {
         self.next += 1;
-        self.connections.insert(self.next, Arc::clone(close));
         self.next
+    }
+
+    fn insert(&mut self, owner: u64, close: &Arc<Notify>) -> u64 {
+        let at = self.number();
+        self.connections.insert(at, IdleConnection { owner, close: Arc::clone(close) });
+        at
     }
 }
 
 impl Activity {
     fn rest(&self, idle: &mut Idle, state: &mut State) {
-        state.idle = Some((idle.insert(&self.close), Instant::now()));
+        state.idle = Some((idle.insert(self.owner, &self.close), Instant::now()));
     }
 
     /// Notes that a request has come.
@@ -252,6 +298,28 @@ mod tests {
         assert!(matches!(first.doing(), Doing::Nothing(_)));
         open.close_longest_idle();
         first.close_requested().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_used_up_its_share_waits_for_connections_of_its_own() {
+        let all = Open::new(4);
+        let [greedy, other] = [all.half(), all.half()];
+        let activities = [greedy.activity(), greedy.activity()];
+        let at_work = activities.each_ref().map(Activity::begin);
+        let mut places = vec![greedy.admit(alive()).await, greedy.admit(alive()).await];
+        let resting = other.activity();
+        places.push(other.admit(alive()).await);
+        let mut waiting = tokio::spawn({
+            let greedy = greedy.clone();
+            async move { greedy.admit(alive()).await.is_some() }
+        });
+        assert!(timeout(LOOK_INTERVAL * 3, &mut waiting).await.is_err(), "its share is used up");
+        assert!(timeout(LOOK_INTERVAL, resting.close_requested()).await.is_err(), "that of another is not closed");
+        assert!(all.admit(alive()).await.is_some(), "others find a place");
+        drop(at_work);
+        activities[0].close_requested().await;
+        places.remove(0);
+        assert!(waiting.await.expect("it does not panic"));
     }
 
     #[tokio::test]

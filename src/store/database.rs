@@ -18,7 +18,7 @@ use super::postgres::Postgres;
 use super::sql::{Stats, Store};
 use super::sqlite::{Place, Sqlite};
 use super::stored::Objects;
-use super::view::{Found, Snapshot, View};
+use super::view::{Found, PageEnd, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
     At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, TOGETHER_MAX, Watch, WatchError,
@@ -60,7 +60,7 @@ impl Database {
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => Arc::new(InMemory::default()),
+            Location::Memory => Arc::new(InMemory::default().with_room(config.memory.store_bytes_max())),
             Location::File(path) => Arc::new(Sqlite::open(Place::Own(path), config.durability).await?),
             Location::Shared(path) => Arc::new(Sqlite::open(Place::Shared(path), config.durability).await?),
         };
@@ -78,7 +78,7 @@ impl Database {
         };
         without.iter().for_each(|name| copy.forget_secret(name));
         let store: Arc<dyn Store> = match location {
-            Location::Memory => Arc::new(copy),
+            Location::Memory => Arc::new(copy.with_room(config.memory.store_bytes_max())),
             Location::File(path) => Arc::new(Sqlite::filled(path, config.durability, &copy).await?),
             Location::Shared(_) | Location::Postgres(_) => {
                 return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));
@@ -163,7 +163,11 @@ impl Database {
             if let Some(found) = self.inner.view.get(collection, key) {
                 return Ok(found);
             }
-            self.load(collection).await?;
+            // It would push everything else out of memory, and stay there itself for a moment only.
+            if self.inner.view.is_too_large(collection) {
+                return self.peek(collection, key).await;
+            }
+            self.load(collection, self.inner.view.object_bytes_max()).await?;
         }
     }
 
@@ -214,7 +218,7 @@ impl Database {
             match self.inner.view.find(collection, revision) {
                 Found::Snapshot(snapshot) => return Ok(snapshot),
                 Found::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
-                Found::NotLoaded => self.load(collection).await.map_err(SnapshotError::Store)?,
+                Found::NotLoaded => self.load(collection, usize::MAX).await.map_err(SnapshotError::Store)?,
                 Found::Present(present) => {
                     let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
                     // Where it can't be rebuilt it was compacted meanwhile, and the view says so.
@@ -227,8 +231,13 @@ impl Database {
     }
 
     /// Keeps a state for the next page of a list, within bounds of number and time.
-    pub fn pin(&self, snapshot: &Snapshot) {
-        self.inner.view.pin(snapshot);
+    pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
+        self.inner.view.pin(snapshot, page_end);
+    }
+
+    /// How many objects follow in a list of `snapshot`, where a page was noted to end there.
+    pub fn remaining(&self, snapshot: &Snapshot, prefix: &str, start: &str) -> Option<usize> {
+        self.inner.view.remaining(snapshot, prefix, start)
     }
 
     /// Forgets what is in memory of a collection that nobody watches.
@@ -247,7 +256,7 @@ impl Database {
                 let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
                 return Ok(Watch::new(view, store, collection.clone(), after, changed));
             }
-            self.load(collection).await.map_err(WatchError::Store)?;
+            self.load(collection, usize::MAX).await.map_err(WatchError::Store)?;
         }
     }
 
@@ -369,23 +378,29 @@ impl Database {
         compact::expire(self, self.inner.store.expired(now_ms).await?).await
     }
 
-    /// Loads a collection into the view. Loading goes on where the caller stops waiting, since others may wait as well.
-    async fn load(&self, collection: &Collection) -> Result<(), StoreError> {
+    /// Loads a collection into the view, unless its objects have more than `bytes_max`. Loading goes on where the caller stops
+    /// waiting, since others may wait as well.
+    async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<(), StoreError> {
         let (inner, collection) = (Arc::clone(&self.inner), collection.clone());
-        let loading = tokio::spawn(async move { inner.load(&collection).await });
+        let loading = tokio::spawn(async move { inner.load(&collection, bytes_max).await });
         loading.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
 impl Inner {
-    async fn load(&self, collection: &Collection) -> Result<(), StoreError> {
+    async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<(), StoreError> {
         let _one_at_a_time = self.loading.lock().await;
         if !self.view.begin_loading(collection) {
             return Ok(());
         }
-        match self.read(collection).await {
-            Ok((objects, revision)) => {
+        match self.read(collection, bytes_max).await {
+            Ok(Some((objects, revision))) => {
                 self.view.finish_loading(collection, objects, revision);
+                Ok(())
+            }
+            Ok(None) => {
+                self.view.abandon_loading(collection);
+                self.view.note_too_large(collection);
                 Ok(())
             }
             Err(error) => {
@@ -395,14 +410,14 @@ impl Inner {
         }
     }
 
-    /// The objects of a collection at a visible revision.
-    async fn read(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
-        let (objects, revision) = self.store.load(collection).await?;
+    /// The objects of a collection at a visible revision; `None` where they have more than `bytes_max`.
+    async fn read(&self, collection: &Collection, bytes_max: usize) -> Result<Option<(Objects, Revision)>, StoreError> {
+        let Some((objects, revision)) = self.store.load_within(collection, bytes_max).await? else { return Ok(None) };
         if revision > self.view.revision() {
             // Committed, and about to be made visible by the writer, or by this.
             log::poll(&self.view, &*self.store).await?;
         }
-        Ok((objects, revision))
+        Ok(Some((objects, revision)))
     }
 }
 

@@ -17,12 +17,15 @@
 //!   in while an answer is copied.
 //! - The view keeps, per collection, a persistent map from key to bytes, and the recent changes. A snapshot is
 //!   another handle on the map, so a list and its pages cost no copy of it. Collections load when they are first
-//!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them.
+//!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them. Where a collection alone
+//!   has more than that, a single object is read by itself (`View::is_too_large`); a list or a watch loads it all the same.
 //! - An exact revision is the pinned snapshot of a page, or the present minus the log after it, or 410.
 //! - A watch reads from the recent changes, or from the log where it is behind. It is woken by commits and never
 //!   depends on being woken.
 //! - Derived bytes are kept with the row, by served version and schema generation; where deriving changes nothing,
 //!   they are the stored bytes themselves.
+//! - What watches are told of a change is made once for all that ask for the same form (`forms`), and kept while the
+//!   change is among the newest.
 //! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Older watches and
 //!   tokens get 410. What is free beyond a quarter of the file is given back (`auto_vacuum = INCREMENTAL`).
 //! - A batch is decided against the view, where that has the collections it touches (`View::foresee`), and is then
@@ -47,7 +50,9 @@ pub mod copy;
 mod database;
 mod encoded;
 mod feed;
+mod forms;
 mod health;
+mod interned;
 mod leases;
 mod log;
 mod memory;
@@ -77,13 +82,15 @@ use crate::meta::Revision;
 pub(crate) use encoded::tally;
 pub use encoded::{Encoded, compact_json, fitted};
 pub use feed::{Entry, Feed, Moment};
+pub use forms::Form;
+pub use interned::interned;
 pub use log::Watch;
 pub use postgres::PostgresUrl;
 pub use signature::Signature;
 pub use sql::Counts;
 pub use storage::Storage;
 pub use stored::{Change, Stored};
-pub use view::Snapshot;
+pub use view::{PageEnd, Snapshot};
 
 /// The objects of one resource: `group/plural`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -291,7 +298,7 @@ pub enum WatchError {
 /// A database that can't be used. What it held is untouched, and what failed is not in it.
 #[derive(Clone, Debug)]
 pub enum StoreError {
-    /// Another process has the file open.
+    /// The file is open, in another process or in this one.
     InUse(PathBuf),
     /// The file could not be opened or made.
     Open { path: PathBuf, source: Arc<dyn Error + Send + Sync> },
@@ -315,6 +322,8 @@ pub enum StoreError {
     Damaged { path: PathBuf, faults: Vec<String> },
     /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
     DiskFull,
+    /// What is kept in memory has reached its limit. Reading and deleting go on.
+    NoSpace,
     /// The file is not a database any more: nothing is written to it.
     Malformed,
     /// The file may be read only.
@@ -330,7 +339,7 @@ pub enum StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::InUse(path) => write!(out, "another process has the database `{}` open", path.display()),
+            StoreError::InUse(path) => write!(out, "the database `{}` is open already", path.display()),
             StoreError::Open { path, source } => {
                 write!(out, "the database `{}` can't be opened: {source}", path.display())
             }
@@ -352,6 +361,8 @@ impl fmt::Display for StoreError {
                 write!(out, "the database is damaged: `{key}` at revision {revision} is not what was written")
             }
             StoreError::DiskFull => out.write_str("the database is full"),
+            // As etcd says it beyond its quota: people look for these words.
+            StoreError::NoSpace => out.write_str("etcdserver: mvcc: database space exceeded"),
             StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
@@ -377,6 +388,7 @@ impl Error for StoreError {
             | StoreError::TooOld { .. }
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
+            | StoreError::NoSpace
             | StoreError::Malformed
             | StoreError::ReadOnly
             | StoreError::Several

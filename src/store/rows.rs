@@ -1,6 +1,6 @@
 //! Rows of the log as they are read, the same from every database.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use sqlx::{ColumnIndex, Decode, Row, Type};
@@ -8,12 +8,16 @@ use sqlx::{ColumnIndex, Decode, Row, Type};
 use crate::meta::Revision;
 
 use super::batch::DELETE;
+use super::forms::Forms;
+use super::interned::interned;
 use super::sql::Scanned;
 use super::{Change, Collection, StoreError, Stored};
 
 /// A row of a database that has the log's types.
 pub(super) trait LogRow<'r>: Row {
     fn text(&'r self, at: usize) -> Result<Arc<str>, StoreError>;
+    /// A text that many rows have alike.
+    fn common_text(&'r self, at: usize) -> Result<Arc<str>, StoreError>;
     fn number(&'r self, at: usize) -> Result<Option<i64>, StoreError>;
     fn blob(&'r self, at: usize) -> Result<Bytes, StoreError>;
 }
@@ -27,6 +31,10 @@ where
 {
     fn text(&'r self, at: usize) -> Result<Arc<str>, StoreError> {
         Ok(self.try_get::<&str, _>(at)?.into())
+    }
+
+    fn common_text(&'r self, at: usize) -> Result<Arc<str>, StoreError> {
+        Ok(interned(self.try_get(at)?))
     }
 
     fn number(&'r self, at: usize) -> Result<Option<i64>, StoreError> {
@@ -96,14 +104,14 @@ fn read_unchecked<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, Sto
         revision: read_revision(row, at + 1)?,
         created: read_revision(row, at + 2)?,
         uid: row.text(at + 3)?,
-        stored_version: row.text(at + 4)?,
+        stored_version: row.common_text(at + 4)?,
         schema_generation: read_number(row, at + 5)?,
         bytes: row.blob(at + 6)?,
         expires_at_ms: row.number(at + 7)?,
         served_under: None.into(),
         splice: OnceLock::new(),
         labels: OnceLock::new(),
-        derived: Mutex::default(),
+        derived: OnceLock::new(),
     })
 }
 
@@ -120,7 +128,7 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
         (Some(previous), true) => Arc::clone(previous),
         _ => after,
     };
-    Ok(Change { revision, object, previous, deleted })
+    Ok(Change { revision, object, previous, deleted, forms: Forms::default() })
 }
 
 /// A row of the log from its state, its collection, and whether it was looked for.

@@ -141,6 +141,16 @@ pub trait Store: Send + Sync {
     /// The live objects of a collection, by key, and the newest revision of the database at that moment.
     async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError>;
 
+    /// [`Store::load`] of a collection whose objects have `bytes_max` at most; `None` for a larger one. A database that
+    /// can't stop in the middle loads that all the same.
+    async fn load_within(
+        &self,
+        collection: &Collection,
+        _bytes_max: usize,
+    ) -> Result<Option<(Objects, Revision)>, StoreError> {
+        self.load(collection).await.map(Some)
+    }
+
     /// The first `max` changes of a collection after a revision, each with the state before it.
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError>;
 

@@ -25,8 +25,8 @@ use crate::clock::Clock;
 
 use super::database::Database;
 use super::{
-    At, Collection, Committed, Config, Counts, Feed, Guard, Location, Moment, Op, Snapshot, SnapshotError, StoreError,
-    Stored, Watch, WatchError, Write, WriteError,
+    At, Collection, Committed, Config, Counts, Feed, Guard, Location, Moment, Op, PageEnd, Snapshot, SnapshotError,
+    StoreError, Stored, Watch, WatchError, Write, WriteError,
 };
 
 /// Every database that objects are kept in. Cheap to clone.
@@ -247,9 +247,15 @@ impl Storage {
         self.databases.of(collection).snapshot(collection, at).await
     }
 
-    /// Keeps a state for the next page of a list, within bounds of number and time.
-    pub fn pin(&self, snapshot: &Snapshot) {
-        self.databases.of(snapshot.collection()).pin(snapshot);
+    /// Keeps a state for the next page of a list, within bounds of number and time, and how many objects follow.
+    pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
+        self.databases.of(snapshot.collection()).pin(snapshot, page_end);
+    }
+
+    /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, where that was noted
+    /// with the page before ([`Storage::pin`]) and not forgotten.
+    pub fn remaining(&self, snapshot: &Snapshot, prefix: &str, start: &str) -> Option<usize> {
+        self.databases.of(snapshot.collection()).remaining(snapshot, prefix, start)
     }
 
     /// Forgets what is in memory of a collection that nobody watches; it is loaded again when it is asked for.

@@ -12,6 +12,7 @@ use crate::work;
 
 use super::Encoded;
 use super::encoded::{Splice, metadata_field};
+use super::forms::Forms;
 use super::signature::Held;
 
 /// How many derived forms of a state are kept.
@@ -41,8 +42,9 @@ pub struct Stored {
     pub(super) served_under: ServedUnder,
     /// Where the resourceVersion belongs in `bytes`; found when they are first sent.
     pub(super) splice: OnceLock<Splice>,
-    pub(super) labels: OnceLock<Labels>,
-    pub(super) derived: Mutex<Vec<Derived>>,
+    pub(super) labels: OnceLock<Box<Labels>>,
+    /// Most objects are sent as they are stored.
+    pub(super) derived: OnceLock<Box<Mutex<Vec<Derived>>>>,
 }
 
 /// A generation of the schemas, if one is known.
@@ -101,7 +103,7 @@ impl Stored {
             let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
             let pairs =
                 labels.as_ref().and_then(|labels| labels.as_object()).into_iter().flat_map(|labels| labels.iter());
-            pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect()
+            Box::new(pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect())
         };
         let labels = self.labels.get_or_init(|| work::essential(read));
         labels.iter().map(|(name, value)| (&**name, &**value))
@@ -129,7 +131,7 @@ impl Stored {
 
     /// The form kept for a served version under this generation of the schemas.
     pub fn derived(&self, version: &str, schema_generation: i64) -> Option<Encoded> {
-        let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let derived = self.derived.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         let found =
             derived.iter().find(|kept| *kept.version == *version && kept.schema_generation == schema_generation);
         found.map(|kept| kept.encoded.clone())
@@ -137,7 +139,8 @@ impl Stored {
 
     /// Keeps a derived form, unless there is one already; the oldest goes where there are too many.
     pub fn keep_derived(&self, version: &str, schema_generation: i64, encoded: Encoded) {
-        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let derived = self.derived.get_or_init(Box::default);
+        let mut derived = derived.lock().unwrap_or_else(PoisonError::into_inner);
         if derived.iter().any(|kept| *kept.version == *version && kept.schema_generation == schema_generation) {
             return;
         }
@@ -168,7 +171,7 @@ impl Stored {
             served_under: None.into(),
             splice: OnceLock::new(),
             labels: OnceLock::new(),
-            derived: Mutex::default(),
+            derived: OnceLock::new(),
         }
     }
 }
@@ -182,11 +185,40 @@ pub struct Change {
     /// The state before; `None` for a creation.
     pub previous: Option<Arc<Stored>>,
     pub deleted: bool,
+    /// What those who watch are told of it.
+    pub forms: Forms,
 }
 
 impl Change {
     /// How long the state is that the change replaced or removed.
     pub(super) fn left_behind_bytes(&self) -> usize {
         self.previous.as_ref().map_or(0, |previous| previous.bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_takes_little_beside_its_bytes() {
+        const OBJECTS: usize = 1_000;
+        const OBJECT_BYTES: usize = 2_000;
+        assert!(size_of::<Stored>() <= 176, "{} bytes", size_of::<Stored>());
+        let mut objects = Objects::new();
+        let taken = allocation_counter::measure(|| {
+            let stored = (0..OBJECTS).map(|at| Stored {
+                stored_version: crate::store::interned("v1"),
+                ..Stored::fixture(
+                    &format!("default/widget-{at:04}"),
+                    "0b3f3b1c-58f4-4b1e-9c55-9cbb1a4d2d3e",
+                    vec![b' '; OBJECT_BYTES],
+                )
+            });
+            objects = by_key(stored.collect());
+        });
+        let beside = taken.bytes_current / OBJECTS as i64 - OBJECT_BYTES as i64;
+        assert!(beside <= 420, "{beside} bytes");
+        assert_eq!(objects.len(), OBJECTS);
     }
 }

@@ -3,7 +3,7 @@
 //! One lock holds them all, so that a batch becomes visible at once and in order: whoever sees a revision sees everything
 //! up to it. What is read under the lock is never copied: the maps are persistent, a snapshot is another handle on one.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::{Bound, Deref};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,6 +16,7 @@ use crate::work;
 
 use super::batch::{Foreseen, Live, keys_of};
 use super::feed::{Entry, Newest};
+use super::forms::Forms;
 use super::log::Page;
 use super::stored::Objects;
 use super::{Change, Collection, Signature, Stored, Write};
@@ -24,10 +25,15 @@ use super::{Change, Collection, Signature, Stored, Write};
 const RECENT_MAX: usize = 2_000;
 /// How many bytes of former states stay in memory with the recent changes of a collection, beside the present state.
 const RECENT_BYTES_MAX: usize = 2 << 20;
+/// How many changes of a collection keep what their watches are told: who reads as they come is never further behind.
+const WITH_FORMS_MAX: usize = 64;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;
 /// How many bytes of changes a state that is kept for pages may be behind: the most that it keeps in memory.
 const PIN_BYTES_MAX: u64 = 64 << 20;
+/// Of how many ends of pages in a state that is kept for pages it is known how many objects follow.
+const PAGE_ENDS_MAX: usize = 32;
+
 /// All collections, at one revision.
 pub(super) struct View {
     state: RwLock<State>,
@@ -43,6 +49,10 @@ struct State {
     revision: Revision,
     compacted: Revision,
     collections: HashMap<Collection, CollectionState>,
+    /// Of all collections that are loaded, so that no batch has to add them up.
+    object_bytes: usize,
+    /// Collections that alone have more than may stay in memory.
+    too_large: HashSet<Collection>,
     newest: Newest,
 }
 
@@ -74,6 +84,24 @@ struct Pin {
     snapshot: Snapshot,
     /// [`Loaded::changed_bytes`] when the state was first asked for.
     changed_bytes: u64,
+    page_ends: VecDeque<PageEnd>,
+}
+
+/// Where a page of a list ends, and what follows it.
+#[derive(Clone, Debug)]
+pub struct PageEnd {
+    /// What the keys of the list begin with.
+    pub prefix: Box<str>,
+    /// Where the next page begins.
+    pub start: Box<str>,
+    /// How many objects of the list the next pages have.
+    pub remaining: usize,
+}
+
+impl PageEnd {
+    fn is_at(&self, prefix: &str, start: &str) -> bool {
+        *self.prefix == *prefix && *self.start == *start
+    }
 }
 
 /// A change on its way into the view.
@@ -182,7 +210,7 @@ pub(super) enum Found {
 
 impl View {
     pub fn new(revision: Revision, compacted: Revision, object_bytes_max: usize) -> Self {
-        let state = State { revision, compacted, collections: HashMap::new(), newest: Newest::after(revision) };
+        let state = State::after(revision, compacted);
         View {
             state: RwLock::new(state),
             newest: watch::Sender::new(revision),
@@ -256,7 +284,13 @@ impl View {
         // Where the view has started over meanwhile, changes may be missing.
         let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) else { return };
         waiting.into_iter().for_each(|applied| loaded.apply(applied));
+        if loaded.object_bytes > self.object_bytes_max {
+            state.too_large.insert(collection.clone());
+        } else {
+            state.too_large.remove(collection);
+        }
         state.forget_unread(self.object_bytes_max.saturating_sub(loaded.object_bytes));
+        state.object_bytes += loaded.object_bytes;
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
     }
 
@@ -266,6 +300,21 @@ impl View {
         if matches!(state.collections.get(collection), Some(CollectionState::Loading(_))) {
             state.collections.remove(collection);
         }
+    }
+
+    /// Notes that a collection has more than may stay in memory.
+    pub fn note_too_large(&self, collection: &Collection) {
+        self.write().too_large.insert(collection.clone());
+    }
+
+    /// Whether a collection had more than may stay in memory when it was last loaded.
+    pub fn is_too_large(&self, collection: &Collection) -> bool {
+        self.read().too_large.contains(collection)
+    }
+
+    /// How many bytes of present state stay in memory.
+    pub fn object_bytes_max(&self) -> usize {
+        self.object_bytes_max
     }
 
     /// Makes a batch visible that the log has next; false, and nothing is visible, where other changes come before it.
@@ -292,7 +341,7 @@ impl View {
             return;
         }
         let compacted = compacted.max(state.compacted);
-        *state = State { revision: newest, compacted, collections: HashMap::new(), newest: Newest::after(newest) };
+        *state = State::after(newest, compacted);
         self.newest.send_replace(newest);
     }
 
@@ -305,7 +354,11 @@ impl View {
             state.revision = applied.revision;
             state.newest.push(Entry::new(&collection, &applied));
             match state.collections.get_mut(&collection) {
-                Some(CollectionState::Loaded(loaded)) => loaded.apply(applied),
+                Some(CollectionState::Loaded(loaded)) => {
+                    let before = loaded.object_bytes;
+                    loaded.apply(applied);
+                    state.object_bytes = state.object_bytes.saturating_add(loaded.object_bytes).saturating_sub(before);
+                }
                 Some(CollectionState::Loading(waiting)) => waiting.push(applied),
                 None => {}
             }
@@ -318,8 +371,8 @@ impl View {
     /// Forgets half of what nobody watches.
     pub fn give_back(&self) {
         let mut state = self.write();
-        let bytes: usize = state.loaded().map(|(_, loaded)| loaded.object_bytes).sum();
-        state.forget_unread(bytes / 2);
+        let bytes_max = state.object_bytes / 2;
+        state.forget_unread(bytes_max);
     }
 
     /// Forgets a collection unless somebody watches it.
@@ -330,7 +383,7 @@ impl View {
             CollectionState::Loading(_) => false,
         };
         if state.collections.get(collection).is_some_and(is_unwatched) {
-            state.collections.remove(collection);
+            state.remove(collection);
         }
     }
 
@@ -369,8 +422,8 @@ impl View {
         }
     }
 
-    /// Keeps a state for the next page.
-    pub fn pin(&self, snapshot: &Snapshot) {
+    /// Keeps a state for the next page, which begins behind `page_end`.
+    pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
         let mut state = self.write();
         let compacted = state.compacted;
         let Some(CollectionState::Loaded(loaded)) = state.collections.get_mut(&snapshot.collection) else { return };
@@ -379,14 +432,26 @@ impl View {
         }
         // A state that is pinned again keeps the age of its objects.
         let known = loaded.pins.iter().position(|pin| pin.snapshot.revision == snapshot.revision);
-        let changed_bytes = match known.and_then(|at| loaded.pins.remove(at)) {
-            Some(pin) => pin.changed_bytes,
-            None => loaded.changed_bytes,
-        };
+        let known = known.and_then(|at| loaded.pins.remove(at));
+        let mut pin = known.unwrap_or_else(|| Pin {
+            snapshot: snapshot.clone(),
+            changed_bytes: loaded.changed_bytes,
+            page_ends: VecDeque::new(),
+        });
+        pin.note(page_end);
         if loaded.pins.len() == PINS_MAX {
             loaded.pins.pop_front();
         }
-        loaded.pins.push_back(Pin { snapshot: snapshot.clone(), changed_bytes });
+        loaded.pins.push_back(pin);
+    }
+
+    /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, where a page was noted
+    /// to end there.
+    pub fn remaining(&self, snapshot: &Snapshot, prefix: &str, start: &str) -> Option<usize> {
+        let state = self.read();
+        let Some(CollectionState::Loaded(loaded)) = state.collections.get(&snapshot.collection) else { return None };
+        let pin = loaded.pins.iter().find(|pin| pin.snapshot.revision == snapshot.revision)?;
+        pin.page_ends.iter().find(|page_end| page_end.is_at(prefix, start)).map(|page_end| page_end.remaining)
     }
 
     /// The recent changes of a collection after `after`, `max` at most; `None` where memory does not reach back that far.
@@ -439,7 +504,33 @@ impl View {
     }
 }
 
+impl Pin {
+    /// Notes the end of a page; the oldest goes where there are too many.
+    fn note(&mut self, page_end: Option<PageEnd>) {
+        let Some(page_end) = page_end else { return };
+        if self.page_ends.iter().any(|known| known.is_at(&page_end.prefix, &page_end.start)) {
+            return;
+        }
+        if self.page_ends.len() == PAGE_ENDS_MAX {
+            self.page_ends.pop_front();
+        }
+        self.page_ends.push_back(page_end);
+    }
+}
+
 impl State {
+    /// Nothing is loaded.
+    fn after(revision: Revision, compacted: Revision) -> Self {
+        let (collections, newest) = (HashMap::new(), Newest::after(revision));
+        State { revision, compacted, collections, object_bytes: 0, too_large: HashSet::new(), newest }
+    }
+
+    fn remove(&mut self, collection: &Collection) {
+        if let Some(CollectionState::Loaded(loaded)) = self.collections.remove(collection) {
+            self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
+        }
+    }
+
     fn loaded(&self) -> impl Iterator<Item = (&Collection, &Loaded)> {
         self.collections.iter().filter_map(|(collection, state)| match state {
             CollectionState::Loaded(loaded) => Some((collection, loaded)),
@@ -450,23 +541,19 @@ impl State {
     /// Forgets collections that nobody watches, those first that were not read for the longest time, until the others have
     /// `bytes_max` at most.
     fn forget_unread(&mut self, bytes_max: usize) {
-        let mut bytes: usize = self.loaded().map(|(_, loaded)| loaded.object_bytes).sum();
-        if bytes <= bytes_max {
+        if self.object_bytes <= bytes_max {
             return;
         }
         let unwatched = self.loaded().filter(|(_, loaded)| loaded.changed.receiver_count() == 0);
         let mut unwatched: Vec<_> = unwatched
-            .map(|(collection, loaded)| {
-                (loaded.last_read.load(Ordering::Relaxed), loaded.object_bytes, collection.clone())
-            })
+            .map(|(collection, loaded)| (loaded.last_read.load(Ordering::Relaxed), collection.clone()))
             .collect();
-        unwatched.sort_by_key(|(last_read, ..)| *last_read);
-        for (_, its_bytes, collection) in unwatched {
-            if bytes <= bytes_max {
+        unwatched.sort_by_key(|(last_read, _)| *last_read);
+        for (_, collection) in unwatched {
+            if self.object_bytes <= bytes_max {
                 return;
             }
-            self.collections.remove(&collection);
-            bytes -= its_bytes;
+            self.remove(&collection);
         }
     }
 }
@@ -488,10 +575,11 @@ impl Loaded {
         let change = match (stored, previous) {
             (Some(stored), previous) => {
                 self.object_bytes += stored.bytes.len();
-                Change { revision, object: stored, previous, deleted: false }
+                Change { revision, object: stored, previous, deleted: false, forms: Forms::default() }
             }
             (None, Some(previous)) => {
-                Change { revision, object: Arc::clone(&previous), previous: Some(previous), deleted: true }
+                let object = Arc::clone(&previous);
+                Change { revision, object, previous: Some(previous), deleted: true, forms: Forms::default() }
             }
             // Nothing was there, and nothing is: the store makes no such change.
             (None, None) => return,
@@ -502,6 +590,10 @@ impl Loaded {
         self.pins.retain(|pin| pin.changed_bytes >= oldest);
         self.recent_bytes += change.left_behind_bytes();
         self.recent.push_back(Arc::new(change));
+        let told = self.recent.len().checked_sub(WITH_FORMS_MAX + 1).and_then(|at| self.recent.get(at));
+        if let Some(told) = told {
+            told.forms.forget();
+        }
         // The newest stays, however large: it is about to be read by whoever watches.
         while self.recent.len() > RECENT_MAX || self.recent.len() > 1 && self.recent_bytes > RECENT_BYTES_MAX {
             let Some(oldest) = self.recent.pop_front() else { break };
@@ -514,11 +606,13 @@ impl Loaded {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use crate::meta::Revision;
     use crate::store::stored::by_key;
     use crate::store::{Collection, Stored};
 
-    use super::View;
+    use super::{Applied, Found, PAGE_ENDS_MAX, PageEnd, View};
 
     #[test]
     fn collections_that_nobody_reads_or_watches_make_room() {
@@ -539,6 +633,57 @@ mod tests {
         load(new);
         let kept = collections.each_ref().map(|collection| view.get(collection, "a").is_some());
         assert_eq!(kept, [true, true, false, true]);
+    }
+
+    #[test]
+    fn the_bytes_of_all_that_is_loaded_are_known_whatever_happens() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, 250);
+        let check = |expected: usize| {
+            let state = view.read();
+            let counted: usize = state.loaded().map(|(_, loaded)| loaded.object_bytes).sum();
+            assert_eq!((state.object_bytes, counted), (expected, expected));
+        };
+        let [things, others] = ["things", "others"].map(|name| Collection::new("", name));
+        for collection in [&things, &others] {
+            assert!(view.begin_loading(collection));
+            let object = Stored::fixture("a", "u", vec![b' '; 80]);
+            view.finish_loading(collection, by_key(vec![object]), BEGUN);
+        }
+        check(160);
+        let change = |revision, bytes: Option<usize>| {
+            let stored = bytes.map(|bytes| Arc::new(Stored::fixture("a", "u", vec![b' '; bytes])));
+            let applied = Applied { key: "a".into(), uid: "u".into(), revision: Revision::new(revision), stored };
+            view.publish(vec![(things.clone(), applied)]);
+        };
+        change(2, Some(100));
+        check(180);
+        change(3, None);
+        check(80);
+        change(4, Some(200));
+        // More than there may be: what was read least lately is gone.
+        check(80);
+        view.forget(&others);
+        check(0);
+        view.start_over(Revision::new(4), Revision::new(9), BEGUN);
+        check(0);
+    }
+
+    #[test]
+    fn what_follows_a_page_is_known_of_the_last_places() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, 250);
+        let things = Collection::new("", "things");
+        assert!(view.begin_loading(&things));
+        view.finish_loading(&things, by_key(vec![Stored::fixture("a", "u", b"{}".to_vec())]), BEGUN);
+        let Found::Snapshot(snapshot) = view.find(&things, None) else { unreachable!("it is loaded") };
+        for remaining in 0..=PAGE_ENDS_MAX {
+            let start = remaining.to_string().into();
+            view.pin(&snapshot, Some(PageEnd { prefix: "team/".into(), start, remaining }));
+        }
+        let known = |prefix: &str, start: &str| view.remaining(&snapshot, prefix, start);
+        assert_eq!([known("team/", "0"), known("team/", "1"), known("", "1")], [None, Some(1), None]);
+        assert_eq!(known("team/", &PAGE_ENDS_MAX.to_string()), Some(PAGE_ENDS_MAX));
     }
 
     #[test]

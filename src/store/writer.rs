@@ -41,11 +41,13 @@ pub(super) async fn run(
     while !received.is_empty() || queue.recv_many(&mut received, BATCH_MAX).await > 0 {
         let mut batch = take_batch(&mut received);
         match commit(&mut batch, &*store, &view).await {
-            Err(StoreError::DiskFull) if !batch.is_empty() && store.make_room().await => {
+            Err(full @ (StoreError::DiskFull | StoreError::NoSpace))
+                if !batch.is_empty() && store.make_room().await =>
+            {
                 // Deletions alone: they make room.
                 let deleted = commit(&mut batch, &*store, &view).await;
-                refuse(&mut batch, &deleted.err().unwrap_or(StoreError::DiskFull));
-                health.note(Some(&StoreError::DiskFull));
+                refuse(&mut batch, &deleted.err().unwrap_or_else(|| full.clone()));
+                health.note(Some(&full));
             }
             committed => {
                 health.note(committed.as_ref().err());
@@ -112,7 +114,7 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Res
                 done,
                 _share,
             }));
-            if matches!(error, StoreError::DiskFull) {
+            if matches!(error, StoreError::DiskFull | StoreError::NoSpace) {
                 let adds = |waiting: &mut Waiting| waiting.writes.iter().any(|write| write.put().is_some());
                 let mut others: Vec<_> = batch.extract_if(.., adds).collect();
                 refuse(&mut others, &error);

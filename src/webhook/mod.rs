@@ -140,15 +140,19 @@ fn unreadable(why: &str) -> String {
 }
 
 /// A call that failed.
-struct Failure {
-    text: String,
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What a server of 1.37 says of it.
+    pub text: String,
+    /// The status of the answer; `None` where there was none, or where it could not be read.
+    pub status: Option<u16>,
     /// Whether it is worth another try.
     may_pass: bool,
 }
 
 impl From<String> for Failure {
     fn from(text: String) -> Self {
-        Failure { text, may_pass: false }
+        Failure { text, status: None, may_pass: false }
     }
 }
 
@@ -171,7 +175,7 @@ impl Client {
     ///
     /// What a server of 1.37 says of such a call.
     pub async fn post(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, String> {
-        self.try_post(endpoint, body, manner).await.map_err(|failure| failure.text)
+        self.call(endpoint, body, manner).await.map_err(|failure| failure.text)
     }
 
     /// Posts as [`Client::post`] does, and again after `backoff` and longer where the reason of a failure may pass.
@@ -188,7 +192,7 @@ impl Client {
     ) -> Result<Bytes, String> {
         let mut tries = 1;
         loop {
-            match self.try_post(endpoint, body.clone(), manner).await {
+            match self.call(endpoint, body.clone(), manner).await {
                 Err(failure) if failure.may_pass && tries < TRIES => sleep(backoff).await,
                 outcome => return outcome.map_err(|failure| failure.text),
             }
@@ -197,11 +201,17 @@ impl Client {
         }
     }
 
-    async fn try_post(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, Failure> {
+    /// Posts as [`Client::post`] does, and tells more of a failure.
+    ///
+    /// # Errors
+    ///
+    /// What became of the call.
+    pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, Failure> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint)?;
         let failed = |what: &str| Failure {
             text: format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs()),
+            status: None,
             may_pass: what.ends_with("connection reset by peer"),
         };
         let begun = AtomicBool::new(false);
@@ -215,9 +225,10 @@ impl Client {
                     Err(CallError::Answer(what)) => return Err(unreadable(&what).into()),
                 };
                 let may_pass = matches!(answer.status, 429 | 500 | 504) || answer.retry_after.is_some();
+                let status = Some(answer.status).filter(|status| !(200..=206).contains(status));
                 match answer.retry_after.filter(|_| tries < RETRIES_MAX) {
                     Some(wait) => sleep(wait).await,
-                    None => return answer.into_body(reads_any_type).map_err(|text| Failure { text, may_pass }),
+                    None => return answer.into_body(reads_any_type).map_err(|text| Failure { text, status, may_pass }),
                 }
                 tries += 1;
             }

@@ -1,4 +1,4 @@
-//! What a request gives up while it waits for a webhook.
+//! What a request gives up while it waits for a webhook or for its turn.
 //!
 //! A request may hold what others need: a place among those that are at work. Who runs it says how that is given up; who
 //! calls a webhook asks for it before, and knows no more of it.
@@ -21,6 +21,9 @@ pub trait Releasable: Send + Sync {
     /// Gives it up, until the end of the request. False where too many wait for webhooks already: then no webhook is
     /// called.
     async fn release(&self) -> bool;
+
+    /// Gives it to requests that are short, as this one will take long.
+    fn make_room(&self);
 }
 
 /// Runs a request that holds `held`.
@@ -34,4 +37,9 @@ pub async fn release() -> bool {
         Ok(held) => held.release().await,
         Err(_) => true,
     }
+}
+
+/// Gives what the request that runs holds to those that are short.
+pub fn make_room() {
+    _ = HELD.try_with(|held| held.make_room());
 }

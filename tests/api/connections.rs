@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::identity;
+use serde_json::json;
+
 use crate::server::{Answer, Folder, Server};
 
 const MEMORY: [&str; 2] = ["--store", "memory"];
@@ -136,4 +138,55 @@ fn with_few_addresses_it_serves_with_fewer_threads_or_says_why_not() {
         assert_eq!(answer.status, 200);
         assert_eq!(server.terminate().0, Some(0));
     }
+}
+
+#[test]
+fn long_requests_stop_nobody_where_threads_are_few() {
+    const LONG_REQUESTS: usize = 40;
+    let folder = Folder::for_test();
+    let server = Server::start_under(&folder.0, "ulimit -v 1500000", &MEMORY);
+    let json = [("Content-Type", "application/json")];
+    let rule = "self.all(a, self.all(b, a + b >= 0))";
+    let list = json!({"type": "array", "maxItems": 500, "items": {"type": "integer"},
+        "x-kubernetes-validations": [{"rule": rule}]});
+    let spec = json!({"type": "object", "properties": {"list": list}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "rules.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "rules", "kind": "Rule"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                "openAPIV3Schema": {"type": "object", "properties": {"spec": spec}},
+            }}],
+        },
+    });
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(server.send("POST", path, &json, Some(definition.to_string().as_bytes())).status, 201);
+    let numbers: Vec<usize> = (0..300).collect();
+    std::thread::scope(|scope| {
+        let (server, numbers) = (&server, &numbers);
+        let long = (0..LONG_REQUESTS).map(|at| {
+            scope.spawn(move || {
+                let body = json!({"apiVersion": "example.com/v1", "kind": "Rule",
+                    "metadata": {"name": format!("rule-{at}")}, "spec": {"list": numbers}});
+                let path = "/apis/example.com/v1/rules";
+                server.send("POST", path, &json, Some(body.to_string().as_bytes())).status
+            })
+        });
+        let long: Vec<_> = long.collect();
+        // Each is answered, which `send` checks: where all threads wait for turns, none ever is.
+        for at in 0..20 {
+            assert_eq!(server.send("GET", "/livez", &[], None).status, 200);
+            let small = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("small-{at}")}});
+            let path = "/api/v1/namespaces/default/configmaps";
+            let status = server.send("POST", path, &json, Some(small.to_string().as_bytes())).status;
+            assert!([201, 429].contains(&status), "{status}");
+        }
+        let statuses: Vec<u16> = long.into_iter().map(|long| long.join().expect("it does not panic")).collect();
+        assert!(statuses.iter().all(|status| [201, 429, 504].contains(status)), "{statuses:?}");
+    });
+    assert_eq!(server.terminate().0, Some(0));
 }

@@ -414,3 +414,55 @@ fn who_watches_sees_that_a_pod_ends_before_it_is_gone() {
     assert_eq!((*modified, *deleted), (&json!("MODIFIED"), &json!("DELETED")));
     assert!(ending["deletionTimestamp"].is_string() && ending["deletionTimestamp"] == last["deletionTimestamp"]);
 }
+
+#[test]
+fn finalizers_of_the_newer_form_of_an_event_are_checked_as_those_of_the_core_group() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let event = json!({
+        "metadata": {"name": "a", "finalizers": ["odd"]}, "regarding": {"namespace": "default"}, "action": "A",
+        "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "R", "type": "Normal",
+        "reportingController": "example.com/c", "reportingInstance": "i",
+    });
+    let told = "Event \"a\" is invalid: metadata.finalizers[0]: Invalid value: \"odd\": name is neither a standard finalizer name \
+                nor is it fully qualified";
+    check_refused(&send(&server, "POST", NEW_EVENTS, &event), 422, told);
+}
+
+#[test]
+fn a_name_that_no_path_can_hold_is_told_of_new_api_services_as_of_others() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let spec = json!({"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1});
+    let service = json!({"metadata": {"name": "x/y"}, "spec": spec});
+    let answer = send(&server, "POST", "/apis/apiregistration.k8s.io/v1/apiservices", &service);
+    let told = "APIService.apiregistration.k8s.io \"x/y\" is invalid: metadata.name: Invalid value: \"x/y\": may not contain '/'";
+    check_refused(&answer, 422, told);
+}
+
+#[test]
+fn the_labels_of_a_job_are_told_of_where_they_are_those_of_its_template() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let fields = |metadata: Value| {
+        let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]});
+        let template = json!({"metadata": metadata, "spec": pod});
+        let job = json!({"metadata": {"name": "a b"}, "spec": {"template": template}});
+        let answer = send(&server, "POST", "/apis/batch/v1/namespaces/default/jobs", &job).json();
+        let causes = answer["details"]["causes"].as_array().expect("the name is wrong").clone();
+        causes.iter().map(|cause| cause["field"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let (name, own, of_pods) = ("metadata.name", "metadata.labels", "spec.template.labels");
+    assert_eq!(fields(json!({})), [name, of_pods, of_pods]);
+    assert_eq!(fields(json!({"labels": {"a": "b"}})), [name, own, own, of_pods, of_pods]);
+}
+
+#[test]
+fn the_class_of_a_pod_has_a_name() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let spec = json!({"runtimeClassName": "", "containers": [{"name": "c", "image": "i"}]});
+    let answer =
+        send(&server, "POST", "/api/v1/namespaces/default/pods", &json!({"metadata": {"name": "a"}, "spec": spec}));
+    check_refused(&answer, 500, "resource name may not be empty");
+}

@@ -41,17 +41,24 @@ mod memory;
 mod streams;
 mod core_apply;
 mod core_kinds;
+mod connect;
 mod every_kind;
 mod kinds_kubectl;
 mod reviews;
 mod foreign;
 mod policies;
+mod quotas;
+mod static_manifests;
+mod node_restriction;
 mod core_kubectl;
 mod namespaces;
 mod garbage;
 mod protobuf;
 mod versions;
 mod documents;
+mod placement;
+mod endings;
+mod volumes;
 mod workloads;
 
 /// How long a controller may take, also on a busy machine.

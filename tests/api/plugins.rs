@@ -435,3 +435,19 @@ fn a_plugin_that_needs_a_configuration_does_not_start_without_one() {
     let why = "couldn't init admission plugin \"ImagePolicyWebhook\": no config specified";
     assert!(code == Some(2) && said.contains(why), "{code:?} {said}");
 }
+
+#[test]
+fn pods_stay_on_a_node_that_is_lost_as_long_as_the_server_is_told() {
+    let folder = Folder::for_test();
+    let arguments = ["--default-not-ready-toleration-seconds=20", "--default-unreachable-toleration-seconds=40"];
+    let server = Server::start(&folder.0, &[&["--store", "memory"][..], &arguments].concat());
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let made = post(&server, "/api/v1/namespaces/default/pods", &pod).json();
+    let seconds: Vec<&Value> = made["spec"]["tolerations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|toleration| &toleration["tolerationSeconds"])
+        .collect();
+    assert_eq!(seconds, [&json!(20), &json!(40)], "{made}");
+}

@@ -353,23 +353,35 @@ fn policies_that_undo_each_other_are_asked_twice_and_no_more() {
 }
 
 #[test]
-fn a_retried_write_is_counted_once_by_quotas() {
+fn the_audit_log_has_what_policies_say_of_a_request() {
     let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &["--store", "memory", "--controllers=-*"]);
-    let quotas = "/api/v1/namespaces/default/resourcequotas";
-    make(&server, quotas, &json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "100"}}}));
-    let status =
-        json!({"status": {"hard": {"count/configmaps": "100"}, "used": {"count/configmaps": "0"}}}).to_string();
-    assert_eq!(server.send("PATCH", &format!("{quotas}/q/status"), &[MERGE], Some(status.as_bytes())).status, 200);
-    let maps = "/api/v1/namespaces/default/configmaps";
-    std::thread::scope(|scope| {
-        for number in 0..16 {
-            let server = &server;
-            scope.spawn(move || create(server, maps, &json!({"metadata": {"name": format!("m{number}")}})));
-        }
+    let log = folder.0.join("audit.log");
+    let path = log.to_str().expect("it is text");
+    let server = serve_crontabs(&folder, &["--store", "memory", "--audit-log-path", path]);
+    let spec = json!({
+        "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]),
+        "validations": [{"expression": "object.metadata.name != 'a'", "message": "not this one"}],
+        "auditAnnotations": [
+            {"key": "name", "valueExpression": "'it is ' + object.metadata.name"},
+            {"key": "none", "valueExpression": "null"},
+        ],
     });
-    let made = server.send("GET", maps, &[], None).json()["items"].as_array().map_or(0, Vec::len);
-    let used =
-        server.send("GET", &format!("{quotas}/q"), &[], None).json()["status"]["used"]["count/configmaps"].clone();
-    assert_eq!(used, json!(made.to_string()));
+    enforce(&server, "p", spec, json!({"validationActions": ["Audit"]}));
+    let made = create(&server, CRONTABS, &crontab("a"));
+    assert_eq!(made.status, 201, "{}", made.json());
+    assert_eq!(server.terminate().0, Some(0));
+    let log = std::fs::read_to_string(&log).expect("it is written");
+    let events = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("each line is an event"));
+    let complete = |event: &Value| event["stage"] == "ResponseComplete" && event["auditID"] == made.header("audit-id");
+    let event = events.into_iter().find(complete).expect("it is told");
+    let annotations = &event["annotations"];
+    assert_eq!((&annotations["p/name"], &annotations["p/none"]), (&json!("it is a"), &Value::Null), "{annotations}");
+    let failures = annotations["validation.policy.admission.k8s.io/validation_failure"].as_str();
+    let failures: Value = serde_json::from_str(failures.unwrap_or_default()).expect("it is JSON");
+    assert_eq!(
+        failures,
+        json!([{
+            "message": "not this one", "policy": "p", "binding": "p", "expressionIndex": 0, "validationActions": ["Audit"],
+        }])
+    );
 }

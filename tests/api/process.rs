@@ -206,6 +206,9 @@ fn a_failed_start_leaves_no_folder() {
         assert_eq!(Server::fail_to_start(data, &["--listen", address]).0, Some(1));
     }
     assert!(!folder.0.join("deep").exists());
+    let log = folder.0.join("absent/audit.log");
+    assert_eq!(Server::fail_to_start(&made, &["--audit-log-path", &log.to_string_lossy()]).0, Some(1));
+    assert!(!folder.0.join("deep").exists());
     assert!(kept.exists());
 }
 

@@ -72,6 +72,11 @@ fn with_watch_what_changes_is_applied() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert_eq!(server.send("GET", &format!("{CRONTABS}/hourly"), &[], None).status, 200);
+    // It keeps nothing else back.
+    write(&folder.0.join("crds/weekly.yaml"), &crontab("weekly").to_string());
+    while server.send("GET", &format!("{CRONTABS}/weekly"), &[], None).status != 200 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
 }
 
 #[test]

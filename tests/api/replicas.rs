@@ -230,3 +230,30 @@ fn while_the_database_is_away_reads_go_on_and_writes_are_to_be_tried_again() {
     }
     assert_eq!(server.send("GET", &format!("{CRONTABS}/kept"), &[], None).status, 200);
 }
+
+#[test]
+fn a_policy_that_is_written_on_one_server_acts_on_another_at_once() {
+    let Some(url) = new_database() else { return };
+    let folder = Folder::for_test();
+    let (one, other) = (start(&folder, "one", &url), start(&folder, "other", &url));
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    for round in 0..5 {
+        let (from, to) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let name = format!("p{round}");
+        let constraints = json!({"resourceRules": [
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]},
+        ]});
+        let validation = json!({"expression": format!("object.metadata.name != '{name}'"), "message": name});
+        let spec = json!({"matchConstraints": constraints, "validations": [validation]});
+        let policy = json!({"metadata": {"name": name}, "spec": spec});
+        assert_eq!(post(from, &format!("{group}/validatingadmissionpolicies"), &policy).status, 201);
+        let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}});
+        let bindings = format!("{group}/validatingadmissionpolicybindings");
+        assert_eq!(post(from, &bindings, &binding).status, 201);
+        let object = json!({"metadata": {"name": name}});
+        assert_eq!(post(to, maps, &object).status, 422, "{round}");
+        assert_eq!(from.send("DELETE", &format!("{bindings}/{name}"), &[], None).status, 200);
+        assert_eq!(post(to, maps, &object).status, 201, "{round}");
+    }
+}

@@ -1,5 +1,8 @@
 //! What must not be told: tokens, keys, passwords and the data of Secrets are in no log, audit log, error or figure.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
@@ -68,6 +71,40 @@ fn nothing_secret_is_in_logs_figures_or_errors() {
         for told in &told {
             assert!(!told.contains(hidden.as_str()), "{hidden} is told: {told}");
         }
+    }
+}
+
+#[test]
+fn tokens_are_not_traced_however_they_come() {
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    let folder = Folder::for_test();
+    let users = folder.0.join("users.csv");
+    std::fs::write(&users, "traced-token-4417,jane,1\n").expect("the folder is writable");
+    let users = users.to_str().expect("the path is text").to_owned();
+    let variables = [("SKIFF_TRACE", std::path::Path::new("requests")), ("SKIFF_LOG", std::path::Path::new("trace"))];
+    let arguments = ["--store", "memory", "--token-auth-file", &users];
+    let server = Server::start_in(&folder.0.join("data"), &arguments, &variables);
+    let encoded = URL_SAFE_NO_PAD.encode("traced-token-4417");
+    let path = "/api/v1/namespaces/default/configmaps";
+    let upgrade = format!(
+        "GET {path}?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.{encoded}, base64.binary.k8s.io\r\n\r\n"
+    );
+    let bearer = "Authorization: Bearer traced-token-4417\r\n";
+    assert_eq!(identity::get(&server, path, None, bearer).status, 200);
+    let mut stream = TcpStream::connect(server.plain).expect("the server listens");
+    let mut opened = Vec::new();
+    stream.write_all(upgrade.as_bytes()).expect("the server reads");
+    stream.read_to_end(&mut opened).expect("the watch ends after its second");
+    let opened = String::from_utf8_lossy(&opened).into_owned();
+    assert!(opened.starts_with("HTTP/1.1 101 ") && !opened.contains(&encoded), "{opened}");
+    let (code, stderr) = server.terminate();
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains(path), "requests are traced: {stderr}");
+    for hidden in ["traced-token-4417", &encoded] {
+        assert!(!stderr.contains(hidden), "{hidden} is told: {stderr}");
     }
 }
 

@@ -215,7 +215,30 @@ fn every_way_to_ask_is_decided_as_by_the_model() {
             ["create", "", "serviceaccounts", "token", "default"],
         ),
     ];
-    for (method, path, content_type, body, [verb, group, resource, subresource, name]) in tries {
+    let part = |part: &str| format!("/api/v1/namespaces/default/pods/p/{part}");
+    let pods = |verb, part, name| [verb, "", "pods", part, name];
+    let json = "application/json";
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    let parts: Vec<Try<'_>> = vec![
+        ("POST", part("eviction"), json, Some(eviction), pods("create", "eviction", "p")),
+        ("POST", part("binding"), json, Some(binding.clone()), pods("create", "binding", "p")),
+        (
+            "POST",
+            "/api/v1/namespaces/default/bindings".to_owned(),
+            json,
+            Some(binding),
+            ["create", "", "bindings", "", ""],
+        ),
+        ("GET", part("ephemeralcontainers"), "", None, pods("get", "ephemeralcontainers", "p")),
+        ("PATCH", part("ephemeralcontainers"), MERGE, Some(json!({})), pods("patch", "ephemeralcontainers", "p")),
+        ("PUT", part("ephemeralcontainers"), json, Some(json!({})), pods("update", "ephemeralcontainers", "p")),
+        ("GET", part("log"), "", None, pods("get", "log", "p")),
+        ("POST", part("exec?command=id"), "", None, pods("create", "exec", "p")),
+        ("PATCH", part("resize"), MERGE, Some(json!({})), pods("patch", "resize", "p")),
+    ];
+    for (method, path, content_type, body, [verb, group, resource, subresource, name]) in tries.into_iter().chain(parts)
+    {
         let asked = Request {
             user: "mallory".to_owned(),
             groups: vec!["system:authenticated".to_owned()],
@@ -236,6 +259,42 @@ fn every_way_to_ask_is_decided_as_by_the_model() {
         assert_eq!(status != 403, allowed, "{method} {path}: {status} {}", answer.json());
     }
     assert_eq!(server.send("GET", &object("new"), &[], None).status, 404);
+}
+
+#[test]
+fn what_is_beside_kubernetes_takes_the_right_to_its_path() {
+    let (server, _, _folder) = start();
+    let json = "Content-Type: application/json\r\n";
+    for (method, path, body) in [
+        ("GET", "clock", None),
+        ("PUT", "clock", Some(json!({"now": "2030-01-01T00:00:00Z"}))),
+        ("GET", "faults", None),
+        ("POST", "faults", Some(json!({"match": {}, "error": {"status": 500}}))),
+        ("DELETE", "faults", None),
+        ("DELETE", "faults/1", None),
+        ("GET", "planes", None),
+        ("POST", "planes", Some(json!({"name": "other"}))),
+        ("GET", "planes/other", None),
+        ("DELETE", "planes/other", None),
+    ] {
+        for path in [format!("/skiff/v1/{path}"), format!("//skiff//v1/{path}"), format!("/skiff/v1/./{path}")] {
+            let answer = send(&server, method, &path, &format!("{MALLORY}{json}"), body.as_ref());
+            let status = answer.map_or(0, |answer| answer.status);
+            assert!([0, 301, 400, 403, 404].contains(&status), "{method} {path}: {status}");
+        }
+    }
+    let exact = |method| {
+        ["clock", "faults", "planes"].map(|path| {
+            let path = format!("/skiff/v1/{path}");
+            send(&server, method, &path, MALLORY, None).map(|answer| answer.status)
+        })
+    };
+    assert_eq!((exact("GET"), exact("DELETE")), ([Some(403); 3], [Some(403); 3]));
+    // Nothing came of it.
+    let faults = send(&server, "GET", "/skiff/v1/faults", ADMIN, None).expect("it is answered");
+    assert!(faults.status == 200 && !String::from_utf8_lossy(&faults.body).contains("500"));
+    let planes = send(&server, "GET", "/skiff/v1/planes", ADMIN, None).expect("it is answered");
+    assert!(!String::from_utf8_lossy(&planes.body).contains("other"));
 }
 
 #[test]

@@ -5,16 +5,16 @@ use crate::kubectl::Kubectl;
 use crate::server::{Folder, Server};
 
 /// How long kubectl waits, also on a busy machine.
-const PATIENCE: &str = "--timeout=120s";
+pub const PATIENCE: &str = "--timeout=120s";
 
-struct Cluster {
-    kubectl: Kubectl,
+pub struct Cluster {
+    pub kubectl: Kubectl,
     server: Server,
     _folder: Folder,
 }
 
 /// A server with all controllers; `None` without a kubectl.
-fn cluster(arguments: &[&str]) -> Option<Cluster> {
+pub fn cluster(arguments: &[&str]) -> Option<Cluster> {
     begin(Folder::for_test(), arguments)
 }
 
@@ -25,7 +25,7 @@ fn begin(folder: Folder, arguments: &[&str]) -> Option<Cluster> {
 }
 
 /// One with all controllers, whose pods go through the stages of a file.
-fn staged(stages: &str) -> Option<Cluster> {
+pub fn staged(stages: &str) -> Option<Cluster> {
     let folder = Folder::for_test();
     let file = folder.0.join("stages.yaml");
     std::fs::write(&file, stages).expect("the folder is writable");
@@ -34,21 +34,21 @@ fn staged(stages: &str) -> Option<Cluster> {
 }
 
 impl Cluster {
-    fn ok(&self, arguments: &str) -> String {
+    pub fn ok(&self, arguments: &str) -> String {
         self.kubectl.ok(arguments)
     }
 
-    fn apply(&self, yaml: &str) {
+    pub fn apply(&self, yaml: &str) {
         self.kubectl.pipe_ok(yaml, "apply -f -");
     }
 
     /// Waits until a path of an object has a value.
-    fn wait(&self, object: &str, path: &str, value: &str) {
+    pub fn wait(&self, object: &str, path: &str, value: &str) {
         self.ok(&format!("wait {object} --for=jsonpath={{{path}}}={value} {PATIENCE}"));
     }
 
     /// A path of an object.
-    fn get(&self, object: &str, path: &str) -> String {
+    pub fn get(&self, object: &str, path: &str) -> String {
         self.ok(&format!("get {object} -o jsonpath={{{path}}}"))
     }
 
@@ -61,12 +61,27 @@ impl Cluster {
         format!("{}\n", text.trim())
     }
 
-    fn rolled_out(&self, object: &str) {
+    /// Moves the clock.
+    pub fn clock(&self, change: &str) {
+        self.kubectl.pipe_ok(change, "replace --raw /skiff/v1/clock -f -");
+    }
+
+    /// Moves the clock on, by a step at a time, until what kubectl waits for has come.
+    pub fn pass(&self, step: &str, condition: &str) {
+        const STEPS_MAX: usize = 60;
+        let has_come = (0..STEPS_MAX).any(|_| {
+            self.clock(&format!("{{\"advance\": \"{step}\"}}"));
+            self.kubectl.run(&format!("wait {condition} --timeout=2s")).code == Some(0)
+        });
+        assert!(has_come, "{condition} has not come: {}", self.ok("get all --output=yaml"));
+    }
+
+    pub fn rolled_out(&self, object: &str) {
         self.ok(&format!("rollout status {object} {PATIENCE}"));
     }
 }
 
-const PROFILE: [&str; 2] = ["--profile", "cluster"];
+pub const PROFILE: [&str; 2] = ["--profile", "cluster"];
 
 #[test]
 fn nothing_of_it_runs_unless_it_is_asked_for() {
@@ -220,7 +235,7 @@ fn a_pod_that_fits_nowhere_is_told_why() {
     let said = ".status.conditions[?(@.type==\"PodScheduled\")].reason";
     cluster.wait("pod/large", said, "Unschedulable");
     let why = cluster.get("pod/large", ".status.conditions[*].message");
-    let expected = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: \
+    let expected = "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: \
                     2 Preemption is not helpful for scheduling.";
     assert_eq!(why, expected);
     cluster.ok("cordon node-0");
@@ -483,7 +498,7 @@ fn a_job_succeeds_by_the_index_that_it_names() {
 #[test]
 fn a_cron_job_follows_the_clock_of_its_control_plane() {
     let Some(cluster) = cluster(&PROFILE) else { return };
-    let clock = |change: &str| cluster.kubectl.pipe_ok(change, "replace --raw /skiff/v1/clock -f -");
+    let clock = |change: &str| cluster.clock(change);
     clock(r#"{"time": "2031-05-05T01:00:00Z"}"#);
     cluster.apply(
         "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly}\nspec:\n  schedule: '0 3 * * *'\n  jobTemplate: {spec: {template: \

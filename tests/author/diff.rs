@@ -83,6 +83,7 @@ fn rules_lists_names_and_versions() {
     let expected = "\
 boats.harbour.example.com
   REFUSED   in place of the old one: spec.scope: Invalid value: \"Cluster\": field is immutable
+            at new.yaml:7:10
   BREAKING  spec.scope: scope-changed: `Namespaced` became `Cluster`
   safe      spec.names.shortNames: short-name-added: `bt` is new
 boats.harbour.example.com v1
@@ -242,6 +243,144 @@ fn a_list_of_values_is_held_against_whatever_comes_instead() {
             "safe      spec.rig: enum-removed: other values pass, too",
         ],
     );
+}
+
+/// Boats with a field of this schema in place of their rig.
+fn with_note(schema: &str) -> String {
+    BOATS.replace(RIG, &format!("note: {schema}"))
+}
+
+#[test]
+fn what_a_schema_does_not_name_is_compared_too() {
+    let check = |test: &str, old: &str, new: &str, expected: &[&str]| {
+        compare(&format!("others-{test}"), &with_note(old), &with_note(new), expected);
+    };
+    let (any, texts) =
+        ("{type: object, additionalProperties: true}", "{type: object, additionalProperties: {type: string}}");
+    let kept = "{type: object, x-kubernetes-preserve-unknown-fields: true}";
+    check(
+        "any-text",
+        any,
+        "{type: object, additionalProperties: {type: string, maxLength: 3}}",
+        &[
+            "BREAKING  spec.note[*]: type-changed: any became string",
+            "BREAKING  spec.note[*]: nullable-removed: null is dropped or refused",
+            "BREAKING  spec.note[*]: bound-tightened: maxLength 3 added",
+        ],
+    );
+    let kept_now = "safe      spec.note[*]: nullable-added: null is kept, which was dropped";
+    check("text-any", texts, any, &["safe      spec.note[*]: type-changed: string became any", kept_now]);
+    check("text-kept", texts, kept, &["safe      spec.note[*]: type-changed: string became any", kept_now]);
+    let typed = kept.replace('}', ", properties: {a: {type: string}}}");
+    check("kept-typed", kept, &typed, &["MAY BREAK spec.note.a: property-added: what was kept may be of no use here"]);
+    let embedded = kept.replace('}', ", x-kubernetes-embedded-resource: true}");
+    check(
+        "embedded",
+        kept,
+        &embedded,
+        &[
+            "BREAKING  spec.note: embedded-resource-added: what has no apiVersion, kind and metadata of a resource is refused",
+        ],
+    );
+    check(
+        "not-embedded",
+        &embedded,
+        kept,
+        &["safe      spec.note: embedded-resource-removed: it is a resource no longer"],
+    );
+    check(
+        "kept-pruned",
+        kept,
+        "{type: object, properties: {a: {type: string}}}",
+        &[
+            "MAY BREAK spec.note.a: property-added: what was kept may be of no use here",
+            "BREAKING  spec.note: unknown-fields-pruned: fields that are not specified are dropped",
+        ],
+    );
+    check(
+        "map-fields",
+        texts,
+        "{type: object, properties: {a: {type: string}}}",
+        &[
+            "safe      spec.note.a: property-added: it was an entry of the map",
+            "BREAKING  spec.note: entries-removed: it is a map no longer",
+        ],
+    );
+}
+
+#[test]
+fn a_default_that_rules_see_may_break() {
+    let rule = BOATS.replace(RULE, "rule: '!has(self.mast) || self.mast < self.length'");
+    let mast = "                crew:";
+    let (old, new) = (
+        rule.replace(mast, "                mast: {type: integer}\n                crew:"),
+        rule.replace(mast, "                mast: {type: integer, default: 3}\n                crew:"),
+    );
+    compare("default-seen", &old, &new, &["MAY BREAK spec.mast: default-added: it is 3"]);
+}
+
+#[test]
+fn what_resources_have_anyway_is_no_news() {
+    let root = |properties: &str| {
+        BOATS.replace("            spec:\n", &format!("            {properties}\n            spec:\n"))
+    };
+    compare(
+        "meta",
+        BOATS,
+        &root("metadata: {type: object}"),
+        &["safe      metadata: property-added: the server kept it before"],
+    );
+    let short = root("metadata: {type: object, properties: {name: {type: string, maxLength: 5}}}");
+    compare(
+        "meta-name",
+        BOATS,
+        &short,
+        &[
+            "safe      metadata: property-added: the server kept it before",
+            "BREAKING  metadata.name: bound-tightened: maxLength 5 added",
+        ],
+    );
+}
+
+/// The form in which gateways add a filter: another value in a list that tells what a union holds, a field for it, and rules
+/// that tie the two together, at each place that has filters.
+#[test]
+fn a_new_member_of_a_union_breaks_nothing() {
+    let filters = |values: &str, more: &str, rules: &[&str]| {
+        let rules: String = rules.iter().map(|rule| format!("\n  - rule: \"{rule}\"")).collect();
+        let rules = if rules.is_empty() { rules } else { format!("\nx-kubernetes-validations:{rules}") };
+        let filter = format!(
+            "type: object\nrequired: [type]\nproperties:\n  type: {{type: string, enum: [{values}]}}\n  \
+             header: {{type: string, maxLength: 9}}\n{more}{rules}"
+        );
+        let list = format!("type: array\nmaxItems: 4\nitems:\n{}", indented(&filter, 2));
+        let backends = format!(
+            "type: array\nmaxItems: 4\nitems:\n  type: object\n  properties:\n    filters:\n{}",
+            indented(&list, 6)
+        );
+        let both = format!("filters:\n{}\nbackends:\n{}", indented(&list, 2), indented(&backends, 2));
+        BOATS.replace(RIG, indented(&both, 16).trim_start())
+    };
+    let ties = |field: &str, value: &str| {
+        [
+            format!("!(has(self.{field}) && self.type != '{value}')"),
+            format!("!(!has(self.{field}) && self.type == '{value}')"),
+        ]
+    };
+    let (header, cors) = (ties("header", "Header"), ties("cors", "CORS"));
+    let before: Vec<&str> = header.iter().map(String::as_str).collect();
+    let after: Vec<&str> = header.iter().chain(&cors).map(String::as_str).collect();
+    let old = filters("Header, Other", "", &before);
+    let new = filters("Header, Other, CORS", "  cors: {type: object, properties: {age: {type: integer}}}\n", &after);
+    let folder = folder("diff-union", &[("old.yaml", &old), ("new.yaml", &new)]);
+    let output = skiff(&folder, &["diff", "old.yaml", "new.yaml"]);
+    let printed = text(&output.stdout);
+    assert!(printed.ends_with("8 changes: 8 safe\n"), "{printed}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+fn indented(text: &str, spaces: usize) -> String {
+    text.lines().map(|line| format!("{:spaces$}{line}\n", "")).collect::<String>().trim_end().to_owned()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `skiff eval`, `skiff infer` and `skiff convert`.
+//! `skiff eval` and `skiff infer`.
 
 use std::fs;
 use std::io::Write as _;
@@ -85,40 +85,18 @@ fn the_examples_are_learnt() {
     assert!(learnt > 3, "{learnt}");
 }
 
-/// Boats with a second version, in which they have a beam and no rig.
-fn two_versions() -> String {
-    let (head, versions) = BOATS.split_once("  versions:\n").expect("boats have versions");
-    let other = versions.replacen("name: v1", "name: v2", 1).replacen("storage: true", "storage: false", 1);
-    let other =
-        other.replacen("                rig:", "                beam: {type: integer}\n                mast:", 1);
-    format!("{head}  versions:\n{versions}{other}")
-}
-
 #[test]
-fn what_a_round_trip_loses_is_told() {
-    let boat = BOAT.replace("length: 7", "length: 7, rig: sloop");
-    let folder = folder("convert", &[("crd.yaml", &two_versions()), ("boat.yaml", &boat)]);
-    let expected = "\
-boat.yaml: Boat daisy: harbour.example.com/v1 to harbour.example.com/v2 and back
-  changes spec.rig from \"sloop\" to \"none\"
-1 object, 1 round trip: 0 whole, 1 not
-";
-    check(&folder, &["convert", "crd.yaml", "boat.yaml"], 1, expected);
-    let output = text(&skiff(&folder, &["convert", "crd.yaml", "boat.yaml", "--to", "v2"]).stdout);
-    assert!(output.contains("apiVersion: harbour.example.com/v2\n") && !output.contains("rig: sloop"), "{output}");
-    fs::write(folder.join("plain.yaml"), BOAT).expect("the folder is writable");
-    let output = skiff(&folder, &["convert", "crd.yaml", "plain.yaml", "-o", "json"]);
-    let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    assert_eq!((output.status.code(), &found[0]["differences"]), (Some(0), &json!([])), "{found}");
-}
-
-#[test]
-fn a_webhook_that_does_not_answer_is_told() {
-    let webhook = "  conversion:\n    strategy: Webhook\n    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {url: \
-                   'https://127.0.0.1:1/convert'}\n  scope:";
-    let crd = two_versions().replacen("  scope:", webhook, 1);
-    let folder = folder("convert-webhook", &[("crd.yaml", &crd), ("boat.yaml", BOAT)]);
-    let output = skiff(&folder, &["convert", "crd.yaml", "boat.yaml"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(text(&output.stdout).contains("fails to harbour.example.com/v2: conversion webhook for "), "{output:?}");
+fn a_project_has_the_definitions_of_an_object() {
+    let project = "definitions = [\"crd.yaml\"]\n";
+    let folder = folder("eval-project", &[("skiff.toml", project), ("crd.yaml", BOATS), ("boat.yaml", BOAT)]);
+    let evaluate = |expression: &str| text(&skiff(&folder, &["eval", "--object", "boat.yaml", expression]).stdout);
+    assert!(evaluate("self.spec.rig").starts_with("\"none\"\n"), "the default comes from the definition");
+    let other = BOAT.replace("harbour.example.com/v1", "harbour.example.com/v7");
+    fs::write(folder.join("other.yaml"), other).expect("the folder is writable");
+    let output = skiff(&folder, &["eval", "--object", "other.yaml", "self"]);
+    let told = "skiff: no version harbour.example.com/v7; use harbour.example.com/v1\n";
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), told));
+    fs::write(folder.join("foreign.yaml"), "kind: Crane\nspec: {a: 1}\n").expect("the folder is writable");
+    let output = skiff(&folder, &["eval", "--object", "foreign.yaml", "self.spec.a"]);
+    assert!(text(&output.stdout).starts_with("1\n"), "{output:?}");
 }

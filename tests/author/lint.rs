@@ -103,6 +103,65 @@ fn real_definitions_have_few_findings() {
     }
 }
 
+/// The findings that docs/lints-judged.md judges, drawn anew: as many of those that are told by default, by a hash.
+fn drawn(corpus: &corpus::Corpus) -> Vec<(String, Finding)> {
+    const JUDGED: usize = 100;
+    let fnv = |text: &str| {
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    };
+    let mut findings = Vec::new();
+    for definition in &corpus.definitions {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        let found = lint(&corpus::converted(definition)).unwrap_or_default();
+        let told = found.into_iter().filter(|finding| finding.lint.severity >= Severity::Warning);
+        for finding in told.filter(|finding| finding.lint.id != "refused") {
+            let Finding { lint, versions, path, message, .. } = &finding;
+            let key = format!("{name} {} {path} {} {message}", versions.join(","), lint.id);
+            findings.push((fnv(&key), key, name.to_owned(), finding));
+        }
+    }
+    findings.sort_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));
+    findings.truncate(JUDGED);
+    findings.into_iter().map(|(_, _, name, finding)| (name, finding)).collect()
+}
+
+#[test]
+fn the_findings_that_are_judged_are_those_that_are_drawn() {
+    let Some(corpus) = corpus::open() else { return };
+    let row = |(name, finding): &(String, Finding)| {
+        let path = if finding.path.is_empty() { "-" } else { &finding.path };
+        format!("| {} | {name} | {path} | true |", finding.lint.id)
+    };
+    let mut drawn: Vec<String> = drawn(&corpus).iter().map(row).collect();
+    drawn.sort();
+    let page = include_str!("../../docs/lints-judged.md");
+    let judged = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| lint |"));
+    let upto = |line: &str| line.rsplit_once(" | ").map_or(String::new(), |(row, _)| format!("{row} |"));
+    let mut judged: Vec<String> = judged.map(upto).collect();
+    judged.sort();
+    assert_eq!(judged, drawn, "judge what is drawn now");
+}
+
+#[test]
+fn a_field_that_the_rule_beside_demands_needs_no_has() {
+    let definition = |rules: &str| {
+        BOATS.replace("                - rule: self.crew", &format!("{rules}                - rule: self.crew"))
+    };
+    let mast = "                crew:";
+    let with = |rules: &str| {
+        let text = definition(rules).replace(mast, "                mast: {type: integer}\n                crew:");
+        let folder = folder("lint-demanded", &[("crd.yaml", &text)]);
+        super::text(&skiff(&folder, &["lint", "--only", "optional-without-has", "crd.yaml"]).stdout)
+    };
+    let read = "                - rule: self.mast > 2\n";
+    assert!(with(read).contains("reads the optional `self.mast`"));
+    let demands = "                - rule: has(self.mast) && self.length > 2\n";
+    assert!(with(&format!("{read}{demands}")).starts_with("0 findings"));
+    let offers = "                - rule: has(self.mast) || self.length > 2\n";
+    assert!(with(&format!("{read}{offers}")).contains("reads the optional `self.mast`"));
+}
+
 #[test]
 fn findings_are_annotations_for_reviewers() {
     let folder = folder("lint-annotations", &[("crd.yaml", BOATS)]);

@@ -3,9 +3,11 @@
 mod claims;
 mod cluster;
 mod commands;
+mod convert;
 mod corpus;
 mod diff;
 mod eval;
+mod inputs;
 mod lint;
 mod policies;
 mod readme;

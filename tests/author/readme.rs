@@ -22,6 +22,16 @@ fn the_page_of_offline_checks_prints_what_it_says() {
     check_page("offline-checks", 4);
 }
 
+#[test]
+fn the_page_of_the_project_file_prints_what_it_says() {
+    check_page("project-file", 5);
+}
+
+#[test]
+fn the_page_of_reference_pages_prints_what_it_says() {
+    check_page("reference-pages", 1);
+}
+
 #[track_caller]
 fn check_page(name: &str, least: usize) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{name}.md"));
@@ -35,10 +45,14 @@ fn run_blocks(name: &str, text: &str) -> usize {
     let mut commands = 0;
     for block in text.split("\n```").skip(1).step_by(2) {
         let (kind, body) = block.split_once('\n').unwrap_or_default();
-        if kind == "yaml" {
-            // The first line names the file.
-            let name = body.lines().next().and_then(|line| line.strip_prefix("# ")).expect("a file has a name");
+        // The first line names the file.
+        let name = body.lines().next().and_then(|line| line.strip_prefix("# ")).filter(|name| !name.contains(' '));
+        if let ("yaml" | "toml", Some(name)) = (kind, name) {
             fs::write(folder.join(name), format!("{body}\n")).expect("the folder for tests is writable");
+            continue;
+        }
+        if matches!(kind, "sh" | "toml") {
+            // To be read, and run by nobody.
             continue;
         }
         assert_eq!(kind, "console", "a block of this kind");

@@ -166,6 +166,27 @@ fn with_watch_suites_run_again_when_a_file_changes() {
 }
 
 #[test]
+fn with_watch_definitions_that_lie_elsewhere_count_too() {
+    let suite = SUITE.replace("crds: [crd.yaml]", "crds: [../watch-elsewhere-crds/crd.yaml]");
+    let folder = folder("watch-elsewhere", &[("a.suite.yaml", &suite)]);
+    let crds = super::folder("watch-elsewhere-crds", &[("crd.yaml", BOATS)]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.current_dir(&folder).args(["test", "--watch", "a.suite.yaml"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary is there");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+    let mut verdict = || lines.by_ref().map_while(Result::ok).find(|line| line.contains(" passed, "));
+    let before = verdict();
+    let beside = crds.join("crd.yaml.new");
+    fs::write(&beside, BOATS.replace("minimum: 2, maximum: 30", "minimum: 2, maximum: 290")).expect("writable");
+    fs::rename(&beside, crds.join("crd.yaml")).expect("it is one file system");
+    let after = verdict();
+    child.kill().expect("it runs");
+    child.wait().expect("it is our child");
+    assert_eq!(before.as_deref(), Some("5 cases: 5 passed, 0 failed"));
+    assert_eq!(after.as_deref(), Some("5 cases: 4 passed, 1 failed"));
+}
+
+#[test]
 fn the_examples_are_suites() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = skiff(root, &["test", "crd-examples"]);
@@ -186,7 +207,7 @@ fn a_faulty_suite_ends_with_2() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let printed = text(&output.stdout);
     assert!(printed.contains("UNREADABLE a.suite.yaml:1:19: unknown field \"cases[0].objekt\""), "{printed}");
-    assert!(printed.ends_with("5 cases: 5 passed, 0 failed, 2 not run\n"), "{printed}");
+    assert!(printed.ends_with("5 cases: 5 passed, 0 failed, 2 unreadable\n"), "{printed}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a terminal gets that a pipe does not: colours. The terminal is one that `script` makes.
 
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use super::{BOATS, folder, skiff, text};
@@ -40,6 +41,51 @@ fn a_terminal_gets_colours_and_a_pipe_none() {
     assert_eq!(named(&shown), EXPECTED);
     let bare = on_terminal(&folder, "validate -f crd.yaml boat.yaml", &[("NO_COLOR", "1")]);
     assert_eq!(bare.as_deref(), Some(plain.as_str()));
+}
+
+#[test]
+fn a_terminal_gets_the_verdicts_of_suites_in_colours() {
+    let suite = super::suites::SUITE.replace("value: 31", "value: 29");
+    let folder = folder("terminal-suites", &[("crd.yaml", BOATS), ("a.suite.yaml", &suite)]);
+    let Some(shown) = on_terminal(&folder, "test a.suite.yaml", &[]) else { return left_out("script") };
+    assert!(shown.contains("  \u{1b}[32mok  \u{1b}[0m a boat has defaults\n"), "{shown}");
+    assert!(shown.contains("\u{1b}[1;31mFAIL\u{1b}[0m a.suite.yaml:"), "{shown}");
+    assert!(shown.ends_with("5 cases: 4 passed, \u{1b}[1;31m1 failed\u{1b}[0m\n"), "{shown}");
+}
+
+#[test]
+fn expressions_are_asked_for_with_completion_and_history() {
+    let folder = folder("terminal-eval", &[]);
+    let state = folder.join("state");
+    _ = std::fs::remove_dir_all(&state);
+    let mut command = Command::new("script");
+    command.current_dir(&folder).env("XDG_STATE_HOME", &state).env("TERM", "xterm");
+    command
+        .args(["--quiet", "--return", "--command"])
+        .arg(format!("{} eval --var lengthy=3", env!("CARGO_BIN_EXE_skiff")));
+    command.arg("/dev/null").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = command.spawn() else { return left_out("script") };
+    let (mut keys, mut shown) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    let mut until = |mark: &str| {
+        let mut seen = Vec::new();
+        while !seen.ends_with(mark.as_bytes()) {
+            let mut byte = [0];
+            shown.read_exact(&mut byte).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&seen)));
+            seen.push(byte[0]);
+        }
+    };
+    for (typed, result) in [("1 + 2\r", "int, cost"), ("lengt\t + 4\r", "7\r\n")] {
+        until("> ");
+        keys.write_all(typed.as_bytes()).expect("it reads");
+        until(result);
+    }
+    until("> ");
+    keys.write_all(b"\x04").expect("it reads");
+    let mut rest = Vec::new();
+    _ = shown.read_to_end(&mut rest);
+    assert_eq!(child.wait().expect("it is our child").code(), Some(0));
+    let history = std::fs::read_to_string(state.join("skiff/eval_history")).expect("lines are kept");
+    assert!(history.contains("1 + 2\n") && history.contains("lengthy + 4\n"), "{history}");
 }
 
 /// What a terminal shows, its lines ended as in a file; `None` where there is no `script`.

@@ -498,3 +498,27 @@ fn errors_of_definitions_stand_at_the_rule_the_key_and_the_field() {
     fs::write(folder.join("crd.yaml"), rule).expect("the folder is writable");
     assert_eq!(places("crd.yaml"), ["self.crews *"]);
 }
+
+const UNSELECTED: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: other}}
+    spec: {containers: [{name: web, image: web}]}
+";
+
+#[test]
+fn a_deployment_whose_selector_does_not_match_its_template_is_refused() {
+    let folder = folder("validate-selector", &[("web.yaml", UNSELECTED)]);
+    let output = skiff(&folder, &["validate", "web.yaml"]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let fault = "spec.template.metadata.labels: Invalid value: {\"app\":\"other\"}: `selector` does not match template `labels`";
+    assert!(told.starts_with(&format!("error: Deployment web: {fault}")), "{told}");
+    let matching = UNSELECTED.replace("app: other", "app: web");
+    std::fs::write(folder.join("web.yaml"), matching).expect("the folder is writable");
+    assert_eq!(skiff(&folder, &["validate", "web.yaml"]).status.code(), Some(0));
+}

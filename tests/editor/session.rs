@@ -82,6 +82,22 @@ fn an_object_is_checked_as_it_is_typed() {
 }
 
 #[test]
+fn a_kind_that_nothing_defines_is_told_with_what_may_have_been_meant() {
+    let (folder, mut client) = harbour("unknown-kind");
+    let uri = folder.uri("a.yaml");
+    client.open(
+        &uri,
+        "apiVersion: harbour.example.com/v1\nkind: Baot\nmetadata: {name: a}\n---\nmetadata: {name: b}\nspec: {}\n---\nservices: {}\n",
+    );
+    let faults = client.faults(&uri);
+    let told =
+        "1:6 unknown-kind not checked: there is no definition of Baot in harbour.example.com/v1; did you mean Boat?";
+    assert_eq!((faults.len(), faults[0].as_str()), (2, told), "{faults:?}");
+    assert!(faults[1].ends_with(" unknown-kind not checked: it has no kind"), "{faults:?}");
+    assert_eq!(client.stop(), Some(0));
+}
+
+#[test]
 fn a_definition_that_changes_is_what_its_objects_are_checked_against() {
     let (folder, mut client) = harbour("definition");
     let (crd, object) = (folder.uri("crds/boats.yaml"), folder.uri("a.yaml"));

@@ -8,7 +8,7 @@
 pub mod compare;
 mod request;
 mod watch;
-mod webhook;
+pub mod webhook;
 mod run;
 mod kinds;
 

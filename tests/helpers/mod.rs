@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::kubectl::left_out;
-use crate::packages::{install_npm, install_wheel, made, python_packages, root, succeeds};
+use crate::packages::{build, install_npm, install_wheel, made, python_packages, root, succeeds};
 use crate::server::Folder;
 
 mod rust;
@@ -26,6 +26,18 @@ fn python() {
     pytest.args(["-B", "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--numprocesses", WORKERS, "--basetemp"]);
     pytest.arg(folder.0.join("tests")).current_dir(root().join("helpers/python")).env("PYTHONPATH", path);
     succeeds(pytest.env_remove("SKIFF").env("HOME", &folder.0));
+}
+
+/// mypy, as strict as `pyproject.toml` says.
+#[test]
+fn types_of_python() {
+    if !python_packages().join(".stamp").is_file() {
+        return left_out("the Python packages");
+    }
+    let folder = Folder::for_test();
+    let mut mypy = Command::new("python3");
+    mypy.args(["-B", "-m", "mypy", "--cache-dir"]).arg(&folder.0).current_dir(root().join("helpers/python"));
+    succeeds(mypy.env("PYTHONPATH", python_packages()));
 }
 
 /// vitest, jest and node:test, with the Node.js and the packages of tests/clients/node.
@@ -51,13 +63,18 @@ fn node() {
         node
     };
     let vitest = "../node_modules/vitest/vitest.mjs";
+    succeeds(&mut runs(&["../node_modules/typescript/bin/tsc", "--project", "tests"]));
     succeeds(&mut runs(&["--test", "tests/process.test.js"]));
     succeeds(&mut runs(&[vitest, "run", "tests/vitest.test.js"]));
     succeeds(&mut runs(&["../node_modules/jest/bin/jest.js", "--rootDir=.", "--testMatch=**/jest.test.cjs"]));
     let failing = runs(&[vitest, "run", "tests/expected/failing.test.js"]).output().expect("there is Node.js");
     let told = String::from_utf8_lossy(&failing.stderr).into_owned() + &String::from_utf8_lossy(&failing.stdout);
     assert!(!failing.status.success(), "{told}");
-    assert!(told.contains("get /api/v1/namespaces/default/configmaps/asked 404"), "{told}");
+    for name in ["asked", "own"] {
+        assert!(told.contains(&format!("get /api/v1/namespaces/default/configmaps/{name} 404")), "{told}");
+    }
+    // What others of the same server were asked is not told.
+    assert!(!told.contains("configmaps/origin") && !told.contains("configmaps/other"), "{told}");
 }
 
 /// Built by tests/setup.
@@ -71,17 +88,24 @@ fn go() {
     succeeds(Command::new(program).current_dir(folder).env("SKIFF", env!("CARGO_BIN_EXE_skiff")));
 }
 
-/// Maven has what it needs from tests/setup.
+/// The jar of a release, with the tests beside it. Maven has what it needs from tests/setup.
 #[test]
 fn java() {
     if !root().join("tests/tools/java/.stamp").is_file() {
         return left_out("the Java packages");
     }
     let folder = Folder::for_test();
+    // It is of no program.
+    succeeds(build(Path::new("none"), &folder.0).arg("jar"));
+    let name = concat!("kubeskiff-junit-", env!("CARGO_PKG_VERSION"));
+    for end in ["-sources.jar", "-javadoc.jar", ".pom"] {
+        assert!(folder.0.join(format!("{name}{end}")).is_file(), "{end}");
+    }
     let mut maven = Command::new("mvn");
     maven.args(["--offline", "--quiet", "--batch-mode", "test"]).current_dir(root().join("helpers/java"));
-    let target = format!("-Dbuild.folder={}", folder.0.join("target").display());
-    succeeds(maven.arg(target).env("SKIFF", env!("CARGO_BIN_EXE_skiff")));
+    maven.arg(format!("-Dbuild.folder={}", folder.0.join("target").display()));
+    maven.arg(format!("-Dtested.classes={}", folder.0.join(format!("{name}.jar")).display()));
+    succeeds(maven.env("SKIFF", env!("CARGO_BIN_EXE_skiff")));
 }
 
 /// Every helper asks for the version of the program that it is published with.

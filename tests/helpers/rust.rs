@@ -52,7 +52,9 @@ fn a_hundred_tests_see_their_own_objects_alone() {
 }
 
 fn one_of_a_hundred(number: usize) {
-    skiff::run(options(), async |plane| {
+    // helpers/measure sets the variable.
+    let options = options().own_process(env::var_os("SKIFF_TEST_OWN_PROCESS").is_some());
+    skiff::run(options, async |plane| {
         let maps: Api<ConfigMap> = Api::namespaced(plane.client().await.expect("it is ready"), "default");
         let name = format!("settings-{number}");
         maps.create(&PostParams::default(), &named(&name)).await.expect("there is none");
@@ -110,14 +112,45 @@ fn nothing_is_left_after_a_kill() {
 }
 
 #[test]
-fn a_failed_test_is_told_what_its_server_was_asked() {
+fn tests_with_the_same_options_have_one_server() {
+    let folder = |options: Options| {
+        let folder = skiff::run(options, async |plane| Ok::<_, Error>(folder_of(plane.kubeconfig()).to_owned()));
+        folder.expect("the test passes")
+    };
+    let first = folder(options());
+    assert_eq!(folder(options()), first);
+    for other in [options().arguments(["--authorization-mode=RBAC"]), options().own_process(true)] {
+        assert_ne!(folder(other), first);
+    }
+}
+
+/// What is told of a test that fails is what its control plane alone was asked.
+#[test]
+fn a_failed_test_is_told_what_its_control_plane_was_asked() {
     if env::var_os(PART).is_some() {
-        return skiff::run(options(), async |_| panic!("on purpose"));
+        let failing = async |plane: ControlPlane| {
+            let others = plane.fork().await.expect("it is copied");
+            ask(&others, "others").await;
+            ask(&plane, "own").await;
+            panic!("on purpose");
+        };
+        return skiff::run_prepared(options(), async |_: ControlPlane| (), failing);
     }
     let failed = part().output().expect("it runs");
     assert!(!failed.status.success());
     let told = String::from_utf8_lossy(&failed.stderr);
     assert!(told.contains("skiff: https://127.0.0.1:") && told.contains(" was asked\n"), "{told}");
+    assert!(told.contains("\nget /api/v1/namespaces/default/configmaps/own 404 "), "{told}");
+    assert!(!told.contains("configmaps/others"), "{told}");
+}
+
+/// Asks for what is not there, and waits until that is told, which is behind the answer.
+async fn ask(plane: &ControlPlane, name: &str) {
+    let maps: Api<ConfigMap> = Api::namespaced(plane.client().await.expect("it is ready"), "default");
+    maps.get(name).await.expect_err("there is none");
+    while !plane.log().iter().any(|line| line.contains(&format!("/configmaps/{name} 404 "))) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// The running test again, which is to do its part.

@@ -64,6 +64,34 @@ async fn a_copy_of_a_copy_knows_what_it_was_asked(plane: ControlPlane) -> Result
     Ok(())
 }
 
+async fn with_an_object(client: Client) -> kube::Result<()> {
+    // A second time it would be refused.
+    made(client, "prepared").await.map(|_| ())
+}
+
+#[skiff::test(program = PROGRAM, prepared = with_an_object)]
+async fn a_test_begins_with_what_is_prepared(client: Client) -> kube::Result<()> {
+    maps(client).get("prepared").await.map(|_| ())
+}
+
+#[skiff::test(program = PROGRAM, prepared = with_an_object)]
+async fn what_is_prepared_is_prepared_once(client: Client) -> kube::Result<()> {
+    maps(client).get("prepared").await.map(|_| ())
+}
+
+#[skiff::test(program = PROGRAM, prepared = with_an_object, own_process = true)]
+async fn a_server_of_its_own_is_prepared_too(client: Client) -> kube::Result<()> {
+    maps(client).get("prepared").await.map(|_| ())
+}
+
+async fn refused(client: Client) -> kube::Result<ConfigMap> {
+    maps(client).get("none").await
+}
+
+#[skiff::test(program = PROGRAM, prepared = refused)]
+#[should_panic(expected = "the control plane can't be prepared: Api(")]
+async fn what_can_not_be_prepared_says_why() {}
+
 #[skiff::test(program = PROGRAM)]
 async fn a_copy_has_controllers_and_nodes_of_its_own(plane: ControlPlane) -> Result<(), Error> {
     let workloads = Workloads::cluster().controllers(["*", "-cronjob"]).simulate_nodes("1,cpu=4");
@@ -107,6 +135,10 @@ async fn faults_say_all_that_the_server_takes(plane: ControlPlane) -> Result<(),
         Fault::error(429).retry_after_seconds(3).message("slow down").subresource("status").delayed(soon),
         Fault::error(410).reason("Gone").skip(1).times(2),
         Fault::lose(Lost::Answer).probability(0.5, 7),
+        Fault::lose(Lost::Request),
+        Fault::watch(End::Closed),
+        Fault::watch(End::Cut),
+        Fault::watch(End::Stalled),
         Fault::delay(soon),
         Fault::stale(5),
         Fault::conflict(),

@@ -193,10 +193,19 @@ impl Server {
 
     /// The body of an answer.
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        self.send(method, path, ("application/yaml", body))
+    }
+
+    /// The answer to an applied configuration.
+    fn apply(&self, path: &str, body: &str) -> String {
+        self.send("PATCH", path, ("application/apply-patch+yaml", body))
+    }
+
+    fn send(&self, method: &str, path: &str, (content_type, body): (&str, &str)) -> String {
         let mut stream = TcpStream::connect(&self.1).expect("the server listens");
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/yaml\r\nContent-Length: {length}\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
         );
         stream.write_all((head + body).as_bytes()).expect("the server reads");
         let mut answer = String::new();
@@ -220,6 +229,32 @@ fn a_server_speaks_for_an_older_minor() {
     let without_rule = WIDGETS.replace("isIP(self.address)", "self.address != ''");
     let answer = server.ask("POST", DEFINITIONS, &without_rule);
     assert!(answer.starts_with("HTTP/1.1 201") && !answer.contains("selectableFields"), "{answer}");
+}
+
+#[test]
+fn fields_of_a_server_are_those_of_the_minor_that_it_speaks_for() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let pod = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{hostnameOverride: x, containers: [{{name: c, image: i}}]}}\n"
+        )
+    };
+    let server = Server::start("1.33");
+    let answer = server.ask("POST", &format!("{PODS}?fieldValidation=Strict"), &pod("a"));
+    let unknown = "unknown field \\\"spec.hostnameOverride\\\"";
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(unknown), "{answer}");
+    let answer = server.ask("POST", PODS, &pod("a"));
+    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("warning: 299"), "{answer}");
+    let stored = |name: &str| server.ask("GET", &format!("{PODS}/{name}"), "");
+    assert!(!stored("a").contains("hostnameOverride"), "{}", stored("a"));
+    // The type that apply works on does not have it either.
+    let applied = server.apply(&format!("{PODS}/b?fieldManager=m"), &pod("b"));
+    assert!(applied.contains(".spec.hostnameOverride: field not declared in schema"), "{applied}");
+    let newer = Server::start("1.34");
+    let answer = newer.ask("POST", &format!("{PODS}?fieldValidation=Strict"), &pod("a"));
+    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("hostnameOverride"), "{answer}");
+    let metrics = newer.ask("GET", "/metrics", "");
+    assert!(metrics.contains("kubernetes_build_info{") && metrics.contains("minor=\"34\""), "{metrics}");
 }
 
 #[test]
@@ -281,4 +316,32 @@ fn expressions_of_policies_are_those_of_the_minor() {
     assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("undeclared reference to 'isIP'"), "{answer}");
     let answer = write("1.31", "isIP(object.metadata.name)");
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
+
+const STATEFUL_SET: &str = "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: a}
+spec:
+  serviceName: a
+  selector: {matchLabels: {a: b}}
+  updateStrategy: {rollingUpdate: {maxUnavailable: 2}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
+";
+
+#[test]
+fn fields_and_kinds_follow_the_minor_and_its_gates() {
+    let keeps = |server: &Server| {
+        let answer = server.ask("POST", "/apis/apps/v1/namespaces/default/statefulsets?dryRun=All", STATEFUL_SET);
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+        answer.contains("maxUnavailable\":2")
+    };
+    let serves = |server: &Server| server.ask("GET", "/apis", "").contains("storagemigration.k8s.io/v1");
+    let newest = Server::start("1.37");
+    assert!(keeps(&newest) && serves(&newest));
+    let older = Server::start("1.36");
+    assert!(!keeps(&older) && !serves(&older));
+    assert!(keeps(&Server::gated("1.36", "MaxUnavailableStatefulSet=true")));
+    let without = Server::gated("1.37", "MaxUnavailableStatefulSet=false,StorageVersionMigrator=false");
+    assert!(!keeps(&without) && !serves(&without));
 }

@@ -121,13 +121,30 @@ async fn finished_jobs_go_when_the_clock_says_so() {
 #[tokio::test]
 async fn ages_go_by_the_clock() {
     let server = Server::start(&[]).await;
+    server.main.set_clock(json!({ "time": NEW_YEAR, "frozen": true })).await;
     server.main.put_map("a", "1").await;
-    server.main.set_clock(json!({ "advance": "72h" })).await;
-    let made = server.main.get(&format!("{MAPS}/a")).await;
-    assert!(made["metadata"]["creationTimestamp"].is_string());
-    let made = server.main.put_map("b", "1").await;
-    let [a, b] = [server.main.get(&format!("{MAPS}/a")).await, made].map(|map| {
-        map["metadata"]["creationTimestamp"].as_str().expect("it has one").parse::<jiff::Timestamp>().expect("a time")
-    });
-    assert!(b.duration_since(a) >= jiff::SignedDuration::from_hours(72));
+    for (advance, age) in [("90s", "90s"), ("3h", "3h1m"), ("72h", "3d3h")] {
+        server.main.set_clock(json!({ "advance": advance })).await;
+        assert_eq!(server.main.age(MAPS, "a").await, age);
+    }
+}
+
+/// The server keeps a lease as its client writes it: nothing ends by itself, and nothing is renewed.
+#[tokio::test]
+async fn a_lease_is_made_at_the_time_of_the_clock_and_keeps_the_times_of_its_holder() {
+    let server = Server::start(&[]).await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    server.main.set_clock(json!({ "time": NEW_YEAR, "frozen": true })).await;
+    let held =
+        json!({ "holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": "2031-01-01T00:00:00.000000Z" });
+    let made = server.main.post(leases, json!({ "metadata": { "name": "leader" }, "spec": held })).await;
+    assert_eq!(made["metadata"]["creationTimestamp"], NEW_YEAR);
+    server.main.set_clock(json!({ "advance": "1h" })).await;
+    let later = server.main.get(&format!("{leases}/leader")).await;
+    assert_eq!((&later["spec"], server.main.age(leases, "leader").await.as_str()), (&made["spec"], "60m"));
+    // Who finds it expired, by the clock that the server shows, takes it over.
+    let taken = json!({ "holderIdentity": "two", "renewTime": "2031-01-01T01:00:00.000000Z", "leaseTransitions": 1 });
+    let (code, taken) = server.main.call("PATCH", &format!("{leases}/leader"), Some(json!({ "spec": taken }))).await;
+    assert_eq!((code, &taken["spec"]["holderIdentity"]), (200, &json!("two")), "{taken}");
+    assert_eq!(taken["metadata"]["managedFields"][0]["time"], "2031-01-01T01:00:00Z");
 }

@@ -1,5 +1,6 @@
 //! Nothing of one control plane is good for anything in another.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::server::{MAPS, Plane, Server};
@@ -84,4 +85,31 @@ async fn namespaces_and_services_are_each_planes_own() {
 
 fn map() -> Value {
     json!({ "metadata": { "name": "m" } })
+}
+
+/// A client keeps a connection of its own open, and never has nothing to do.
+#[cfg(unix)]
+#[tokio::test]
+async fn one_plane_leaves_connections_for_others() {
+    // Half of the descriptors are for connections, of which a plane may have half.
+    const DESCRIPTORS: usize = 128;
+    const SHARE: usize = DESCRIPTORS / 4;
+    let server = Server::start_with_descriptors(DESCRIPTORS).await;
+    let (greedy, other) = (server.create(json!({})).await, server.create(json!({})).await);
+    let path = format!("{MAPS}?watch=1");
+    let watches = (0..SHARE).map(async |_| greedy.with_a_connection_of_its_own().await.watch(&path).await);
+    let held = join_all(watches).await;
+    // As many again wait, and would have all places.
+    let more = join_all((0..SHARE).map(async |_| greedy.with_a_connection_of_its_own().await.watch(&path).await));
+    tokio::select! {
+        _ = more => panic!("one plane has all connections"),
+        () = async {
+            for name in ["a", "b", "c"] {
+                other.with_a_connection_of_its_own().await.put_map(name, "1").await;
+                server.main.with_a_connection_of_its_own().await.put_map(name, "1").await;
+            }
+        } => {}
+    }
+    drop(held);
+    assert!(greedy.has(MAPS).await, "there is a place again");
 }

@@ -117,6 +117,53 @@ async fn watches_end_with_their_plane() {
     }
 }
 
+#[tokio::test]
+async fn a_deletion_that_nobody_waits_for_gives_the_file_back() {
+    let server = Server::start(&[]).await;
+    let file = json!(server.folder.join("kept.db"));
+    let plane = server.create(json!({ "name": "kept", "path": file })).await;
+    plane.put_map("a", "1").await;
+    // A request that is at work holds the deletion up for as long as requests may take to finish.
+    let fault = json!({ "match": { "resource": "configmaps" }, "delay": "10m" });
+    plane.post("/skiff/v1/faults", fault).await;
+    let waiting = plane.clone();
+    let waiting = tokio::spawn(async move { waiting.try_call("GET", &format!("{MAPS}/a")).await });
+    plane.until_hit(1).await;
+    // The client is gone as soon as the deletion has begun.
+    tokio::select! {
+        _ = server.main.call("DELETE", "/skiff/v1/planes/kept", None) => {}
+        () = server.main.until("/skiff/v1/planes/kept", 404) => {}
+    }
+    let again = async {
+        loop {
+            match server.main.call("POST", PLANES, Some(json!({ "name": "again", "path": file }))).await {
+                (201, made) => return made,
+                (code, status) => assert!(code == 400 && !status.to_string().contains("process"), "{code} {status}"),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let made = tokio::time::timeout(WAIT_MAX, again).await.expect("the file is given back");
+    let again = Plane::new("again", made["kubeconfig"].as_str().expect("it has one").to_owned()).await;
+    assert_eq!(again.map("a").await.as_deref(), Some("1"));
+    assert_eq!(waiting.await.expect("it does not panic"), None, "the request was cut off");
+}
+
+#[tokio::test]
+async fn a_creation_that_nobody_waits_for_is_made_or_leaves_nothing() {
+    let server = Server::start(&[]).await;
+    let file = json!(server.folder.join("made.db"));
+    let wanted = json!({ "name": "made", "path": file });
+    let call = server.main.call("POST", PLANES, Some(wanted.clone()));
+    // It may be answered, be at work, or not have arrived.
+    _ = tokio::time::timeout(Duration::from_millis(20), call).await;
+    if server.main.call("POST", PLANES, Some(wanted)).await.0 != 201 {
+        server.main.until("/skiff/v1/planes/made", 200).await;
+    }
+    assert_eq!(server.main.call("DELETE", "/skiff/v1/planes/made", None).await.0, 200);
+    server.create(json!({ "name": "again", "path": file })).await;
+}
+
 /// On Linux, which tells what a process has.
 #[cfg(target_os = "linux")]
 #[tokio::test]
@@ -151,4 +198,23 @@ async fn what_a_plane_held_is_given_back() {
         assert!(in_time.is_ok(), "{} KiB are left of {full} with 20 planes", server.memory_kib());
         full = full.min(fill().await);
     }
+}
+
+/// Loosely: it is a third of this, and more with a debug build.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_thousand_planes_stay_within_300_mib() {
+    const AT_ONCE: usize = 50;
+    let server = Server::start(&[]).await;
+    server.main.put_map("a", "1").await;
+    let create = async |_| {
+        let (code, made) = server.main.call("POST", PLANES, Some(json!({ "from": "main" }))).await;
+        assert_eq!(code, 201, "{made}");
+    };
+    for _ in 0..1_000 / AT_ONCE {
+        join_all((0..AT_ONCE).map(create)).await;
+    }
+    assert_eq!(server.main.get(PLANES).await["items"].as_array().map(Vec::len), Some(1_000));
+    let held = server.memory_kib();
+    assert!(held < 300 * 1024, "{held} KiB");
 }

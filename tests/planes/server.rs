@@ -32,12 +32,24 @@ pub struct Plane {
 
 impl Server {
     pub async fn start(arguments: &[&str]) -> Server {
+        Server::start_by(Command::new(env!("CARGO_BIN_EXE_skiff")), arguments).await
+    }
+
+    /// With so many file descriptors, and so few connections.
+    #[cfg(unix)]
+    pub async fn start_with_descriptors(descriptors_max: usize) -> Server {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {descriptors_max} && exec \"$0\" \"$@\"")]);
+        shell.arg(env!("CARGO_BIN_EXE_skiff"));
+        Server::start_by(shell, &[]).await
+    }
+
+    async fn start_by(mut command: Command, arguments: &[&str]) -> Server {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("skiff-planes-{}-{number}", std::process::id()));
         // What an earlier run left behind.
         _ = std::fs::remove_dir_all(&folder);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&folder).args(arguments);
         if !arguments.contains(&"--store") {
             command.args(["--store", "memory"]);
@@ -98,6 +110,11 @@ impl Plane {
         self.kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: ")).expect("it has a server")
     }
 
+    /// The same, asked on a connection that nobody else uses.
+    pub async fn with_a_connection_of_its_own(&self) -> Plane {
+        Plane::new(&self.name, self.kubeconfig.clone()).await
+    }
+
     /// The same server, asked with the certificate of another, or with a token.
     pub async fn asked_with(&self, credentials: &str) -> Plane {
         let own = Kubeconfig::from_yaml(&self.kubeconfig).expect("it is a kubeconfig");
@@ -117,11 +134,20 @@ impl Plane {
     }
 
     async fn send(&self, method: &str, path: &str, body: Option<Value>) -> hyper::Response<Body> {
+        self.try_send(method, path, body).await.expect("the server answers")
+    }
+
+    async fn try_send(&self, method: &str, path: &str, body: Option<Value>) -> kube::Result<hyper::Response<Body>> {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let media_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(method).uri(path).header("content-type", media_type);
         let request = request.body(Body::from(body)).expect("it is a request");
-        self.client.send(request).await.expect("the server answers")
+        self.client.send(request).await
+    }
+
+    /// The code of an answer; `None` where the connection ends without one.
+    pub async fn try_call(&self, method: &str, path: &str) -> Option<u16> {
+        self.try_send(method, path, None).await.ok().map(|answer| answer.status().as_u16())
     }
 
     /// Code and body of an answer.
@@ -136,6 +162,19 @@ impl Plane {
         let (code, found) = self.call("GET", path, None).await;
         assert_eq!(code, 200, "{path}: {found}");
         found
+    }
+
+    /// The column AGE of an object, as kubectl shows it.
+    pub async fn age(&self, path: &str, name: &str) -> String {
+        let request = Request::builder().uri(format!("{path}/{name}"));
+        let request = request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+        let request = request.body(Body::empty()).expect("it is a request");
+        let answer = self.client.send(request).await.expect("the server answers");
+        let bytes = answer.into_body().collect().await.expect("the answer is whole").to_bytes();
+        let table: Value = serde_json::from_slice(&bytes).expect("it is JSON");
+        let columns = table["columnDefinitions"].as_array().expect("a table has columns");
+        let at = columns.iter().position(|column| column["name"] == "Age").expect("one is the age");
+        table["rows"][0]["cells"][at].as_str().expect("it is a text").to_owned()
     }
 
     pub async fn has(&self, path: &str) -> bool {
@@ -174,6 +213,16 @@ impl Plane {
         let (code, clock) = self.call("PUT", "/skiff/v1/clock", Some(fields)).await;
         assert_eq!(code, 200, "{clock}");
         clock
+    }
+
+    /// Waits until the fault of this number has met a request.
+    pub async fn until_hit(&self, fault: u32) {
+        let hit = async {
+            while self.get(&format!("/skiff/v1/faults/{fault}")).await["hits"] == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        assert!(tokio::time::timeout(WAIT_MAX, hit).await.is_ok(), "no request meets fault {fault}");
     }
 
     /// Waits until `path` is answered with this code.

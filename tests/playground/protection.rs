@@ -1,6 +1,6 @@
 //! What keeps other pages out, on the wire.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use super::program::{Program, ask, playground, send};
 
@@ -110,4 +110,12 @@ fn it_writes_where_that_was_asked_for() {
     let lines = ["POST /live/api/v1/namespaces HTTP/1.1", &host, &secret, "content-type: application/json"];
     assert_eq!(send(address, &lines, object).status, 201);
     assert_eq!(send(address, &[lines[0], lines[1], lines[3]], object).status, 401);
+}
+
+#[test]
+fn another_port_is_told_of_where_the_usual_one_is_taken() {
+    // Some other playground may have it just now.
+    let held = TcpListener::bind(("127.0.0.1", 6480));
+    let (_program, address) = playground();
+    assert!(address.ip().is_loopback() && (held.is_err() || address.port() != 6480), "{address}");
 }

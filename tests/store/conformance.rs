@@ -461,7 +461,7 @@ async fn a_state_that_is_kept_for_pages_goes_with_its_revision(database: Databas
     let storage = database.open().await;
     write(&storage, put("a", "1", &[])).await;
     let page = storage.snapshot(&crontabs(), At::Newest).await.expect("there is a newest state");
-    storage.pin(&page);
+    storage.pin(&page, None);
     let later = write(&storage, put("a", "2", &[])).await;
     let again = storage.snapshot(&crontabs(), At::Exact(page.revision())).await.expect("it is kept");
     assert_eq!(contents(&again), contents(&page));

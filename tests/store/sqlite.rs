@@ -1,8 +1,10 @@
 //! What SQLite does beyond that: files, their owner, and what they cost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use kubeskiff::memory::Memory;
 use kubeskiff::store::{Config, Durability, Guard, Location, Storage, StoreError};
 
 use super::{Database, Folder, crontabs, delete, newest, put, write};
@@ -30,6 +32,30 @@ async fn what_was_acknowledged_is_there_without_a_clean_end() {
     let reopened = in_file(&copy).await;
     assert_eq!(reopened.revision(&crontabs()), revision);
     assert_eq!(newest(&reopened).await, newest(&storage).await);
+}
+
+#[tokio::test]
+async fn an_object_of_a_collection_that_does_not_fit_in_memory_is_read_by_itself() {
+    let folder = Folder::new("too-large");
+    // A quarter of it is for objects that are kept to be read.
+    let memory = Arc::new(Memory::new(32 << 20));
+    let config =
+        Config { durability: Durability::Relaxed, ..Config::new(Location::File(folder.path().join("state.db"))) };
+    let storage = Storage::open(&Config { memory, ..config }).await.expect("the database opens");
+    let text = "x".repeat(100_000);
+    join_all((0..100).map(|at| storage.write(put(&format!("ns/{at}"), &text, &[])))).await;
+    let loaded = |storage: &Storage| storage.object_counts().iter().any(|(collection, _)| *collection == crontabs());
+    for key in ["ns/0", "ns/99"] {
+        let found = storage.get(&crontabs(), key).await.expect("it reads").expect("it is there");
+        assert_eq!((&*found.key, found.bytes.len() > text.len()), (key, true));
+        assert!(!loaded(&storage));
+    }
+    let changed = write(&storage, put("ns/0", "changed", &[])).await;
+    let found = storage.get(&crontabs(), "ns/0").await.expect("it reads").expect("it is there");
+    assert_eq!((found.revision, loaded(&storage)), (changed, false));
+    assert!(storage.get(&crontabs(), "ns/none").await.expect("it reads").is_none());
+    // A list takes all of them.
+    assert_eq!(newest(&storage).await.len(), 100);
 }
 
 #[tokio::test]

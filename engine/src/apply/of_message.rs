@@ -11,6 +11,7 @@ use super::type_schema::{
     ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
     STRING, Scalar, Type, TypeId, TypeSchema, keyed_by,
 };
+use crate::meta::minor::Minor;
 use crate::types::{self, Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Value, json};
 use crate::work;
@@ -18,7 +19,12 @@ use crate::work;
 impl TypeSchema {
     /// The types of a built-in kind, whose objects are structs in the reference.
     pub fn of_message(message: &'static Message) -> Self {
-        let mut structs = Structs::new(Builder::beside(common(false)), None);
+        Self::of_message_in(Minor::NEWEST, message)
+    }
+
+    /// The same with the fields that a version of Kubernetes knows.
+    pub fn of_message_in(minor: Minor, message: &'static Message) -> Self {
+        let mut structs = Structs::new(minor, Builder::beside(common(false)), None);
         let root = structs.root(message);
         structs.builder.finish(root)
     }
@@ -50,7 +56,7 @@ fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
         Type::default(),
         Type::default(),
     ];
-    let mut structs = Structs::new(Builder::of_common(types), unknown);
+    let mut structs = Structs::new(Minor::NEWEST, Builder::of_common(types), unknown);
     let metadata = structs.map(types::object_meta(), OBJECT_META, false);
     let own = MapType { is_own_metadata: true, ..metadata.clone() };
     structs.builder.set(OBJECT_META, Type { map: Some(metadata), ..Type::default() });
@@ -61,6 +67,8 @@ fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
 /// What makes types of messages.
 struct Structs {
     builder: Builder,
+    /// The version of Kubernetes whose fields they have.
+    minor: Minor,
     /// By the message and whether it is owned whole.
     known: HashMap<(*const Message, bool), TypeId>,
     /// The type of fields that a struct does not have; `None` where it may have no others.
@@ -68,8 +76,8 @@ struct Structs {
 }
 
 impl Structs {
-    fn new(builder: Builder, unknown: Option<TypeId>) -> Self {
-        Structs { builder, known: HashMap::new(), unknown }
+    fn new(minor: Minor, builder: Builder, unknown: Option<TypeId>) -> Self {
+        Structs { builder, minor, known: HashMap::new(), unknown }
     }
 
     /// The type of a whole object.
@@ -118,7 +126,8 @@ impl Structs {
 
     fn map(&mut self, message: &'static Message, metadata: TypeId, is_atomic: bool) -> MapType {
         let mut fields: Vec<(Arc<str>, TypeId)> = Vec::new();
-        for field in message.members() {
+        let minor = self.minor;
+        for field in message.members().filter(|field| field.is_known_in(minor)) {
             let is_metadata = matches!(field.kind, FieldKind::Message(inner) if inner.is_object_meta());
             let id = if is_metadata { metadata } else { self.field(field) };
             fields.push((field.json.into(), id));

@@ -112,6 +112,11 @@ impl DefinedKind {
         DefinedKind::new_in(Minor::NEWEST, value)
     }
 
+    /// The versions that it is served in, for people: `harbour.example.com/v1 or harbour.example.com/v2`.
+    pub fn api_versions(&self) -> String {
+        self.versions.iter().map(|version| version.api_version()).collect::<Vec<_>>().join(" or ")
+    }
+
     /// [`Kind::new`] in that version of Kubernetes.
     ///
     /// # Errors

@@ -207,26 +207,11 @@ impl BuiltIn {
     /// A value that the type of the kind can't hold.
     pub fn write_with(&self, object: &Value, old: Option<&Value>, options: Options) -> Result<Checked, ReadError> {
         let versions = std::slice::from_ref(&self.version);
-        let decode = |object: &Value| self.decode(object, versions);
+        let decode = |object: &Value| kinds::decode(self.strategy, &self.version, object.clone(), versions);
         let (decoded, old) = (decode(object)?, old.map(decode).transpose()?);
         let (strategy, version) = (self.strategy, &*self.version);
         let checker = Checker { strategy, version, options, traces: None };
         Ok(checker.check(decoded, old.map(|old| old.object)))
-    }
-}
-
-impl BuiltIn {
-    /// What the kind reads of `object`. Fields that the version of Kubernetes does not know yet are unknown to it.
-    fn decode(&self, object: &Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
-        let (version, minor) = (&self.version, self.version.minor);
-        let message = kinds::type_of(&version.api_version(), &version.names.kind).filter(|_| minor < Minor::NEWEST);
-        let Some(message) = message else { return self.strategy.decode(object.clone(), versions) };
-        let unknown = message.unknown_in(minor, object)?;
-        let mut known = object.clone();
-        message.forget_newer(minor, &mut known);
-        let mut decoded = self.strategy.decode(known, versions)?;
-        decoded.findings.unknown = unknown;
-        Ok(decoded)
     }
 }
 

@@ -26,12 +26,12 @@ pub fn ways(kind: &DefinedKind, object: &Value) -> Vec<String> {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum VersionError {
     /// The kind does not have the version.
-    #[error("{kind} has no version `{version}`")]
+    #[error("no version {version}; use {known}")]
     Unknown {
-        /// The name of the definition.
-        kind: String,
         /// The `apiVersion` of the object.
         version: String,
+        /// Those that there are.
+        known: String,
     },
     /// The version can't hold the object.
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub enum VersionError {
 pub fn read(kind: &DefinedKind, object: &mut Value) -> Result<Vec<String>, VersionError> {
     let version = object.str_at(&["apiVersion"]);
     if !kind.versions.iter().any(|known| known.api_version() == version) {
-        return Err(VersionError::Unknown { kind: kind.name().to_owned(), version: version.to_owned() });
+        return Err(VersionError::Unknown { version: version.to_owned(), known: kind.api_versions() });
     }
     let counts = object.at(&["metadata", "generation"]).is_some();
     let unknown = write::decode(object, &kind.versions, Origin::Store)?;

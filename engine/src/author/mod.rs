@@ -27,6 +27,7 @@ pub mod infer;
 pub mod lint;
 pub(crate) mod markup;
 pub mod minors;
+pub mod near;
 mod misread;
 pub mod playground;
 pub mod policies;

@@ -45,6 +45,16 @@ pub struct Fault {
     pub text: String,
 }
 
+impl Case {
+    /// Whether the object is expected to be valid, be it said or not, and to be admitted.
+    pub fn is_valid(&self) -> bool {
+        let Expected::Stated(expect) = &self.expected else { return false };
+        let is = |name: &str| expect.get(name).and_then(Value::as_bool);
+        let (errors, message) = (expect.items_at(&["errors"]), expect.get("message"));
+        is("valid").unwrap_or(errors.is_empty()) && is("admitted").unwrap_or(message.is_none())
+    }
+}
+
 /// An object and what is expected of it.
 pub struct Case {
     /// What the case is called.

@@ -31,12 +31,14 @@ mod metadata;
 pub(crate) mod checks;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
+mod features;
 pub mod prepare;
 pub mod certificates;
 pub mod flow_control;
 pub(crate) mod devices;
 pub(crate) mod policies;
 mod data;
+mod decode;
 mod foreign;
 mod rbac;
 pub(crate) mod diff;
@@ -70,6 +72,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::policy;
 use crate::protobuf;
@@ -79,6 +82,7 @@ use crate::value::Value;
 use strategy::Strategy;
 
 pub use crate::types::show_internal;
+pub use decode::decode;
 pub use devices::{AdminAccess, admin_access, check_admin_access};
 pub use foreign::{Foreign, foreign};
 pub use pod::aggregate::of_containers as sum_of_containers;
@@ -130,6 +134,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// The feature gate without which it is not served by default.
+    pub gate: Option<Gate>,
     /// What everybody is warned of who uses it, where its type does not tell.
     pub deprecation: Option<&'static str>,
 }
@@ -252,6 +258,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            gate: None,
             deprecation: None,
         }
     }

@@ -97,7 +97,8 @@ impl RuntimeConfig {
 
     /// Whether a kind is served in its version.
     pub fn serves(&self, kind: &Kind) -> bool {
-        if !kind.is_in(self.minor) {
+        let is_gated = kind.is_default && kind.gate.is_some_and(|gate| !self.minor.opens(gate));
+        if !kind.is_in(self.minor) || is_gated {
             return false;
         }
         let api_version = kind.api_version();
@@ -115,12 +116,26 @@ impl RuntimeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::gates::Gates;
 
     #[track_caller]
     fn check(config: &str, expected: bool) {
         let lease = super::super::find("coordination.k8s.io", "leases").expect("the kind is there");
         let config = RuntimeConfig::parse(config).expect("the test is valid");
         assert_eq!(config.serves(lease), expected);
+    }
+
+    #[test]
+    fn a_kind_goes_with_its_gate() {
+        let migration = super::super::find("storagemigration.k8s.io", "storageversionmigrations").expect("it is there");
+        let serves = |minor, gates| {
+            let gates = Gates::parse(gates, minor).expect("the test is valid");
+            RuntimeConfig::of(minor.with_gates(gates)).serves(migration)
+        };
+        assert!(serves(Minor::NEWEST, ""));
+        assert!(!serves(Minor::NEWEST, "StorageVersionMigrator=false"));
+        // v1 came with 1.37.
+        assert!(!serves(Minor::of(36), "StorageVersionMigrator=true"));
     }
 
     #[test]

@@ -306,9 +306,9 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// Whether an object that is sent without labels shares those of its template in Go: the one and the other name one map, to
+    /// Whether `object`, if it is sent without labels, shares those of its template in Go: the one and the other name one map, to
     /// which is added what is added to it.
-    fn shares_labels(&self) -> bool {
+    fn shares_labels(&self, _object: &Value) -> bool {
         false
     }
 

@@ -24,23 +24,103 @@ static KNOWN: LazyLock<BTreeMap<&'static str, Vec<Change>>> = LazyLock::new(|| {
 pub enum Gate {
     /// Large answers are compressed for those who take that.
     ApiResponseCompression,
+    /// Owners of files in volumes.
+    AtomicWriteVolumeUserFields,
     /// Updates of custom resources are forgiven what they leave alone.
     CrdValidationRatcheting,
+    /// The kind ClusterTrustBundle.
+    ClusterTrustBundle,
+    /// Trust bundles in projected volumes.
+    ClusterTrustBundleProjection,
+    /// `restartPolicyRules` of containers.
+    ContainerRestartRules,
+    /// `stopSignal` in lifecycles.
+    ContainerStopSignals,
+    /// `strategy` and `preferredHolder` of leases.
+    CoordinatedLeaderElection,
     /// `selectableFields` of definitions.
     CustomResourceFieldSelectors,
+    /// Groups of devices that go together.
+    DraDeviceCompatibilityGroups,
+    /// Attributes that requests for devices derive.
+    DraDerivedAttributes,
+    /// Attributes of devices that are lists.
+    DraListTypeAttributes,
+    /// What devices take of their node.
+    DraNodeAllocatableResources,
+    /// Operations that a node leaves out for devices.
+    DraOptionalNodeOperations,
+    /// The type of devices that are parts of others.
+    DraPartitionableDevicesType,
+    /// The kind DeviceTaintRule.
+    DraDeviceTaintRules,
+    /// `resourceClaims` of pods.
+    DynamicResourceAllocation,
+    /// `mode` of volumes that begin empty.
+    EmptyDirVolumeMode,
+    /// Variables out of files.
+    EnvFiles,
+    /// `evictionResponders` of pods.
+    EvictionRequestApi,
+    /// `schedulingGroup` of pods.
+    GenericWorkload,
+    /// `mode` of probes by gRPC.
+    GrpcContainerProbeTls,
+    /// `protocol` of probes by HTTP.
+    H2cContainerProbe,
+    /// `tolerance` of autoscalers.
+    HpaConfigurableTolerance,
+    /// `hostnameOverride` of pods.
+    HostnameOverride,
+    /// Images as volumes.
+    ImageVolume,
+    /// `resizePolicy` of containers.
+    InPlacePodVerticalScaling,
+    /// `managedBy` of jobs.
+    JobManagedBy,
+    /// `successPolicy` of jobs.
+    JobSuccessPolicy,
+    /// `staticManifestsDir` in the configuration of admission plugins.
+    ManifestBasedAdmissionControlConfig,
+    /// `matchLabelKeys` of affinities.
+    MatchLabelKeysInPodAffinity,
+    /// `maxUnavailable` of StatefulSets.
+    MaxUnavailableStatefulSet,
     /// MutatingAdmissionPolicies are asked.
     MutatingAdmissionPolicy,
+    /// The kind PodCertificateRequest, and certificates in projected volumes.
+    PodCertificateRequest,
+    /// `resources` of whole pods.
+    PodLevelResources,
+    /// `sleep` in lifecycles.
+    PodLifecycleSleepAction,
+    /// `recursiveReadOnly` of mounts.
+    RecursiveReadOnlyMounts,
+    /// `seLinuxChangePolicy` of pods.
+    SELinuxChangePolicy,
+    /// The kind StorageVersionMigration.
+    StorageVersionMigrator,
+    /// `supplementalGroupsPolicy` of pods.
+    SupplementalGroupsPolicy,
+    /// `hostUsers` of pods.
+    UserNamespacesSupport,
     /// ValidatingAdmissionPolicies are asked.
     ValidatingAdmissionPolicy,
+    /// `bindMountOptions` of mounts.
+    VolumeBindMountOptions,
+    /// `preventPodSchedulingIfMissing` of CSIDrivers.
+    VolumeLimitScaling,
     /// Watches may ask for what is there at their beginning.
     WatchList,
+    /// `scheduling` of jobs.
+    WorkloadWithJob,
 }
 
 /// Gates that somebody has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Gates {
-    set: u8,
-    on: u8,
+    set: u64,
+    on: u64,
 }
 
 /// Why gates can't be set.
@@ -120,27 +200,65 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
     KNOWN.get(name)?.iter().rev().find(|(since, _)| *since <= minor)?.1
 }
 
+/// The gates, as `--feature-gates` names them, in the order of their declaration.
+const NAMES: [(Gate, &str); 46] = [
+    (Gate::ApiResponseCompression, "APIResponseCompression"),
+    (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
+    (Gate::CrdValidationRatcheting, "CRDValidationRatcheting"),
+    (Gate::ClusterTrustBundle, "ClusterTrustBundle"),
+    (Gate::ClusterTrustBundleProjection, "ClusterTrustBundleProjection"),
+    (Gate::ContainerRestartRules, "ContainerRestartRules"),
+    (Gate::ContainerStopSignals, "ContainerStopSignals"),
+    (Gate::CoordinatedLeaderElection, "CoordinatedLeaderElection"),
+    (Gate::CustomResourceFieldSelectors, "CustomResourceFieldSelectors"),
+    (Gate::DraDeviceCompatibilityGroups, "DRADeviceCompatibilityGroups"),
+    (Gate::DraDerivedAttributes, "DRADerivedAttributes"),
+    (Gate::DraListTypeAttributes, "DRAListTypeAttributes"),
+    (Gate::DraNodeAllocatableResources, "DRANodeAllocatableResources"),
+    (Gate::DraOptionalNodeOperations, "DRAOptionalNodeOperations"),
+    (Gate::DraPartitionableDevicesType, "DRAPartitionableDevicesType"),
+    (Gate::DraDeviceTaintRules, "DRADeviceTaintRules"),
+    (Gate::DynamicResourceAllocation, "DynamicResourceAllocation"),
+    (Gate::EmptyDirVolumeMode, "EmptyDirVolumeMode"),
+    (Gate::EnvFiles, "EnvFiles"),
+    (Gate::EvictionRequestApi, "EvictionRequestAPI"),
+    (Gate::GenericWorkload, "GenericWorkload"),
+    (Gate::GrpcContainerProbeTls, "GRPCContainerProbeTLS"),
+    (Gate::H2cContainerProbe, "H2CContainerProbe"),
+    (Gate::HpaConfigurableTolerance, "HPAConfigurableTolerance"),
+    (Gate::HostnameOverride, "HostnameOverride"),
+    (Gate::ImageVolume, "ImageVolume"),
+    (Gate::InPlacePodVerticalScaling, "InPlacePodVerticalScaling"),
+    (Gate::JobManagedBy, "JobManagedBy"),
+    (Gate::JobSuccessPolicy, "JobSuccessPolicy"),
+    (Gate::ManifestBasedAdmissionControlConfig, "ManifestBasedAdmissionControlConfig"),
+    (Gate::MatchLabelKeysInPodAffinity, "MatchLabelKeysInPodAffinity"),
+    (Gate::MaxUnavailableStatefulSet, "MaxUnavailableStatefulSet"),
+    (Gate::MutatingAdmissionPolicy, "MutatingAdmissionPolicy"),
+    (Gate::PodCertificateRequest, "PodCertificateRequest"),
+    (Gate::PodLevelResources, "PodLevelResources"),
+    (Gate::PodLifecycleSleepAction, "PodLifecycleSleepAction"),
+    (Gate::RecursiveReadOnlyMounts, "RecursiveReadOnlyMounts"),
+    (Gate::SELinuxChangePolicy, "SELinuxChangePolicy"),
+    (Gate::StorageVersionMigrator, "StorageVersionMigrator"),
+    (Gate::SupplementalGroupsPolicy, "SupplementalGroupsPolicy"),
+    (Gate::UserNamespacesSupport, "UserNamespacesSupport"),
+    (Gate::ValidatingAdmissionPolicy, "ValidatingAdmissionPolicy"),
+    (Gate::VolumeBindMountOptions, "VolumeBindMountOptions"),
+    (Gate::VolumeLimitScaling, "VolumeLimitScaling"),
+    (Gate::WatchList, "WatchList"),
+    (Gate::WorkloadWithJob, "WorkloadWithJob"),
+];
+
 impl Gate {
     /// All of them.
-    pub const ALL: [Gate; 6] = [
-        Gate::ApiResponseCompression,
-        Gate::CrdValidationRatcheting,
-        Gate::CustomResourceFieldSelectors,
-        Gate::MutatingAdmissionPolicy,
-        Gate::ValidatingAdmissionPolicy,
-        Gate::WatchList,
-    ];
+    pub fn all() -> impl Iterator<Item = Gate> {
+        NAMES.iter().map(|(gate, _)| *gate)
+    }
 
     /// As `--feature-gates` has it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Gate::ApiResponseCompression => "APIResponseCompression",
-            Gate::CrdValidationRatcheting => "CRDValidationRatcheting",
-            Gate::CustomResourceFieldSelectors => "CustomResourceFieldSelectors",
-            Gate::MutatingAdmissionPolicy => "MutatingAdmissionPolicy",
-            Gate::ValidatingAdmissionPolicy => "ValidatingAdmissionPolicy",
-            Gate::WatchList => "WatchList",
-        }
+        NAMES[self as usize].1
     }
 
     /// Whether there is the gate in a minor, or was before.
@@ -150,15 +268,16 @@ impl Gate {
 
     /// Whether it is open in a minor unless somebody sets it. A gate that is gone was open for good.
     pub fn is_open_in(self, minor: Minor) -> bool {
-        static OPEN: LazyLock<[[bool; Minor::COUNT]; Gate::ALL.len()]> = LazyLock::new(|| {
+        static OPEN: LazyLock<[[bool; Minor::COUNT]; NAMES.len()]> = LazyLock::new(|| {
             let is_open =
                 |gate: Gate, minor| gate.is_known_in(minor) && spec(gate.name(), minor).is_none_or(|spec| spec.is_on);
-            Gate::ALL.map(|gate| std::array::from_fn(|at| is_open(gate, Minor::of(Minor::OLDEST.number() + at as u16))))
+            NAMES
+                .map(|(gate, _)| std::array::from_fn(|at| is_open(gate, Minor::of(Minor::OLDEST.number() + at as u16))))
         });
         OPEN[self as usize][minor.index()]
     }
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u64 {
         1 << self as u8
     }
 }
@@ -205,7 +324,7 @@ impl Gates {
             return Err(GateError::Locked(refused));
         }
         let mut gates = Gates::default();
-        for gate in Gate::ALL {
+        for gate in Gate::all() {
             let said = |wanted: &str| named.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
             let stage = spec(gate.name(), minor).map(|spec| spec.stage);
             let of_stage = || named.iter().rev().find(|(name, _)| stage.is_some() && stage_named(name) == stage);
@@ -241,8 +360,7 @@ mod tests {
     #[track_caller]
     fn check(minor: u16, text: &str, expected: Result<&[(Gate, bool)], &str>) {
         let read = Gates::parse(text, Minor::of(minor)).map_err(|error| error.to_string());
-        let set =
-            |gates: Gates| Gate::ALL.into_iter().filter_map(|gate| Some((gate, gates.get(gate)?))).collect::<Vec<_>>();
+        let set = |gates: Gates| Gate::all().filter_map(|gate| Some((gate, gates.get(gate)?))).collect::<Vec<_>>();
         assert_eq!(read.map(set), expected.map(<[_]>::to_vec).map_err(str::to_owned), "{text} in 1.{minor}");
     }
 
@@ -254,7 +372,7 @@ mod tests {
             "CRDValidationRatcheting=false, WatchList=t",
             Ok(&[(Gate::CrdValidationRatcheting, false), (Gate::WatchList, true)]),
         );
-        check(37, "kube:WatchList=false,kube:EvictionRequestAPI=true", Ok(&[(Gate::WatchList, false)]));
+        check(37, "kube:WatchList=false,kube:MemoryQoS=true", Ok(&[(Gate::WatchList, false)]));
         check(37, "NoSuchGate=true", Err("unrecognized feature gate: NoSuchGate"));
         // Known later, and no longer.
         check(29, "CustomResourceFieldSelectors=true", Err("unrecognized feature gate: CustomResourceFieldSelectors"));
@@ -276,11 +394,19 @@ mod tests {
 
     #[test]
     fn all_of_a_stage_stand_behind_those_that_are_named() {
-        check(
-            29,
-            "AllAlpha=true,WatchList=false",
-            Ok(&[(Gate::CrdValidationRatcheting, true), (Gate::WatchList, false)]),
-        );
+        let gates = Gates::parse("AllAlpha=true,WatchList=false", Minor::of(29)).expect("the gates are known");
+        assert_eq!(gates.get(Gate::CrdValidationRatcheting), Some(true));
+        assert_eq!(gates.get(Gate::WatchList), Some(false));
+        // Beta, and not known yet.
+        assert_eq!(gates.get(Gate::ValidatingAdmissionPolicy), None);
+        assert_eq!(gates.get(Gate::HostnameOverride), None);
+    }
+
+    #[test]
+    fn a_gate_stands_at_its_place_among_the_names() {
+        for (place, (gate, name)) in NAMES.into_iter().enumerate() {
+            assert!(gate as usize == place && KNOWN.contains_key(name), "{name}");
+        }
     }
 
     #[test]
@@ -292,6 +418,10 @@ mod tests {
         assert_eq!(open(Gate::CustomResourceFieldSelectors), (31..=37).collect::<Vec<_>>());
         assert_eq!(open(Gate::ValidatingAdmissionPolicy), (30..=37).collect::<Vec<_>>());
         assert_eq!(open(Gate::MutatingAdmissionPolicy), [36, 37]);
+        for gate in [Gate::MaxUnavailableStatefulSet, Gate::ClusterTrustBundle, Gate::StorageVersionMigrator] {
+            assert_eq!(open(gate), [37], "{gate:?}");
+        }
+        assert_eq!(open(Gate::HostnameOverride), [35, 36, 37]);
         assert_eq!(open(Gate::ApiResponseCompression), (29..=37).collect::<Vec<_>>());
     }
 

@@ -215,6 +215,11 @@ pub fn name_is_dns1123_subdomain(name: &str, prefix: bool) -> Vec<String> {
     is_dns1123_subdomain(&masked(name, prefix))
 }
 
+/// The name of an object whose type declares its format (`k8s-long-name`): what it is generated of is not looked at.
+pub fn name_is_long(name: &str, prefix: bool) -> Vec<String> {
+    if prefix { Vec::new() } else { subdomain(name, "bytes") }
+}
+
 /// The name of an object that is a label, such as a namespace.
 pub fn name_is_dns1123_label(name: &str, prefix: bool) -> Vec<String> {
     is_dns1123_label(&masked(name, prefix))
@@ -279,6 +284,12 @@ mod tests {
         assert!(is_qualified_name("example.com/My_Name").is_empty());
         assert!(is_valid_label_value("").is_empty());
         assert!(name_is_dns1123_subdomain("prefix-", true).is_empty());
+    }
+
+    #[test]
+    fn a_name_of_a_declared_format_has_bytes_and_no_prefix() {
+        assert_eq!(name_is_long(&"a".repeat(SUBDOMAIN_BYTES_MAX + 1), false), ["must be no more than 253 bytes"]);
+        assert_eq!(name_is_long("A_", true), Vec::<String>::new());
     }
 
     #[test]

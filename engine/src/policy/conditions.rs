@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use super::environment::Declarations;
-use super::evaluation::{Activation, OUT_OF_BUDGET};
+use super::evaluation::{Activation, OUT_OF_BUDGET, OutOfBudget};
 use super::expression::{self, Expression};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
@@ -36,16 +36,30 @@ pub fn decode(spec: &Value, env: &Env) -> Vec<Expression> {
     conditions.map(|condition| Expression::new(condition.str_at(&["expression"]), env, &[Type::Bool])).collect()
 }
 
+/// What came of match conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether all hold; else why that can't be told: every condition that failed, or that they cost too much.
+    pub hold: Result<bool, String>,
+    /// How many failed before one was false.
+    pub errors: usize,
+}
+
 /// Whether all of `conditions` hold. One that is false decides, whatever the others are.
-///
-/// # Errors
-/// Why that can't be told: every condition that failed, or that they cost too much.
-pub fn hold<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> Result<bool, String> {
+pub fn ask<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> Outcome {
     let mut outcomes = Vec::with_capacity(conditions.len());
     for condition in conditions {
-        let outcome = activation.evaluate(condition).map_err(|_| OUT_OF_BUDGET.to_owned())?;
-        outcomes.push(outcome.map(|value| value.as_bool() == Some(true)));
+        match activation.evaluate(condition) {
+            Ok(outcome) => outcomes.push(outcome.map(|value| value.as_bool() == Some(true))),
+            Err(OutOfBudget) => return Outcome { hold: Err(OUT_OF_BUDGET.to_owned()), errors: 0 },
+        }
     }
+    let before_false = outcomes.iter().take_while(|outcome| **outcome != Ok(false));
+    let errors = before_false.filter(|outcome| outcome.is_err()).count();
+    Outcome { hold: joined(outcomes), errors }
+}
+
+fn joined(outcomes: Vec<Result<bool, String>>) -> Result<bool, String> {
     if outcomes.contains(&Ok(false)) {
         return Ok(false);
     }
@@ -104,7 +118,7 @@ mod tests {
         let compile = |text: &&str| Expression::new(text, &STORED, &[Type::Bool]);
         let conditions: Vec<_> = expressions.iter().map(compile).collect();
         let mut activation = Activation::new(&input, &Declarations::default(), None, CONDITIONS_BUDGET);
-        hold(&conditions, &mut activation)
+        ask(&conditions, &mut activation).hold
     }
 
     #[track_caller]

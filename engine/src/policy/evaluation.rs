@@ -25,8 +25,12 @@ pub const CONDITIONS_BUDGET: u64 = 2_500_000;
 /// What is said where they cost more.
 pub const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
-/// How many variables may wait for each other: each takes a stack of its own.
-const VARIABLE_DEPTH_MAX: usize = 40;
+/// How many levels the expressions of variables that wait for each other may have together: all of them are on the stack.
+///
+/// DIFFERS: the reference has no such bound, and Go no end of its stack.
+const LEVELS_MAX: usize = 10_000;
+/// The levels that a variable takes beside those of its expression.
+const VARIABLE_LEVELS: usize = 10;
 
 /// What expressions see of a request. What there is not, is null.
 #[derive(Clone)]
@@ -73,8 +77,8 @@ pub struct Activation<'a> {
     variables: Option<&'a Variables>,
     /// Those that were asked for.
     values: RefCell<Vec<State<'a>>>,
-    /// How many variables are being evaluated.
-    depth: Cell<usize>,
+    /// The levels of the variables that are being evaluated.
+    levels: Cell<usize>,
     /// What variables have cost since the last expression.
     composed_cost: Cell<u64>,
     left: u64,
@@ -111,7 +115,7 @@ impl<'a> Activation<'a> {
             bindings,
             variables,
             values: RefCell::new(vec![State::Unknown; variables.map_or(0, |variables| variables.all.len())]),
-            depth: Cell::new(0),
+            levels: Cell::new(0),
             composed_cost: Cell::new(0),
             left: budget,
         }
@@ -149,12 +153,14 @@ impl<'a> Activation<'a> {
             Ok(program) => program,
             Err(why) => return Err(EvalError::new(format!("composited variable {name} fails to compile: {why}"))),
         };
-        if self.depth.get() >= VARIABLE_DEPTH_MAX {
+        let before = self.levels.get();
+        let levels = before.saturating_add(program.levels()).saturating_add(VARIABLE_LEVELS);
+        if levels > LEVELS_MAX {
             return Err(EvalError::new(format!("composited variable {name} needs too many others")));
         }
-        self.depth.set(self.depth.get() + 1);
+        self.levels.set(levels);
         let evaluation = program.evaluate_composed(&self.bindings, Some(self), CALL_LIMIT);
-        self.depth.set(self.depth.get() - 1);
+        self.levels.set(before);
         self.composed_cost.set(self.composed_cost.get().saturating_add(evaluation.cost));
         let failed =
             |error: EvalError| EvalError::new(format!("composited variable {name} fails to evaluate: {error}"));

@@ -98,16 +98,14 @@ impl Head {
         Activation::new(input, &self.declared, Some(&self.variables), budget)
     }
 
-    /// Whether the policy is asked about a request. Its match conditions never see the namespace.
-    ///
-    /// # Errors
-    /// Why that can't be told; the failure policy decides then.
-    pub fn conditions_hold(&self, input: &Input<'_>) -> Result<bool, String> {
+    /// Whether the policy is asked about a request. Where that can't be told, the failure policy decides. Match conditions
+    /// never see the namespace.
+    pub fn ask_conditions(&self, input: &Input<'_>) -> conditions::Outcome {
         if self.conditions.is_empty() {
-            return Ok(true);
+            return conditions::Outcome { hold: Ok(true), errors: 0 };
         }
         let input = Input { namespace: &Value::Null, ..input.clone() };
-        conditions::hold(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
+        conditions::ask(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
     }
 }
 

@@ -56,6 +56,9 @@ use crate::value::Value;
 /// The group of the policies.
 pub const GROUP: &str = "admissionregistration.k8s.io";
 
+/// How the names of policies and webhooks end that stand in files of the server, and of no others.
+pub const STATIC_SUFFIX: &str = ".static.k8s.io";
+
 /// Resources that no policy is asked about: one that refuses everything could not be removed any more.
 const EXEMPT: [&str; 4] = [
     "validatingadmissionpolicies",

@@ -1,7 +1,8 @@
-//! Checks the expressions of a validating policy against the schemas of what it matches.
+//! Checks the expressions of a policy against the schemas of what it matches.
 //!
 //! In: a policy, and what is served. Out: warnings, which change nothing about what the policy does: expressions are not
-//! typed when they run. Kinds that are matched by `*` or by a subresource are not looked at, nor are more than ten.
+//! typed when they run. Kinds that are matched by `*` or by a subresource are not looked at, nor are more than ten. A server
+//! looks at validations alone ([`check`]), a lint at all expressions ([`Typed`]).
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go`, release 1.37.
 
@@ -9,13 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::environment::{self, Declarations};
+use super::mutation::MutationType;
+use crate::cel::ast::{Expr, ExprKind};
 use crate::cel::declared::DeclType;
-use crate::cel::env::Env;
+use crate::cel::env::{Env, Expressions};
+use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::crd::ServedVersion;
 use crate::meta::minor::Minor;
 use crate::schema::declare::declare;
-use crate::schema::structural::Structural;
+use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::types;
 use crate::types::structural::{Quantities, structural};
 use crate::value::Value;
@@ -46,7 +50,8 @@ pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantiti
     let environments: Vec<(String, Env)> = kinds
         .iter()
         .map(|((group, version, kind), served)| {
-            let env = environment(served.minor, spec, type_of(served, quantities), &params);
+            let declared = declarations(served.minor, spec, type_of(served, quantities), &params);
+            let env = declared.checking_environment();
             (format!("{group}/{version}, Kind={kind}"), env)
         })
         .collect();
@@ -164,7 +169,7 @@ pub fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structu
 }
 
 /// What expressions may name where `object` is of this type. Variables are of the types that they have there.
-fn environment(minor: Minor, spec: &Value, object: Type, params: &Option<Type>) -> Env {
+fn declarations(minor: Minor, spec: &Value, object: Type, params: &Option<Type>) -> Declarations {
     let mut declared = Declarations {
         object,
         params: params.clone(),
@@ -177,7 +182,96 @@ fn environment(minor: Minor, spec: &Value, object: Type, params: &Option<Type>) 
         let ty = compiled.as_ref().ok().map(|checked| checked.result_type());
         declared.add_variable(variable.str_at(&["name"]), ty);
     }
-    declared.checking_environment()
+    declared
+}
+
+/// What an expression is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A condition, a validation or a value: it may ask who may do what.
+    Decision,
+    /// A message, which may not.
+    Message,
+    /// A mutation.
+    Mutation(MutationType),
+}
+
+/// What the expressions of a policy are checked against, for each kind that it matches.
+pub struct Typed(Vec<TypedKind>);
+
+struct TypedKind {
+    /// `apps/v1, Kind=Deployment`.
+    name: String,
+    declared: Declarations,
+    schema: Option<Structural>,
+}
+
+impl Typed {
+    /// The kinds that a policy matches, given everything that is served.
+    pub fn new(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Self {
+        let spec = policy.get("spec").unwrap_or(&Value::Null);
+        let params = params(spec, served, quantities);
+        let typed = |((group, version, kind), served): (KindName, &Arc<ServedVersion>)| TypedKind {
+            name: format!("{group}/{version}, Kind={kind}"),
+            declared: declarations(served.minor, spec, type_of(served, quantities), &params),
+            schema: schema(served, quantities),
+        };
+        Typed(matched(spec, served).into_iter().map(typed).collect())
+    }
+
+    /// What is wrong with an expression, by the kinds that it does not fit: each by its name, and in the words of Kubernetes.
+    pub fn faults(&self, expression: &str, purpose: Purpose) -> Vec<(&str, String)> {
+        self.0.iter().filter_map(|kind| Some((kind.name.as_str(), kind.fault(expression, purpose)?))).collect()
+    }
+}
+
+impl TypedKind {
+    fn fault(&self, expression: &str, purpose: Purpose) -> Option<String> {
+        let env = match purpose {
+            Purpose::Decision => self.declared.environment(Expressions::Stored),
+            Purpose::Message => self.declared.without_authorizer().environment(Expressions::Stored),
+            Purpose::Mutation(_) => self.declared.environment(Expressions::Stored).with_mutations(),
+        };
+        let checked = match env.compile(expression) {
+            Err(issues) => return Some(issues.to_string()),
+            Ok(checked) => checked,
+        };
+        let schema = self.schema.as_ref().filter(|_| purpose == Purpose::Mutation(MutationType::ApplyConfiguration))?;
+        unknown_field(&checked.ast.expr, schema)
+    }
+}
+
+/// A field that a mutation sets and that the kind does not have.
+fn unknown_field(expr: &Expr, schema: &Structural) -> Option<String> {
+    work::step();
+    if let ExprKind::Struct(made) = &expr.kind
+        && let Some(path) = made.type_name.strip_prefix(mutation::OBJECT)
+    {
+        let Some(at) = schema_at(schema, path) else { return Some(format!("undefined type '{}'", made.type_name)) };
+        if let Some(field) = made.fields.iter().find(|field| !knows(at, &field.name)) {
+            return Some(format!("undefined field '{}' in '{}'", field.name, made.type_name));
+        }
+    }
+    expr.children().into_iter().find_map(|child| unknown_field(child, schema))
+}
+
+/// The schema of what a type is called by: `.spec.ports` is an item of the list.
+fn schema_at<'s>(schema: &'s Structural, path: &str) -> Option<&'s Structural> {
+    let mut fields = path.split('.').filter(|field| !field.is_empty());
+    fields.try_fold(schema, |at, field| {
+        let values = at.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+        let mut found = at.properties.get(field).or(values)?;
+        while let Some(items) = &found.items {
+            found = items;
+        }
+        Some(found)
+    })
+}
+
+/// Whether objects of a schema may have a field. Those of which nothing is known may have any.
+fn knows(schema: &Structural, field: &str) -> bool {
+    let is_open = schema.extensions.preserve_unknown_fields || schema.additional_properties.is_some();
+    schema.properties.is_empty() || is_open || schema.properties.get(field).is_some()
 }
 
 #[cfg(test)]

@@ -128,7 +128,12 @@ impl Validating {
 
     /// What the policy decides about a request, with one parameter (or none).
     pub fn evaluate(&self, input: &Input<'_>) -> Verdict {
-        match self.head.conditions_hold(input) {
+        self.evaluate_after(self.head.ask_conditions(input).hold, input)
+    }
+
+    /// The same where its match conditions have been asked: whether they hold.
+    pub fn evaluate_after(&self, conditions: Result<bool, String>, input: &Input<'_>) -> Verdict {
+        match conditions {
             Ok(true) => {}
             Ok(false) => return Verdict::default(),
             Err(why) => return self.failed(why),

@@ -117,7 +117,8 @@ impl Message {
 }
 
 impl Field {
-    fn is_known_in(&self, minor: Minor) -> bool {
+    /// Whether a version of Kubernetes knows it.
+    pub(crate) fn is_known_in(&self, minor: Minor) -> bool {
         self.since.is_none_or(|since| since <= minor)
     }
 

@@ -42,6 +42,8 @@ pub struct Writer<'a> {
     pub user: &'a dyn Fn() -> Value,
     /// RFC 3339.
     pub now: &'a str,
+    /// Whether a new object's labels are one map with those of its template: [`Strategy::shares_labels`].
+    pub shares_labels: bool,
 }
 
 /// What came of a write.
@@ -68,6 +70,9 @@ impl Write<'_> {
             Some(by) => {
                 strategy.set_times(&mut object, by.now);
                 strategy.prepare_create_by(version, &mut object, by.user);
+                if by.shares_labels {
+                    strategy.share_labels(&mut object);
+                }
             }
             None => strategy.prepare_create(version, &mut object),
         }

@@ -234,20 +234,20 @@ fn value_of_field(field: &'static Field, source: &mut Source<'_>, depth: usize, 
 
 fn one(field: &'static Field, source: &mut Source<'_>, depth: usize, left: &mut usize) -> Value {
     match field.kind {
-        types::Kind::Bool => Value::Bool(source.byte().is_multiple_of(2)),
-        types::Kind::Int32 | types::Kind::Int64 => {
-            let is_small = matches!(field.kind, types::Kind::Int32);
+        types::FieldKind::Bool => Value::Bool(source.byte().is_multiple_of(2)),
+        types::FieldKind::Int32 | types::FieldKind::Int64 => {
+            let is_small = matches!(field.kind, types::FieldKind::Int32);
             let number = NUMBERS[source.below(NUMBERS.len())];
             Value::Int(if is_small { i32::try_from(number).map_or(1, i64::from) } else { number })
         }
-        types::Kind::Double => Value::Float(0.5),
-        types::Kind::String if !field.enums.is_empty() && source.byte() < 200 => {
+        types::FieldKind::Double => Value::Float(0.5),
+        types::FieldKind::String if !field.enums.is_empty() && source.byte() < 200 => {
             let words: Vec<&str> = field.enums.split(',').collect();
             Value::from(words[source.below(words.len())])
         }
-        types::Kind::String => Value::from(source.text()),
-        types::Kind::Bytes => Value::from(["", "YQ==", "LS0tLS0=", "/w=="][source.below(4)]),
-        types::Kind::Message(inner) => value_of_message(inner.get(), source, depth, left),
+        types::FieldKind::String => Value::from(source.text()),
+        types::FieldKind::Bytes => Value::from(["", "YQ==", "LS0tLS0=", "/w=="][source.below(4)]),
+        types::FieldKind::Message(inner) => value_of_message(inner.get(), source, depth, left),
     }
 }
 

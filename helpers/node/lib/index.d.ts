@@ -8,6 +8,12 @@ export interface Options {
   environment?: Readonly<Record<string, string>>;
 }
 
+/** What the control plane of a test is to have. */
+export interface TestOptions extends Options {
+  /** Whether the test starts a server of its own, where it would get a control plane in one that tests share. */
+  ownProcess?: boolean;
+}
+
 /**
  * What runs in a copy beside its requests, as with `skiff serve`. Where nothing is said, that is what runs in the control plane
  * that was started.
@@ -106,7 +112,7 @@ export class Clock {
   reset(): Promise<void>;
 }
 
-/** A running control plane. Nobody else uses it; whoever has its kubeconfig may do everything in it. */
+/** A running control plane: a server, or a part of one. Nobody else uses it; whoever has its kubeconfig may do everything in it. */
 export class ControlPlane implements AsyncDisposable {
   private constructor();
   /** Where it serves, as in `https://127.0.0.1:34567`. */
@@ -150,6 +156,17 @@ export class ControlPlane implements AsyncDisposable {
  */
 export function start(options?: Options): Promise<ControlPlane>;
 
+/**
+ * A control plane for a test, which it stops. Those of a process that have the same options are in one server, which is started
+ * by the first and ends when nobody has used it for a while; so each is there in milliseconds.
+ *
+ * @throws as `start`
+ */
+export function plane(options?: TestOptions): Promise<ControlPlane>;
+
+/** Ends the servers of `plane` that nobody uses, without waiting. */
+export function endShared(): Promise<void>;
+
 /** What a test gets. */
 export interface Context {
   /** A control plane for this test alone. */
@@ -165,7 +182,7 @@ export function withSkiff<Row extends unknown[]>(
   body: (context: Context, ...row: Row) => unknown,
 ): (...row: Row) => Promise<void>;
 export function withSkiff<Row extends unknown[]>(
-  options: Options,
+  options: TestOptions,
   body: (context: Context, ...row: Row) => unknown,
 ): (...row: Row) => Promise<void>;
 

@@ -1,5 +1,5 @@
 // What the package gives to programs that import it. See index.d.ts.
 
-import plane from './plane.cjs';
+import helper from './plane.cjs';
 
-export const { Clock, ControlPlane, InjectedFault, program, start, tell, withFork, withSkiff } = plane;
+export const { Clock, ControlPlane, InjectedFault, endShared, plane, program, start, tell, withFork, withSkiff } = helper;

@@ -13,6 +13,7 @@ const { Api } = require('./api.cjs');
 const { Clock } = require('./clock.cjs');
 const { InjectedFault, inject } = require('./faults.cjs');
 const { program } = require('./program.cjs');
+const { endShared, shared } = require('./shared.cjs');
 
 /** How many lines of what the server says are kept: the newest. */
 const LINES_MAX = 10_000;
@@ -122,6 +123,11 @@ class Fork extends ControlPlane {
   }
 }
 
+/** A control plane for a test: in a server that tests share, unless it is to have its own. */
+async function plane({ ownProcess = false, ...options } = {}) {
+  return ownProcess ? start(options) : shared(options, start);
+}
+
 async function start(options = {}) {
   const folder = path.join(tmpdir(), `skiff-${randomUUID()}`);
   const fixed = ['serve', `--temporary=${process.pid}`, '--listen', '127.0.0.1:0', '--store', 'memory', '--data-dir', folder];
@@ -165,7 +171,7 @@ function firstLine(server) {
 function withSkiff(...given) {
   const body = given.pop();
   const [options] = given;
-  return withPlane(() => start(options), body);
+  return withPlane(() => plane(options), body);
 }
 
 function withFork(prepared, ...given) {
@@ -195,4 +201,4 @@ function tell(skiff, name = 'skiff') {
   console.error([`${name}: ${skiff.url} was asked`, ...skiff.log].join('\n  '));
 }
 
-module.exports = { Clock, ControlPlane, InjectedFault, program, start, tell, withFork, withSkiff };
+module.exports = { Clock, ControlPlane, InjectedFault, endShared, plane, program, start, tell, withFork, withSkiff };

@@ -1,17 +1,17 @@
 import type { TestAPI } from 'vitest';
 
-import type { ControlPlane, Options } from './index.js';
+import type { ControlPlane, TestOptions } from './index.js';
 
 /** What a test may ask for. */
 export interface Fixtures {
   /** What the control planes are to have: `test.override({ skiffOptions: { crds: ['config/crd'] } })`. */
-  skiffOptions: Options;
+  skiffOptions: TestOptions;
   /** A control plane for this test alone. */
   skiff: ControlPlane;
   /** A copy for this test alone of one that is prepared once for all tests of a worker. */
   skiffFork: ControlPlane;
   /** What is prepared: `base.extend({ skiffPrepare: [{ prepare: async (plane) => { … } }, { scope: 'worker' }] })`. */
-  skiffPrepare: { options?: Options; prepare(plane: ControlPlane): unknown };
+  skiffPrepare: { options?: TestOptions; prepare(plane: ControlPlane): unknown };
   /** The one that is prepared. */
   skiffPrepared: ControlPlane;
   /** A control plane for all tests of a worker. */

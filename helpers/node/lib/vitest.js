@@ -2,36 +2,39 @@
 
 import { test as base } from 'vitest';
 
-import { start, tell } from './index.js';
+import { endShared, plane, tell } from './index.js';
+
+/** Lets a test use a control plane, which is told if it fails. */
+async function during(task, skiff, use) {
+  try {
+    await use(skiff);
+    if (task.result?.state === 'fail') {
+      tell(skiff);
+    }
+  } finally {
+    await skiff.stop();
+  }
+}
 
 export const test = base.extend({
+  skiffServers: [
+    async ({}, use) => {
+      await use();
+      await endShared();
+    },
+    { scope: 'worker' },
+  ],
   skiffOptions: {},
-  skiff: async ({ task, skiffOptions }, use) => {
-    const skiff = await start(skiffOptions);
-    try {
-      await use(skiff);
-      if (task.result?.state === 'fail') {
-        tell(skiff);
-      }
-    } finally {
-      await skiff.stop();
-    }
+  skiff: async ({ task, skiffOptions, skiffServers: _ }, use) => {
+    await during(task, await plane(skiffOptions), use);
   },
   skiffFork: async ({ task, skiffPrepared }, use) => {
-    const skiff = await skiffPrepared.fork();
-    try {
-      await use(skiff);
-      if (task.result?.state === 'fail') {
-        tell(skiff);
-      }
-    } finally {
-      await skiff.stop();
-    }
+    await during(task, await skiffPrepared.fork(), use);
   },
   skiffPrepare: [{ prepare: async () => {} }, { scope: 'worker' }],
   skiffPrepared: [
-    async ({ skiffPrepare }, use) => {
-      const skiff = await start(skiffPrepare.options);
+    async ({ skiffPrepare, skiffServers: _ }, use) => {
+      const skiff = await plane(skiffPrepare.options);
       try {
         await skiffPrepare.prepare(skiff);
         await use(skiff);
@@ -42,8 +45,8 @@ export const test = base.extend({
     { scope: 'worker' },
   ],
   skiffSession: [
-    async ({}, use) => {
-      const skiff = await start();
+    async ({ skiffServers: _ }, use) => {
+      const skiff = await plane();
       try {
         await use(skiff);
       } finally {

@@ -1,6 +1,8 @@
 // `withSkiff` for jest, in CommonJS.
 
-const { existsSync } = require('node:fs');
+const { existsSync, readFileSync } = require('node:fs');
+const https = require('node:https');
+const path = require('node:path');
 
 const { start, withFork, withSkiff } = require('kubeskiff');
 
@@ -14,8 +16,34 @@ test.each([['a'], ['b']])('a table has its rows: %s', withSkiff(async ({ skiff }
 }));
 
 test('definitions are there from the start', withSkiff({ crds: [process.env.SKIFF_DEFINITIONS] }, async ({ skiff }) => {
-  expect(skiff.log.join('\n')).toContain('applied 1 CustomResourceDefinition');
+  const { items } = await get(skiff, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+  expect(items.map(({ metadata }) => metadata.name)).toEqual(['releases.rules.example.com']);
 }));
+
+const folders = [];
+test.each([[{}], [{}], [{ arguments: ['--authorization-mode=RBAC'] }], [{ ownProcess: true }]])('a server for the options %j', async (options) => {
+  await withSkiff(options, async ({ skiff }) => {
+    folders.push(path.dirname(skiff.kubeconfig));
+  })();
+});
+
+test('tests with the same options have one server', () => {
+  expect(folders).toHaveLength(4);
+  expect(folders[1]).toBe(folders[0]);
+  expect(new Set(folders).size).toBe(3);
+});
+
+/** What is there, asked by the administrator. */
+function get(skiff, url) {
+  const text = readFileSync(skiff.kubeconfig, 'utf8');
+  const part = (name) => Buffer.from(new RegExp(`${name}: (\\S+)`).exec(text)[1], 'base64');
+  const tls = { ca: part('certificate-authority-data'), cert: part('client-certificate-data'), key: part('client-key-data') };
+  return new Promise((resolve, reject) => {
+    https.get(skiff.url + url, { ...tls, agent: false }, async (answer) => {
+      resolve(JSON.parse((await answer.toArray()).join('')));
+    }).on('error', reject);
+  });
+}
 
 let prepared;
 afterAll(async () => (await prepared)?.stop());

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { program, start, withSkiff } from 'kubeskiff';
+import { endShared, plane, program, start, withSkiff } from 'kubeskiff';
 
 test('a test with a control plane', withSkiff(async ({ skiff }) => {
   assert.ok(existsSync(skiff.kubeconfig));
@@ -42,6 +42,24 @@ test('a failed test is told what its server was asked', async (context) => {
   assert.match(told.mock.calls[0].arguments[0], /skiff: https:.* was asked\n[^]*get \/api\/v1\/namespaces\/default\/configmaps\/asked 404/);
 });
 
+test('a server that tests share ends when nobody uses it', async () => {
+  const first = await plane();
+  const folder = path.dirname(first.kubeconfig);
+  await first.stop();
+  const second = await plane();
+  assert.equal(path.dirname(second.kubeconfig), folder);
+  await endShared();
+  assert.ok(existsSync(folder), 'one is in use');
+  await second.stop();
+  await second.stop();
+  await untilGone(folder);
+  const third = await plane();
+  assert.notEqual(path.dirname(third.kubeconfig), folder);
+  await third.stop();
+  await endShared();
+  assert.ok(!existsSync(path.dirname(third.kubeconfig)));
+});
+
 test('a process is not kept by a control plane that nobody stops', () => {
   const code = "import { start } from 'kubeskiff'; await start();";
   const ended = spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd: import.meta.dirname, timeout: 60_000 });
@@ -55,11 +73,15 @@ test('nothing is left after a kill', async () => {
   assert.ok(existsSync(kubeconfig));
   killed.kill('SIGKILL');
   // The server removes its folder last.
-  for (let tries = 0; existsSync(path.dirname(kubeconfig)); tries += 1) {
-    assert.ok(tries < 1000, `${kubeconfig} is there`);
+  await untilGone(path.dirname(kubeconfig));
+});
+
+async function untilGone(folder) {
+  for (let tries = 0; existsSync(folder); tries += 1) {
+    assert.ok(tries < 1000, `${folder} is there`);
     await sleep(50);
   }
-});
+}
 
 /** A request for what is not there. */
 async function ask(skiff) {

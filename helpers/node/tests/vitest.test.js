@@ -1,6 +1,7 @@
 // The fixtures for vitest, with @kubernetes/client-node.
 
 import { existsSync } from 'node:fs';
+import path from 'node:path';
 
 import { CoreV1Api, KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
 import { test } from 'kubeskiff/vitest';
@@ -18,6 +19,20 @@ test('what it was asked is known', async ({ skiff }) => {
   await expect.poll(() => skiff.log.join('\n')).toContain('get /api/v1/namespaces/default/configmaps/none 404');
 });
 
+const folders = new Set();
+test.for(['one', 'two'])('tests with the same options have one server: %s', (_, { skiff, skiffSession }) => {
+  folders.add(path.dirname(skiff.kubeconfig)).add(path.dirname(skiffSession.kubeconfig));
+  expect(folders.size).toBe(1);
+});
+
+describe('a server for a test', () => {
+  test.override({ skiffOptions: { ownProcess: true } });
+
+  test('is another one', ({ skiff, skiffSession }) => {
+    expect(path.dirname(skiff.kubeconfig)).not.toBe(path.dirname(skiffSession.kubeconfig));
+  });
+});
+
 describe('with definitions', () => {
   test.override({ skiffOptions: { crds: [process.env.SKIFF_DEFINITIONS] } });
 
@@ -29,6 +44,9 @@ describe('with definitions', () => {
 });
 
 describe.concurrent('a hundred tests', () => {
+  // helpers/measure sets the variable.
+  test.override({ skiffOptions: { ownProcess: 'SKIFF_TEST_OWN_PROCESS' in process.env } });
+
   test.for(Array.from({ length: 100 }, (_, number) => number))('number %i sees its own objects alone', async (number, { skiff }) => {
     const core = skiff.load(new KubeConfig()).makeApiClient(CoreV1Api);
     const body = { metadata: { name: `settings-${number}` }, data: { number: String(number) } };
@@ -99,6 +117,28 @@ test('a clock is frozen, moved and reset', async ({ skiff }) => {
   await clock.run();
   await clock.reset();
   expect(Math.abs((await clock.now()).getTime() - Date.now())).toBeLessThan(60_000);
+});
+
+test.for([
+  {
+    match: { verbs: ['watch'], group: '', resource: 'pods', namespace: 'a', name: 'b', user: 'c', path: '/api/*' },
+    watch: { end: 'expired', afterEvents: 3, after: 0 },
+  },
+  { watch: 'closed' },
+  { watch: { end: 'cut', after: '1m30s' } },
+  { watch: 'stalled' },
+  { match: { subresource: 'status' }, error: { code: 429, message: 'slow down', retryAfterSeconds: 3 }, delay: 1 },
+  { error: { code: 410, reason: 'Gone' }, skip: 1, times: 2 },
+  { error: 404 },
+  { lose: 'answer', probability: 0.5, seed: 7 },
+  { lose: 'request' },
+  { delay: '250ms' },
+  { stale: 5 },
+  { conflict: true },
+])('faults say all that the server takes: %j', async (fault, { skiff }) => {
+  const injected = await skiff.inject(fault);
+  expect(await injected.hits()).toBe(0);
+  await injected.remove();
 });
 
 test('a fault is removed, and one that makes no sense refused', async ({ skiff }) => {

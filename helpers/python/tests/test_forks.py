@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeskiff import ApiError, ControlPlane, start
+from kubeskiff import ApiError, ControlPlane, Failure, start
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -65,6 +65,35 @@ def test_a_clock_is_frozen_moved_and_reset(skiff: ControlPlane) -> None:
     skiff.clock.run()
     skiff.clock.reset()
     assert abs(skiff.clock.now - datetime.now(timezone.utc)) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {
+            "watch": "expired", "after_events": 3, "after": timedelta(0), "verbs": ["watch"], "group": "", "resource": "pods",
+            "namespace": "a", "name": "b", "user": "c", "path": "/api/*",
+        },
+        {"watch": "closed"},
+        {"watch": "cut", "after": 1.5},
+        {"watch": "stalled"},
+        {
+            "error": Failure(code=429, message="slow down", retryAfterSeconds=3), "subresource": "status",
+            "delay": timedelta(milliseconds=1),
+        },
+        {"error": Failure(code=410, reason="Gone"), "skip": 1, "times": 2},
+        {"error": 404},
+        {"lose": "answer", "probability": 0.5, "seed": 7},
+        {"lose": "request"},
+        {"delay": 0.25},
+        {"stale": 5},
+        {"conflict": True},
+    ],
+    ids=str,
+)
+def test_faults_say_all_that_the_server_takes(skiff: ControlPlane, fault: dict[str, Any]) -> None:
+    with skiff.fault(**fault) as injected:
+        assert injected.hits == 0
 
 
 def test_a_fault_that_makes_no_sense_is_refused(skiff: ControlPlane) -> None:

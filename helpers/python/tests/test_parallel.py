@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 import urllib.request
 from base64 import b64decode
@@ -13,6 +14,10 @@ import pytest
 import yaml
 
 from kubeskiff import ControlPlane
+
+
+# helpers/measure sets the variable.
+pytestmark = pytest.mark.skiff(own_process="SKIFF_TEST_OWN_PROCESS" in os.environ)
 
 
 @pytest.mark.parametrize("number", range(100))

@@ -48,6 +48,69 @@ def test_a_failed_test_is_told_what_its_server_was_asked(pytester: pytest.Pytest
     told.stdout.no_fnmatch_line("get */before *")
 
 
+def test_a_failed_test_is_told_what_its_copy_alone_was_asked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from kubeskiff import ApiError
+
+        def ask(plane, name):
+            with pytest.raises(ApiError):
+                plane._asked().send("GET", "/api/v1/namespaces/default/configmaps/" + name)
+            while not any(name in line for line in plane.log):
+                pass
+
+        def test_it(skiff_fork, skiff_prepared):
+            ask(skiff_prepared, "origin")
+            with skiff_prepared.fork() as other:
+                ask(other, "other")
+            ask(skiff_fork, "own")
+            print(skiff_fork.url, "is the copy")
+            assert False
+        """
+    )
+    told = pytester.runpytest_subprocess("-p", "no:xdist")
+    told.assert_outcomes(failed=1)
+    url = next(line.split()[0] for line in told.outlines if line.endswith(" is the copy"))
+    _, section = told.stdout.str().split(f"skiff_fork: {url} was asked")
+    section = section.split("\n---", 1)[0]
+    assert "get /api/v1/namespaces/default/configmaps/own 404 " in section
+    assert "origin" not in section and "other" not in section
+
+
+def test_tests_with_the_same_options_have_one_server(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        folders = {}
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_same(skiff, skiff_session, number):
+            assert skiff.url != skiff_session.url
+            folders[f"same {number}"] = skiff.kubeconfig.parent
+            assert skiff_session.kubeconfig.parent == skiff.kubeconfig.parent
+
+        @pytest.mark.skiff(arguments=["--authorization-mode=RBAC"])
+        def test_arguments(skiff):
+            folders["arguments"] = skiff.kubeconfig.parent
+
+        @pytest.mark.skiff(own_process=True)
+        def test_own(skiff):
+            folders["own"] = skiff.kubeconfig.parent
+
+        def test_all():
+            assert folders.pop("same 0") == folders["same 1"]
+            assert len(set(folders.values())) == len(folders) == 3
+            print("the folder is", folders["same 1"])
+        """
+    )
+    told = pytester.runpytest_subprocess("-p", "no:xdist", "-rP")
+    told.assert_outcomes(passed=5)
+    folder = next(line.removeprefix("the folder is ") for line in told.outlines if line.startswith("the folder is "))
+    assert not Path(folder).exists(), "it ends with the run"
+
+
 def test_settings_say_what_is_served(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nskiff_arguments = --authorization-mode=Nonsense\n")
     pytester.makepyfile("def test_it(skiff): pass")

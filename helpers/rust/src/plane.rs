@@ -51,10 +51,11 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// What a control plane is to have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
     program: Option<PathBuf>,
     arguments: Vec<OsString>,
+    pub(crate) own_process: bool,
 }
 
 impl Options {
@@ -85,9 +86,17 @@ impl Options {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
+
+    /// Whether a test starts a server of its own, where it would get a control plane in one that tests with the same options
+    /// share. [`ControlPlane::start`] always starts one.
+    #[must_use]
+    pub fn own_process(mut self, own_process: bool) -> Self {
+        self.own_process = own_process;
+        self
+    }
 }
 
-/// A running server. Nobody else uses it; whoever has its kubeconfig may do everything in it. It ends with its last clone, or
+/// A running server, or a copy in one. Nobody else uses it; whoever has its kubeconfig may do everything in it. It ends with its last clone, or
 /// with this process, however that ends.
 #[derive(Clone, Debug)]
 pub struct ControlPlane(Arc<Place>);

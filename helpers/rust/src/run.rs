@@ -1,14 +1,14 @@
 //! What `#[skiff::test]` makes of a function.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::thread;
 
 use kube::Client;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
-use crate::{ControlPlane, Options};
+use crate::{ControlPlane, Error, Options, shared};
 
 /// What a test may ask for.
 pub trait FromPlane {
@@ -28,43 +28,95 @@ impl FromPlane for Client {
     }
 }
 
-/// What a test returns.
+/// What a test returns, or what prepares one.
 pub trait Outcome {
-    /// Whether it has failed.
-    fn is_failure(&self) -> bool;
+    /// Why it has failed, if it has.
+    fn failure(&self) -> Option<String>;
 }
 
 impl Outcome for () {
-    fn is_failure(&self) -> bool {
-        false
+    fn failure(&self) -> Option<String> {
+        None
     }
 }
 
 impl<T, E: Debug> Outcome for Result<T, E> {
-    fn is_failure(&self) -> bool {
-        self.is_err()
+    fn failure(&self) -> Option<String> {
+        self.as_ref().err().map(|error| format!("{error:?}"))
     }
 }
 
-/// Runs a test with a control plane of its own. Where it fails, what the server was asked goes to standard error.
+/// Runs a test with a control plane of its own, in the server that tests with the same options share. Where it fails, what the
+/// control plane was asked goes to standard error.
 ///
 /// # Panics
 ///
 /// There is no control plane, or the test panics.
 pub fn run<T: Outcome>(options: Options, test: impl AsyncFnOnce(ControlPlane) -> T) -> T {
-    let runtime = Builder::new_current_thread().enable_all().build().expect("the system has threads and descriptors");
-    let plane = started(options);
+    let runtime = runtime();
+    let plane = plane(&runtime, options);
+    run_in(&runtime, plane, test)
+}
+
+/// [`run`], with a copy of a control plane that `prepare` has prepared, once for all tests of the process with the same options.
+///
+/// # Panics
+///
+/// There is no control plane, it can't be prepared, or the test panics.
+pub fn run_prepared<A, P, F, T>(options: Options, prepare: F, test: impl AsyncFnOnce(ControlPlane) -> T) -> T
+where
+    A: FromPlane,
+    P: Future<Output: Outcome>,
+    F: FnOnce(A) -> P + 'static,
+    T: Outcome,
+{
+    let runtime = runtime();
+    let make = |options| {
+        let plane = plane(&runtime, options);
+        let outcome = run_in(&runtime, plane.clone(), async |plane| prepare(A::from_plane(&plane).await).await);
+        if let Some(why) = outcome.failure() {
+            fail(format_args!("the control plane can't be prepared: {why}"));
+        }
+        plane
+    };
+    let plane = if options.own_process {
+        make(options)
+    } else {
+        let prepared = shared::prepared::<F>(&options.clone(), || make(options));
+        made(runtime.block_on(prepared.fork()))
+    };
+    run_in(&runtime, plane, test)
+}
+
+fn run_in<T: Outcome>(runtime: &Runtime, plane: ControlPlane, test: impl AsyncFnOnce(ControlPlane) -> T) -> T {
     let told = TellOnFailure(plane.clone());
     let outcome = runtime.block_on(test(plane));
-    if outcome.is_failure() {
+    if outcome.failure().is_some() {
         told.tell();
     }
     outcome
 }
 
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("the system has threads and descriptors")
+}
+
+/// A control plane for a test.
+fn plane(runtime: &Runtime, options: Options) -> ControlPlane {
+    if options.own_process {
+        return made(ControlPlane::start(options));
+    }
+    let server = shared::server(&options.clone(), || made(ControlPlane::start(options)));
+    made(runtime.block_on(server.fork()))
+}
+
+fn made(plane: Result<ControlPlane, Error>) -> ControlPlane {
+    plane.unwrap_or_else(|error| fail(format_args!("{error}")))
+}
+
 #[expect(clippy::panic, reason = "a test without a control plane has failed")]
-fn started(options: Options) -> ControlPlane {
-    ControlPlane::start(options).unwrap_or_else(|error| panic!("{error}"))
+fn fail(why: fmt::Arguments<'_>) -> ! {
+    panic!("{why}")
 }
 
 /// Tells what a server was asked when a panic passes by.

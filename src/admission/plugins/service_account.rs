@@ -3,6 +3,7 @@
 //! Source: `plugin/pkg/admission/serviceaccount`, release 1.36.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -13,6 +14,12 @@ use crate::kinds::pod_object::service_account;
 use crate::meta::Status;
 use crate::value::{Value, go_quote};
 use crate::write::metadata::name_suffix;
+
+/// The account of pods that name none.
+const DEFAULT: &str = "default";
+/// How often that is looked for, and how long between.
+const DEFAULT_TRIES: u32 = 10;
+const TRY_EVERY: Duration = Duration::from_millis(100);
 
 pub struct ServiceAccount {
     pub objects: Arc<dyn Objects>,
@@ -56,15 +63,20 @@ impl Admission for ServiceAccount {
 impl ServiceAccount {
     async fn account(&self, attributes: &Attributes<'_>, pod: &Value, name: &str) -> Result<Value, Status> {
         let namespace = attributes.namespace;
-        let place = Place { group: "", plural: "serviceaccounts", namespace };
-        let found = self.objects.get(place, name).await?;
-        found.ok_or_else(|| {
-            let why = format!(
-                "error looking up service account {namespace}/{name}: serviceaccount {} not found",
-                go_quote(name)
-            );
-            forbidden(attributes, pod, &why)
-        })
+        // A controller makes this one soon after its namespace.
+        let tries = if name == DEFAULT { DEFAULT_TRIES } else { 1 };
+        for attempt in 0..tries {
+            if attempt > 0 {
+                tokio::time::sleep(TRY_EVERY).await;
+            }
+            let place = Place { group: "", plural: "serviceaccounts", namespace };
+            if let Some(found) = self.objects.get(place, name).await? {
+                return Ok(found);
+            }
+        }
+        let quoted = go_quote(name);
+        let why = format!("error looking up service account {namespace}/{name}: serviceaccount {quoted} not found");
+        Err(forbidden(attributes, pod, &why))
     }
 }
 

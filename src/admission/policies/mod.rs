@@ -19,9 +19,10 @@ use async_trait::async_trait;
 
 use super::{Admission, Attributes, Figures};
 use crate::auth::Authorizer;
+use crate::crd::ServedVersion;
 use crate::kinds::is_exempt_from_policies;
 use crate::meta::Status;
-use crate::policy::{Binding, Validating};
+use crate::policy::{self, Binding, Validating};
 use crate::value::Value;
 
 pub use mutating::MutatingPolicies;
@@ -34,11 +35,32 @@ pub struct Hook<P> {
     pub bindings: Vec<Arc<Binding>>,
 }
 
+impl<P> Clone for Hook<P> {
+    fn clone(&self) -> Self {
+        Hook { policy: Arc::clone(&self.policy), bindings: self.bindings.clone() }
+    }
+}
+
 /// Where the step learns of policies.
 #[async_trait]
 pub trait Source<P>: Namespaces {
-    /// The policies that are bound, as they are now, in the order of their names.
+    /// The policies that are bound, as they are now: those that stand in files, then those that are stored, in the order of
+    /// their names.
     async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status>;
+
+    /// Those that stand in files.
+    fn in_files(&self) -> Arc<[Hook<P>]>;
+}
+
+/// The policies that may be asked about a resource. About policies no stored one is asked: it could not be removed any more.
+async fn asked_about<P, S: Source<P>>(source: &S, version: &ServedVersion) -> Result<Arc<[Hook<P>]>, Status> {
+    if policy::is_exempt(version) {
+        Ok(source.in_files())
+    } else if is_exempt_from_policies(version) {
+        Ok(Arc::default())
+    } else {
+        source.hooks().await
+    }
 }
 
 /// Where namespaces are looked up.
@@ -63,15 +85,8 @@ impl<S: Source<Validating>> Admission for ValidatingPolicies<S> {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        if is_exempt_from_policies(attributes.version) {
-            return Ok(());
-        }
-        let hooks = self.source.hooks().await?;
+        let hooks = asked_about(&self.source, attributes.version).await?;
         if hooks.is_empty() { Ok(()) } else { self.ask(&hooks, attributes, object).await }
-    }
-
-    fn figures(&self) -> Option<Arc<Figures>> {
-        Some(Arc::clone(&self.figures))
     }
 
     fn takes_connections(&self) -> bool {

@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
-use super::{Hook, Round, Seen, Source};
+use super::{Hook, Round, Seen, Source, asked_about};
 use crate::admission::{Admission, Attributes, Figures, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
-use crate::kinds::{is_exempt_from_policies, layout};
+use crate::kinds::layout;
 use crate::meta::Status;
 use crate::policy::mutating::{Form, Mutating, Mutation};
 use crate::policy::{Binding, Failures};
@@ -34,19 +34,15 @@ pub struct MutatingPolicies<S> {
 impl<S: Source<Mutating>> Admission for MutatingPolicies<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         // There is nothing to change in a deletion.
-        if attributes.operation == Operation::Delete || is_exempt_from_policies(attributes.version) {
+        if attributes.operation == Operation::Delete {
             return Ok(());
         }
-        let hooks = self.source.hooks().await?;
+        let hooks = asked_about(&self.source, attributes.version).await?;
         if hooks.is_empty() { Ok(()) } else { self.act(&hooks, attributes, object).await }
     }
 
     async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {
         Ok(())
-    }
-
-    fn figures(&self) -> Option<Arc<Figures>> {
-        Some(Arc::clone(&self.figures))
     }
 
     fn takes_connections(&self) -> bool {
@@ -171,7 +167,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
             let place = forms.iter().position(|seen| Arc::ptr_eq(&seen.version, &invocation.version));
             let Some((place, seen)) = place.and_then(|place| Some((place, forms.get_mut(place)?))) else { continue };
             let head = &invocation.policy.head;
-            match head.conditions_hold(&round.input(seen, &namespace, &invocation.params)) {
+            match round.ask_conditions(head, &round.input(seen, &namespace, &invocation.params), &self.figures) {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(why) => {

@@ -2,19 +2,20 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use super::Namespaces;
-use crate::admission::Attributes;
 use crate::admission::asking::{Asking, request_resource};
 use crate::admission::concern::{Concern, Fault, NamespaceLabels};
+use crate::admission::{Attributes, Evaluated, Figures, Round as Step};
 use crate::auth::Authorizer;
 use crate::cel::library::authorizer::Resource;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
-use crate::policy::{Criteria, Input};
+use crate::policy::{Criteria, Head, Input};
 use crate::value::Value;
 
 /// A request, and what was found for it.
@@ -101,6 +102,25 @@ impl<'r> Round<'r> {
 
     async fn find_namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status> {
         self.namespace.get_or_try_init(|| self.namespaces.namespace(name)).await.cloned()
+    }
+
+    /// Whether the match conditions of a policy hold, which is counted.
+    ///
+    /// # Errors
+    /// Why that can't be told.
+    pub fn ask_conditions(&self, head: &Head, input: &Input<'_>, figures: &Figures) -> Result<bool, String> {
+        let began = Instant::now();
+        let asked = head.ask_conditions(input);
+        figures.evaluated(&Evaluated {
+            name: &head.name,
+            kind: "policy",
+            step: Step::Validate.as_str(),
+            operation: self.attributes.operation,
+            took: began.elapsed(),
+            hold: asked.hold == Ok(true),
+            errors: asked.errors,
+        });
+        asked.hold
     }
 
     /// What the expressions of a policy see.

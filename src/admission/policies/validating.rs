@@ -89,7 +89,13 @@ async fn ask_bound<'o>(
         let Some(seen) = forms.iter().find(|seen| Arc::ptr_eq(&seen.version, &version)) else { continue };
         for param in &params {
             let began = Instant::now();
-            let verdict = hook.policy.evaluate(&round.input(seen, &namespace, param));
+            let input = round.input(seen, &namespace, param);
+            let conditions = round.ask_conditions(head, &input, figures);
+            // Under `Ignore` a condition that fails leaves the policy out.
+            if conditions.is_err() && head.ignores_failures {
+                continue;
+            }
+            let verdict = hook.policy.evaluate_after(conditions, &input);
             count(figures, head, binding, &verdict, began.elapsed());
             said.take_in(head, binding, verdict);
         }

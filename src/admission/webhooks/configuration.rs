@@ -16,6 +16,14 @@ pub enum WebhookKind {
 }
 
 impl WebhookKind {
+    /// The kind of the configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WebhookKind::Mutating => "MutatingWebhookConfiguration",
+            WebhookKind::Validating => "ValidatingWebhookConfiguration",
+        }
+    }
+
     /// The resource of the configurations.
     pub const fn plural(self) -> &'static str {
         match self {

@@ -1,11 +1,12 @@
 //! Whether a webhook is called, and in which version.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::{Sent, Source, Webhook, Webhooks};
-use crate::admission::Attributes;
+use super::{Sent, Source, Webhook, WebhookKind, Webhooks};
 use crate::admission::asking::{Asking, request_resource};
 use crate::admission::concern::{Concern, Fault};
+use crate::admission::{Attributes, Evaluated, Round};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::policy::Input;
@@ -30,6 +31,7 @@ impl<S: Source> Webhooks<S> {
     pub(super) fn fulfils(
         &self,
         webhook: &Webhook,
+        kind: WebhookKind,
         attributes: &Attributes<'_>,
         sent: Sent<'_>,
     ) -> Result<bool, Status> {
@@ -47,12 +49,28 @@ impl<S: Source> Webhooks<S> {
             request_resource: &request_resource(attributes),
         };
         let mut activation = Activation::new(&input, &Declarations::default(), None, CONDITIONS_BUDGET);
-        match conditions::hold(&webhook.conditions, &mut activation) {
-            Ok(holds) => Ok(holds),
-            Err(_) if webhook.is_ignored => Ok(false),
-            Err(why) => {
+        let began = Instant::now();
+        let asked = conditions::ask(&webhook.conditions, &mut activation);
+        let (name, operation) = (webhook.name.as_str(), attributes.operation);
+        self.figures.evaluated(&Evaluated {
+            name,
+            kind: "webhook",
+            step: if kind == WebhookKind::Mutating { "admit" } else { "validating" },
+            operation,
+            took: began.elapsed(),
+            hold: asked.hold == Ok(true),
+            errors: asked.errors,
+        });
+        let round = if kind == WebhookKind::Mutating { Round::Admit } else { Round::Validate };
+        match asked.hold {
+            Ok(true) => Ok(true),
+            Err(why) if !webhook.is_ignored => {
                 let version = attributes.version;
                 Err(Status::forbidden(&version.group, &version.names.plural, attributes.name, &why))
+            }
+            Ok(false) | Err(_) => {
+                self.figures.excluded(name, round, operation);
+                Ok(false)
             }
         }
     }

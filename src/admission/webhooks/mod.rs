@@ -49,7 +49,10 @@ pub use configuration::{Configuration, Webhook, WebhookKind};
 /// The group of the configurations.
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Kinds that no webhook is asked about: one that refuses everything could not be removed any more.
+/// The code that is counted for a webhook that gave no answer, or none that can be read.
+const UNAVAILABLE: u16 = 503;
+
+/// Kinds that no stored webhook is asked about: one that refuses everything could not be removed any more.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -62,8 +65,11 @@ const EXEMPT: [&str; 6] = [
 /// Where the step learns of configurations.
 #[async_trait]
 pub trait Source: NamespaceLabels {
-    /// The configurations of a kind as they are now, by their names.
+    /// The configurations of a kind as they are now: those that stand in files, then those that are stored, by their names.
     async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status>;
+
+    /// Those that stand in files.
+    fn in_files(&self) -> Vec<Arc<Configuration>>;
 }
 
 /// The step of admission that calls webhooks.
@@ -80,23 +86,19 @@ pub struct Webhooks<S> {
 #[async_trait]
 impl<S: Source> Admission for Webhooks<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        if !self.mutating || is_exempt(attributes) {
+        if !self.mutating {
             return Ok(());
         }
-        let configurations = self.source.configurations(WebhookKind::Mutating).await?;
+        let configurations = self.asked(WebhookKind::Mutating, attributes).await?;
         if configurations.is_empty() { Ok(()) } else { self.call_mutating(&configurations, attributes, object).await }
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        if !self.validating || is_exempt(attributes) {
+        if !self.validating {
             return Ok(());
         }
-        let configurations = self.source.configurations(WebhookKind::Validating).await?;
+        let configurations = self.asked(WebhookKind::Validating, attributes).await?;
         if configurations.is_empty() { Ok(()) } else { self.call_validating(&configurations, attributes, object).await }
-    }
-
-    fn figures(&self) -> Option<Arc<Figures>> {
-        Some(Arc::clone(&self.figures))
     }
 
     fn takes_connections(&self) -> bool {
@@ -111,20 +113,22 @@ fn is_exempt(attributes: &Attributes<'_>) -> bool {
 /// Why a webhook gives no verdict.
 #[derive(Clone, Debug, PartialEq)]
 enum CallError {
-    /// The call failed: what becomes of the request is the configuration's to say.
-    Failed(String),
-    /// The request is refused, whatever the configuration says.
+    /// The call failed, with the code that is counted: what becomes of the request is the configuration's to say.
+    Failed(String, u16),
+    /// The webhook refuses the request.
     Refused(Status),
+    /// The webhook can't be asked, or wants what can't be done: the request fails, whatever the configuration says.
+    Broken(Status),
 }
 
 impl CallError {
     /// What the request is answered with that fails for it.
     fn into_status(self, webhook: &Webhook) -> Status {
         match self {
-            CallError::Failed(why) => {
+            CallError::Failed(why, _) => {
                 Status::internal_error(&format!("failed calling webhook {}: {why}", go_quote(&webhook.name)))
             }
-            CallError::Refused(status) => status,
+            CallError::Refused(status) | CallError::Broken(status) => status,
         }
     }
 }
@@ -138,21 +142,25 @@ struct Sent<'s> {
 }
 
 impl<S: Source> Webhooks<S> {
-    /// Calls a webhook, and counts what comes of it.
-    async fn counted_call(
+    /// The configurations whose webhooks may be called for a request.
+    async fn asked(&self, kind: WebhookKind, attributes: &Attributes<'_>) -> Result<Vec<Arc<Configuration>>, Status> {
+        if is_exempt(attributes) { Ok(self.source.in_files()) } else { self.source.configurations(kind).await }
+    }
+
+    /// Counts what came of a webhook.
+    fn count(
         &self,
         webhook: &Webhook,
         kind: WebhookKind,
         attributes: &Attributes<'_>,
-        sent: Sent<'_>,
-    ) -> Result<Verdict, CallError> {
-        let began = Instant::now();
-        let called = self.call(webhook, kind, attributes, sent).await;
-        let (code, outcome) = match &called {
-            Ok(_) => (200, Outcome::Allowed),
-            Err(CallError::Refused(status)) => (status.code, Outcome::Refused),
-            Err(CallError::Failed(_)) if webhook.is_ignored => (500, Outcome::PassedOver),
-            Err(CallError::Failed(_)) => (500, Outcome::Failed),
+        (began, error): (Instant, Option<&CallError>),
+    ) {
+        let (code, outcome) = match error {
+            None => (200, Outcome::Allowed),
+            Some(CallError::Refused(status)) => (status.code, Outcome::Refused),
+            Some(CallError::Broken(_)) => (0, Outcome::Broken),
+            Some(CallError::Failed(_, code)) if webhook.is_ignored => (*code, Outcome::PassedOver),
+            Some(CallError::Failed(_, code)) => (*code, Outcome::Failed),
         };
         self.figures.called(&WebhookCall {
             name: &webhook.name,
@@ -162,7 +170,6 @@ impl<S: Source> Webhooks<S> {
             code,
             outcome,
         });
-        called
     }
 
     /// Calls a webhook: its verdict, unless that is a refusal.
@@ -176,33 +183,35 @@ impl<S: Source> Webhooks<S> {
         if attributes.dry_run {
             match webhook.side_effects {
                 SideEffects::NoneOnDryRun => {}
-                SideEffects::Unsaid => return Err(CallError::Failed("Webhook SideEffects is nil".to_owned())),
+                SideEffects::Unsaid => return Err(CallError::Failed("Webhook SideEffects is nil".to_owned(), 400)),
                 SideEffects::Possible => {
                     let name = go_quote(&webhook.name);
                     let why = format!("admission webhook {name} does not support dry run");
-                    return Err(CallError::Refused(Status::bad_request(&why)));
+                    return Err(CallError::Broken(Status::bad_request(&why)));
                 }
             }
         }
         let Some(version) = webhook.review_version else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, \
                        v1beta1)";
-            return Err(CallError::Failed(why.to_owned()));
+            return Err(CallError::Failed(why.to_owned(), 400));
         };
         if !patience::release().await {
-            return Err(CallError::Refused(Status::too_many_requests(patience::CROWDED, 1)));
+            return Err(CallError::Broken(Status::too_many_requests(patience::CROWDED, 1)));
         }
         let uid = Uuid::new_v4().to_string();
         let request = attributes.request(sent.version);
         let body = review::encode(version, &uid, request, sent.object, sent.old);
         let manner = Manner::of_admission(webhook.timeout);
-        let answer = self.client.post(&webhook.endpoint, Bytes::from(body), manner).await;
-        let failed = |why: String| CallError::Failed(format!("failed to call webhook: {why}"));
-        let answer = answer.map_err(failed)?;
+        let answer = self.client.call(&webhook.endpoint, Bytes::from(body), manner).await;
+        let failed = |why: String, code| CallError::Failed(format!("failed to call webhook: {why}"), code);
+        let answer = answer.map_err(|failure| failed(failure.text, failure.status.unwrap_or(UNAVAILABLE)))?;
         let verdict =
             review::verdict(version, &uid, kind == WebhookKind::Mutating, &answer).map_err(|fault| match fault {
-                Fault::Unreadable(why) => failed(why),
-                Fault::Invalid(why) => CallError::Failed(format!("received invalid webhook response: {why}")),
+                Fault::Unreadable(why) => failed(why, UNAVAILABLE),
+                Fault::Invalid(why) => {
+                    CallError::Failed(format!("received invalid webhook response: {why}"), UNAVAILABLE)
+                }
             })?;
         tell(webhook, attributes, &verdict);
         if verdict.allowed {

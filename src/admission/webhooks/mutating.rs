@@ -1,9 +1,10 @@
 //! Mutating webhooks: one after the other, each sees what those before it made of the object.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::configuration::{Configuration, WebhookKind};
-use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
+use super::{CallError, Sent, Source, UNAVAILABLE, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
 use crate::admission::concern::Concern;
 use crate::crd::ServedVersion;
@@ -70,11 +71,13 @@ impl<S: Source> Webhooks<S> {
             }
             let now = bring(versioned.take(), attributes, object, version).await?;
             let now = versioned.insert(now);
-            if !self.fulfils(webhook, attributes, now.sent())? || !is_called {
+            if !self.fulfils(webhook, WebhookKind::Mutating, attributes, now.sent())? || !is_called {
                 continue;
             }
             let place = format!("round_{}_index_{index}", u8::from(round.is_second()));
+            let began = Instant::now();
             let called = self.call_and_patch(webhook, attributes, now).await;
+            self.count(webhook, WebhookKind::Mutating, attributes, (began, called.as_ref().err()));
             let has_changed = matches!(called, Ok(true));
             let mutation = review::mutation(&webhook.configuration, &webhook.name, has_changed);
             attributes.told.annotate(format!("{MUTATION}/{place}"), &mutation);
@@ -87,7 +90,7 @@ impl<S: Source> Webhooks<S> {
             }
             match called {
                 Ok(_) => {}
-                Err(CallError::Failed(why)) if webhook.is_ignored => {
+                Err(CallError::Failed(why, _)) if webhook.is_ignored => {
                     tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");
                     attributes.told.annotate(format!("failed-open.{MUTATION}/{place}"), &webhook.name);
                 }
@@ -107,24 +110,25 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         versioned: &mut Versioned,
     ) -> Result<bool, CallError> {
-        let verdict = self.counted_call(webhook, WebhookKind::Mutating, attributes, versioned.sent()).await?;
+        let verdict = self.call(webhook, WebhookKind::Mutating, attributes, versioned.sent()).await?;
         let Some(patch) = decode_patch(&verdict)? else { return Ok(false) };
         if versioned.object.is_null() {
             let name = go_quote(&webhook.name);
             let why = format!(
                 "admission webhook {name} attempted to modify the object, which is not supported for this operation"
             );
-            return Err(CallError::Refused(Status::internal_error(&why)));
+            return Err(CallError::Broken(Status::internal_error(&why)));
         }
         if verdict.patch_type != "JSONPatch" {
-            return Err(CallError::Failed(format!("unsupported patch type {}", go_quote(&verdict.patch_type))));
+            let why = format!("unsupported patch type {}", go_quote(&verdict.patch_type));
+            return Err(CallError::Failed(why, UNAVAILABLE));
         }
-        let broken = |why: &str| CallError::Refused(Status::internal_error(why));
+        let broken = |why: &str| CallError::Broken(Status::internal_error(why));
         let patched = patch
             .apply(&versioned.object, layout::of(&versioned.object))
             .map_err(|error| broken(&error.to_string()))?;
         if patched.len() > OBJECT_BYTES_MAX {
-            return Err(CallError::Refused(Status::too_large_to_store()));
+            return Err(CallError::Broken(Status::too_large_to_store()));
         }
         let patched = json::decode(patched.as_bytes()).map_err(|error| broken(&error.to_string()))?;
         let has_changed = patched != versioned.object;
@@ -144,7 +148,7 @@ fn decode_patch(verdict: &Verdict) -> Result<Option<Patch>, CallError> {
             PatchError::Decode(why) => why,
             other => other.to_string(),
         };
-        CallError::Failed(format!("received undecodable patch in webhook response: {why}"))
+        CallError::Failed(format!("received undecodable patch in webhook response: {why}"), UNAVAILABLE)
     })?;
     Ok(Some(patch).filter(|patch| !patch.is_empty()))
 }

@@ -1,6 +1,7 @@
 //! Validating webhooks: all at once, as none of them changes anything.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
@@ -49,7 +50,7 @@ impl<S: Source> Webhooks<S> {
                     forms.len() - 1
                 }
             };
-            if self.fulfils(webhook, attributes, forms[at].sent())? {
+            if self.fulfils(webhook, WebhookKind::Validating, attributes, forms[at].sent())? {
                 calls.push((webhook, at));
             }
         }
@@ -75,9 +76,12 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         sent: Sent<'_>,
     ) -> Result<(), Status> {
-        match self.counted_call(webhook, WebhookKind::Validating, attributes, sent).await {
+        let began = Instant::now();
+        let called = self.call(webhook, WebhookKind::Validating, attributes, sent).await;
+        self.count(webhook, WebhookKind::Validating, attributes, (began, called.as_ref().err()));
+        match called {
             Ok(_) => Ok(()),
-            Err(CallError::Failed(why)) if webhook.is_ignored => {
+            Err(CallError::Failed(why, _)) if webhook.is_ignored => {
                 tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");
                 attributes.told.annotate(format!("{FAILED_OPEN}/round_0_index_{index}"), &webhook.name);
                 Ok(())

@@ -18,7 +18,7 @@ mod live;
 mod questions;
 mod service;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -35,6 +35,9 @@ pub use service::Page;
 /// How many connections are served at once: a browser opens six.
 pub const CONNECTIONS_MAX: usize = 64;
 
+/// Where the page is unless told otherwise: a link that was copied from it works at the next start, too.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6480);
+
 /// Try definitions, rules and policies in a browser
 ///
 /// Serves a page on this machine, from this program alone: a definition with its policies on one side, an object, what it was
@@ -47,9 +50,9 @@ pub const CONNECTIONS_MAX: usize = 64;
                         failure, 2 wrong use"
 )]
 pub struct Playground {
-    /// Loopback address and port to listen on; port 0 picks a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
+    /// Loopback address and port to listen on; port 0 picks a free one [default: 127.0.0.1:6480, or a free port where that is taken]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
 
     /// Show the page in the browser
     #[arg(long)]
@@ -59,22 +62,34 @@ pub struct Playground {
 impl Playground {
     /// Serves the page until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(self) -> ExitCode {
-        if !self.listen.ip().is_loopback() {
+        if self.listen.is_some_and(|address| !address.ip().is_loopback()) {
             tell("--listen takes a loopback address: the page is for this machine");
             return ExitCode::from(UNUSABLE);
         }
         match self.serve().await {
             Ok(code) => code,
             Err(error) => {
-                tell(format_args!("can't listen on {}: {error}", self.listen));
+                tell(format_args!("can't listen on {}: {error}", self.listen.unwrap_or(LISTEN)));
                 ExitCode::FAILURE
             }
         }
     }
 
+    /// What listens at the address that was named, or else at the usual one, if that is free.
+    async fn listener(&self) -> std::io::Result<TcpListener> {
+        let Some(address) = self.listen else {
+            if let Ok(listener) = TcpListener::bind(LISTEN).await {
+                return Ok(listener);
+            }
+            note(format_args!("{LISTEN} is taken: links to this page are good as long as it is served"));
+            return TcpListener::bind((LISTEN.ip(), 0)).await;
+        };
+        TcpListener::bind(address).await
+    }
+
     async fn serve(&self) -> std::io::Result<ExitCode> {
         let signals = stop_requested()?;
-        let listener = TcpListener::bind(self.listen).await?;
+        let listener = self.listener().await?;
         let address = listener.local_addr()?;
         let gate = Gate::new(Arc::new(Tokens::default()));
         let connections = Connections::new(Page::alone(address), gate, CONNECTIONS_MAX);

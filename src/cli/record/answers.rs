@@ -12,12 +12,12 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt as _, Limited};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::super::print::note;
-use super::file::{Answer, Asked, Content, End, Part};
+use super::file::{Answer, Asked, Content, End, Ended, Part};
 use super::key::{Key, Matching};
-use super::proxy::refusal;
+use super::proxy::{BEFORE_BREAK, refusal};
 use crate::http::Stopping;
 use crate::http::query::Query;
 use crate::meta::Status;
@@ -133,7 +133,7 @@ fn time_out(uri: &str) -> Option<Duration> {
 /// A stream that is played back.
 struct Played {
     parts: std::vec::IntoIter<Part>,
-    end: End,
+    end: Ended,
     begun: Instant,
     until: Option<Instant>,
     at_once: bool,
@@ -149,25 +149,34 @@ impl Played {
     }
 
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
-        for part in self.parts.by_ref() {
-            if !self.at_once {
-                sleep_until(self.begun + part.after).await;
-            }
+        while let Some(part) = self.parts.next() {
+            self.sleep_until(part.after).await;
             // What was left out is left out.
             if let Some(data) = part.data {
                 return Some(Ok(data));
             }
         }
-        match self.end {
+        if self.end.how != End::Left {
+            self.sleep_until(self.end.after).await;
+        }
+        match self.end.how {
             End::Closed => None,
             End::Broken => {
-                self.end = End::Closed;
+                self.end.how = End::Closed;
+                sleep(BEFORE_BREAK).await;
                 Some(Err(io::Error::other("the stream broke off in the record")))
             }
             End::Left => {
                 self.wait().await;
                 None
             }
+        }
+    }
+
+    /// Until so long after the begin, unless all is sent at once.
+    async fn sleep_until(&self, after: Duration) {
+        if !self.at_once {
+            sleep_until(self.begun + after).await;
         }
     }
 

@@ -56,7 +56,7 @@ pub struct Answer {
 pub enum Content {
     /// `None` for a body that is left out.
     Whole(Option<Bytes>),
-    Stream(Vec<Part>, End),
+    Stream(Vec<Part>, Ended),
 }
 
 impl Default for Content {
@@ -73,11 +73,20 @@ pub struct Part {
     pub data: Option<Bytes>,
 }
 
+/// The end of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ended {
+    pub how: End,
+    /// Since the head of the answer.
+    pub after: Duration,
+}
+
 /// How a stream ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     Closed,
     Broken,
+    #[default]
     Left,
 }
 
@@ -182,7 +191,7 @@ impl Answer {
     fn of_value(value: &Value) -> Result<Self, String> {
         let code = value.get("code").and_then(Value::as_i64).and_then(|code| u16::try_from(code).ok());
         let content = match value.get("stream") {
-            Some(Value::Bool(true)) => Content::Stream(Vec::new(), End::Left),
+            Some(Value::Bool(true)) => Content::Stream(Vec::new(), Ended::default()),
             _ => Content::Whole(bytes_of(value, "body")?),
         };
         Ok(Answer { code: code.ok_or("a response has no code")?, headers: headers_of(value), content })
@@ -228,13 +237,13 @@ fn asked_of(line: &Value, id: i64) -> Result<Asked, String> {
 
 fn add_part(answer: &mut Answer, line: &Value) -> Result<(), String> {
     let Content::Stream(parts, end) = &mut answer.content else { return Err("its answer is not a stream".to_owned()) };
-    let after = line.get("afterMs").and_then(Value::as_i64).unwrap_or_default();
+    let after = Duration::from_millis(line.get("afterMs").and_then(Value::as_i64).unwrap_or_default().unsigned_abs());
     match line.get("end").and_then(Value::as_str) {
         Some(name) => {
             let known = ENDS.iter().find(|(known, _)| *known == name);
-            *end = known.ok_or("its end is unknown")?.1;
+            *end = Ended { how: known.ok_or("its end is unknown")?.1, after };
         }
-        None => parts.push(Part { after: Duration::from_millis(after.unsigned_abs()), data: bytes_of(line, "data")? }),
+        None => parts.push(Part { after, data: bytes_of(line, "data")? }),
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Passes requests on, and writes them and their answers down.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -12,9 +12,10 @@ use futures_util::stream;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use jiff::Timestamp;
+use tokio::time::sleep;
 
 use super::super::cluster::{Client, Forwarded};
-use super::file::{Answer, Asked, Content, End, Headers, Writer};
+use super::file::{Answer, Asked, Content, End, Ended, Headers, Writer};
 use super::frames::{Form, Splitter};
 use super::mask::Sensitive;
 use crate::http::query::Query;
@@ -26,6 +27,8 @@ use crate::value::json;
 const REQUEST_BYTES_MAX: usize = 16 << 20;
 /// The longest answer that is not a stream.
 const ANSWER_BYTES_MAX: usize = 512 << 20;
+/// How long what was sent may take to leave before a connection breaks.
+pub const BEFORE_BREAK: Duration = Duration::from_millis(20);
 const JSON: &str = "application/json";
 
 /// What is of one connection, or of the program's own way to the proxy.
@@ -89,7 +92,7 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let mut answer =
         Answer { code: head.status.as_u16(), headers: headers_of(&head.headers), content: Content::default() };
     let body = if is_stream(&uri) {
-        answer.content = Content::Stream(Vec::new(), End::Left);
+        answer.content = Content::Stream(Vec::new(), Ended::default());
         proxy.writer.exchange(begun, started.elapsed(), &asked, Ok(&answer));
         let form = Form::of(text(&head.headers, header::CONTENT_TYPE));
         let begun = Instant::now();
@@ -143,6 +146,7 @@ impl Parts {
                 Some(Ok(frame)) => self.splitter.push(&frame.into_data().unwrap_or_default()),
                 Some(Err(error)) => {
                     self.end = End::Broken;
+                    sleep(BEFORE_BREAK).await;
                     return Some(Err(error));
                 }
                 None => {

@@ -39,7 +39,7 @@ const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 const TELLING_VERBOSITY: i64 = 2;
 
 /// The flags that change what this server does.
-const ACTING: [&str; 45] = [
+const ACTING: [&str; 41] = [
     "admission-control",
     "admission-control-config-file",
     "anonymous-auth",
@@ -50,6 +50,8 @@ const ACTING: [&str; 45] = [
     "bind-address",
     "cert-dir",
     "client-ca-file",
+    "default-not-ready-toleration-seconds",
+    "default-unreachable-toleration-seconds",
     "disable-admission-plugins",
     "enable-admission-plugins",
     "etcd-cafile",
@@ -80,12 +82,6 @@ const ACTING: [&str; 45] = [
     "emulated-version",
     // Served as they are whatever is said, for all who are let in.
     "allow-privileged",
-    "audit-log-format",
-    "audit-log-maxage",
-    "audit-log-maxbackup",
-    "audit-log-maxsize",
-    "audit-log-mode",
-    "audit-log-version",
 ];
 
 /// Runs as kube-apiserver does with these arguments.
@@ -143,8 +139,8 @@ fn tell_unused(flags: &Flags) {
 /// The server that the flags ask for.
 async fn server(flags: &Flags) -> Result<Server, String> {
     let listen = listen(flags)?;
-    let admission = admission(flags)?;
     let (users, papers, runtime_config) = (users(flags)?, papers(flags, listen)?, runtime_config(flags)?);
+    let admission = admission(flags, runtime_config.minor())?;
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
     Ok(Server {
         listen,
@@ -180,7 +176,7 @@ fn listen(flags: &Flags) -> Result<SocketAddr, String> {
     }
 }
 
-fn admission(flags: &Flags) -> Result<Admission, String> {
+fn admission(flags: &Flags, minor: Minor) -> Result<Admission, String> {
     let mut enabled = flags.list("enable-admission-plugins");
     enabled.extend(flags.list("admission-control"));
     let disabled = flags.list("disable-admission-plugins");
@@ -188,7 +184,15 @@ fn admission(flags: &Flags) -> Result<Admission, String> {
     if ![&enabled, &disabled].iter().any(|names| names.iter().any(|name| name == SERVICE_ACCOUNT)) {
         enabled.push(SERVICE_ACCOUNT.to_owned());
     }
-    Admission::new(enabled, disabled, flags.text("admission-control-config-file").map(PathBuf::from))
+    let file = flags.text("admission-control-config-file").map(PathBuf::from);
+    let mut admission = Admission::new(enabled, disabled, file, minor)?;
+    if let Some(seconds) = flags.number("default-not-ready-toleration-seconds") {
+        admission.default_not_ready_toleration_seconds = seconds;
+    }
+    if let Some(seconds) = flags.number("default-unreachable-toleration-seconds") {
+        admission.default_unreachable_toleration_seconds = seconds;
+    }
+    Ok(admission)
 }
 
 fn users(flags: &Flags) -> Result<Users, String> {

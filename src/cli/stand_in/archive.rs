@@ -2,6 +2,7 @@
 //!
 //! Source: the index and the archives of `controller-tools` (`envtest-releases.yaml`), the format ustar of POSIX.
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use sha2::{Digest as _, Sha512};
 use super::super::print::{output, tell};
 use super::StandIn;
 use crate::http::SERVER_VERSION;
+use crate::meta::minor::Minor;
 
 const BLOCK_BYTES: usize = 512;
 /// Where the programs stand in the archive.
@@ -22,7 +24,8 @@ const FOLDER: &str = "controller-tools/envtest";
 
 /// Write an archive and an index that setup-envtest takes
 ///
-/// `setup-envtest use --index URL/envtest-releases.yaml`, with the folder served at URL, installs this program.
+/// `setup-envtest use 1.34.x --index URL/envtest-releases.yaml`, with the folder served at URL, installs this program, to speak for
+/// that minor: the index has all of them.
 #[derive(Args)]
 pub struct Archive {
     /// The folder to write to
@@ -54,12 +57,32 @@ impl Archive {
         write_archive(&program, &archive)?;
         let hash: String = Sha512::digest(fs::read(&archive)?).iter().map(|byte| format!("{byte:02x}")).collect();
         let link = format!("{}/{name}", self.base_url.trim_end_matches('/'));
-        let version = version();
         let index = self.out.join("envtest-releases.yaml");
-        let text = format!("releases:\n  {version}:\n    {name}:\n      hash: {hash}\n      selfLink: {link}\n");
-        fs::write(&index, text)?;
+        fs::write(&index, index_of(&hash, &link))?;
         Ok(index)
     }
+}
+
+/// An entry for each minor, all of one archive: the folder that it is installed in chooses the minor.
+fn index_of(hash: &str, link: &str) -> String {
+    let mut text = "releases:\n".to_owned();
+    for minor in Minor::all() {
+        let version = release(minor);
+        let (system, processor) = (system(), processor());
+        text.push_str(&format!("  {version}:\n    envtest-{version}-{system}-{processor}.tar.gz:\n"));
+        text.push_str(&format!("      hash: {hash}\n      selfLink: {link}\n"));
+    }
+    text
+}
+
+/// A release of a minor of Kubernetes: of the newest one that which this program answers as.
+fn release(minor: Minor) -> Cow<'static, str> {
+    if minor == Minor::NEWEST { version().into() } else { format!("v{minor}.0").into() }
+}
+
+/// How setup-envtest names the folder that it installs a minor in: `1.34.0-linux-amd64`.
+pub fn folder_of(minor: Minor) -> String {
+    format!("{}-{}-{}", release(minor).trim_start_matches('v'), system(), processor())
 }
 
 /// The version of Kubernetes, without the program's own.
@@ -125,6 +148,14 @@ fn header(name: &str, size: usize) -> [u8; BLOCK_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_index_has_every_minor_and_one_archive() {
+        let text = index_of("1a", "http://localhost/a");
+        assert_eq!(text.matches("selfLink: http://localhost/a\n").count(), Minor::COUNT);
+        assert!(text.starts_with("releases:\n  v1.29.0:\n    envtest-v1.29.0-"), "{text}");
+        assert!(text.contains(&format!("  {}:\n", version())), "{text}");
+    }
 
     #[test]
     fn a_head_has_a_size_and_a_sum() {

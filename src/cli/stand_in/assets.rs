@@ -9,8 +9,9 @@ use clap::{Args, Subcommand};
 use sha2::{Digest as _, Sha256};
 
 use super::super::print::{output, tell};
-use super::archive::Archive;
+use super::archive::{Archive, folder_of};
 use super::{StandIn, kubectl};
+use crate::meta::minor::Minor;
 
 /// Print a folder with kube-apiserver, etcd and kubectl, for envtest
 ///
@@ -18,6 +19,10 @@ use super::{StandIn, kubectl};
 #[derive(Args)]
 #[command(after_help = "Example:\n  export KUBEBUILDER_ASSETS=$(skiff assets)\n  go test ./...")]
 pub struct Assets {
+    /// The minor version of Kubernetes to speak for; the newest one unless it is given
+    #[arg(long, value_name = "MINOR", value_parser = Minor::parse)]
+    kubernetes_version: Option<Minor>,
+
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -33,7 +38,8 @@ impl Assets {
         if let Some(Command::Archive(archive)) = self.command {
             return archive.run();
         }
-        let made = make(&home()).and_then(|folder| kubectl::note_real(&folder).map(|()| folder));
+        let made =
+            make(&home(), self.kubernetes_version).and_then(|folder| kubectl::note_real(&folder).map(|()| folder));
         match made {
             Ok(folder) => output(format!("{}\n", folder.display()), ExitCode::SUCCESS),
             Err(error) => {
@@ -56,18 +62,24 @@ fn home() -> PathBuf {
     cache.join("skiff/assets")
 }
 
-/// The folder for this program in `home`; another build has another one.
+/// The folder for this program in `home`; another build has another one, and one for a minor is named by it as setup-envtest
+/// would name it, which the program looks at.
 ///
 /// # Errors
 ///
 /// It can neither be found nor made.
-fn make(home: &Path) -> io::Result<PathBuf> {
+fn make(home: &Path, minor: Option<Minor>) -> io::Result<PathBuf> {
     let program = env::current_exe()?;
-    let folder = home.join(name_of(&program)?);
+    let build = name_of(&program)?;
+    let (home, name) = match minor {
+        None => (home.to_owned(), build),
+        Some(minor) => (home.join(format!("{build}.minors/k8s")), folder_of(minor)),
+    };
+    let folder = home.join(name);
     if is_whole(&folder) {
         return folder.canonicalize();
     }
-    fs::create_dir_all(home)?;
+    fs::create_dir_all(&home)?;
     let beside = home.join(format!(".{}", uuid::Uuid::new_v4()));
     let made = fill(&program, &beside).and_then(|()| put(&beside, &folder));
     // Where another process was faster, its folder is as good.
@@ -123,13 +135,13 @@ mod tests {
     fn many_who_ask_at_once_get_one_folder() {
         let home = env::temp_dir().join(format!("kubeskiff-assets-{}", std::process::id()));
         let made: Vec<_> = std::thread::scope(|scope| {
-            let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| make(&home).expect("it can be made"))).collect();
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| make(&home, None).expect("it can be made"))).collect();
             asking.into_iter().map(|one| one.join().expect("nothing panics")).collect()
         });
         assert!(made.iter().all(|folder| folder == &made[0]), "{made:?}");
         assert!(is_whole(&made[0]));
         fs::remove_file(made[0].join("etcd")).expect("it is there");
-        assert_eq!(make(&home).expect("it is made whole"), made[0]);
+        assert_eq!(make(&home, None).expect("it is made whole"), made[0]);
         assert!(is_whole(&made[0]));
         assert_eq!(fs::read_dir(&home).expect("it is there").count(), 1, "nothing is left beside it");
         fs::remove_dir_all(&home).expect("it is ours");

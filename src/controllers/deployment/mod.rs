@@ -259,7 +259,7 @@ impl Rollout<'_> {
         let mut selector = deployment.at(&["spec", "selector"]).cloned().unwrap_or_default();
         selector.make_object().entry("matchLabels").make_object().insert(HASH, Value::from(hash.as_str()));
         let mut annotations = own_annotations(deployment);
-        annotations.insert(REVISION, Value::String((self.newest_revision() + 1).to_string()));
+        annotations.insert(REVISION, Value::String((self.newest_revision().saturating_add(1)).to_string()));
         annotations.insert(DESIRED, Value::String(self.wanted.replicas.to_string()));
         annotations.insert(MAX, Value::String(self.wanted.max().to_string()));
         object! {
@@ -291,7 +291,7 @@ impl Rollout<'_> {
         let Some(new) = &self.new else { return Ok(()) };
         let mut marked = new.clone();
         let before = revision(new);
-        let newest = (self.newest_revision() + 1).max(before);
+        let newest = (self.newest_revision().saturating_add(1)).max(before);
         let annotations = marked.make_object().entry("metadata").make_object().entry("annotations").make_object();
         for (name, value) in own_annotations(&self.deployment) {
             annotations.insert(name, value);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::budget::broken_by;
-use super::state::{Node, Pod, State};
+use super::state::{Awaits, Node, Pod, State};
 use crate::controllers::nodes;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -25,6 +25,13 @@ impl<'w> Wanted<'w> {
 
     fn spec(&self) -> &Value {
         self.object.get("spec").unwrap_or(&Value::Null)
+    }
+
+    /// What may give it a place where it finds none now.
+    pub fn awaits(&self) -> Awaits {
+        let spreads = self.object.items_at(&["spec", "topologySpreadConstraints"]).iter().any(is_required);
+        let is_drawn = !self.affinity("podAffinity", "required").is_empty();
+        if spreads || is_drawn { Awaits::Company } else { Awaits::Room }
     }
 
     fn affinity(&self, kind: &str, strength: &str) -> &[Value] {
@@ -75,9 +82,8 @@ fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
     if node.is_unschedulable && !tolerations.iter().any(|it| nodes::tolerates(it, &unschedulable)) {
         return never("node(s) were unschedulable");
     }
-    if let Some(taint) = nodes::untolerated(&node.taints, tolerations, &["NoSchedule", "NoExecute"]) {
-        let (key, value) = (taint.str_at(&["key"]), taint.str_at(&["value"]));
-        return never(format!("node(s) had untolerated taint {{{key}: {value}}}"));
+    if nodes::untolerated(&node.taints, tolerations, &["NoSchedule", "NoExecute"]).is_some() {
+        return never("node(s) had untolerated taint(s)");
     }
     if nodes::is_selected(wanted.spec(), &node.name, &node.labels) {
         Ok(())
@@ -115,13 +121,16 @@ fn has_room(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refus
     }
 }
 
+/// Whether a constraint of spreading must hold.
+fn is_required(constraint: &Value) -> bool {
+    constraint.str_at(&["whenUnsatisfiable"]) == "DoNotSchedule"
+}
+
 /// Whether the constraints of spreading that must hold do.
 fn spreads(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
     const REASON: &str = "node(s) didn't match pod topology spread constraints";
-    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]) {
-        if constraint.str_at(&["whenUnsatisfiable"]) != "DoNotSchedule" {
-            continue;
-        }
+    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]).iter().filter(|it| is_required(it))
+    {
         let key = constraint.str_at(&["topologyKey"]);
         let Some(domain) = node.labels.get(key).and_then(Value::as_str) else {
             return never(format!("{REASON} (missing required label)"));
@@ -346,6 +355,9 @@ pub(super) fn victims(
     best.map(|loss| (loss.node, loss.keys))
 }
 
+/// What the plugin of resource claims says of a pod that has none, before the one that preempts.
+const NO_CLAIMS: &str = "no new claims to deallocate";
+
 /// What is told of a pod that finds no place: why, and whether others could make room.
 pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> String {
     let reasons = reasons(refused);
@@ -353,7 +365,7 @@ pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> Strin
         return reasons;
     }
     if !preempts {
-        return format!("{reasons} preemption: not eligible due to preemptionPolicy=Never.");
+        return format!("{reasons} {NO_CLAIMS}, preemption: not eligible due to preemptionPolicy=Never.");
     }
     let helpful = refused.values().map(|why| {
         if why.may_be_preempted {
@@ -362,7 +374,7 @@ pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> Strin
             "Preemption is not helpful for scheduling".to_owned()
         }
     });
-    format!("{reasons} preemption: {}", counted(helpful, refused.len()))
+    format!("{reasons} {NO_CLAIMS}, preemption: {}", counted(helpful, refused.len()))
 }
 
 /// Why a pod finds no place.
@@ -427,11 +439,11 @@ mod tests {
         put(&mut state, "r", "b", CPU_2);
         assert_eq!(chosen(&state, CPU_2).as_deref(), Ok("c"));
         put(&mut state, "s", "c", CPU_2);
-        let none = "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: \
+        let none = "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are available: \
                     3 No preemption victims found for incoming pod.";
         assert_eq!(chosen(&state, CPU_2), Err(none.to_owned()));
         let too_much = CPU_2.replace("'2'", "'3'");
-        let never = "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: \
+        let never = "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are available: \
                      3 Preemption is not helpful for scheduling.";
         assert_eq!(chosen(&state, &too_much), Err(never.to_owned()));
     }
@@ -445,8 +457,8 @@ mod tests {
         state.take_in_node("b", Some(&read(cordoned)));
         assert_eq!(chosen(&state, "").as_deref(), Ok("c"));
         let told = "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
-                    1 node(s) had untolerated taint {k: v}, 1 node(s) were unschedulable. \
-                    preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
+                    1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. \
+                    no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
         assert_eq!(chosen(&state, "nodeSelector: {zone: z}"), Err(told.to_owned()));
         let tolerates = "nodeSelector: {}, tolerations: [{key: k, operator: Exists}], \
                          affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: \
@@ -476,6 +488,20 @@ mod tests {
         put(&mut state, "port", "a", "containers: [{ports: [{hostPort: 80, protocol: TCP}]}]");
         let ported = "nodeSelector: {name: a}, containers: [{ports: [{hostPort: 80, protocol: TCP}]}]";
         assert!(chosen(&state, ported).is_err_and(|why| why.contains("1 node(s) didn't have free ports")));
+    }
+
+    #[test]
+    fn what_must_be_beside_others_waits_for_them() {
+        let check = |spec: &str| Wanted::of(&pod("p", spec)).awaits();
+        assert_eq!(check(CPU_2), Awaits::Room);
+        let spread = |when: &str| check(&format!("topologySpreadConstraints: [{{whenUnsatisfiable: {when}}}]"));
+        assert_eq!([spread("DoNotSchedule"), spread("ScheduleAnyway")], [Awaits::Company, Awaits::Room]);
+        let affinity = |kind: &str| {
+            check(&format!(
+                "affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{topologyKey: zone}}]}}}}"
+            ))
+        };
+        assert_eq!([affinity("podAffinity"), affinity("podAntiAffinity")], [Awaits::Company, Awaits::Room]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The scheduler: pods get nodes, or are told why they don't.
 //!
 //! What it decides is decided under one lock, over what it keeps of nodes and of pods that have one; a pod is counted on its
-//! node before it is bound there. Pods that find no place wait until a node offers something else, or a pod goes.
+//! node before it is bound there. Pods that find no place wait until a node offers something else or a pod goes, and those
+//! that have to be beside others, or spread with them, until one comes.
 //!
 //! Source: kube-scheduler of Kubernetes 1.37, whose plugins, reasons and events these are.
 
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::budget::Budget;
 use self::filter::Wanted;
-use self::state::State;
+use self::state::{Awaits, State, Woken};
 use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
 use super::pods;
 use super::queue::Progress;
@@ -64,25 +65,24 @@ impl Reconciler for Scheduler {
             return self.note_pod(&change.key, read().as_ref());
         }
         let mut state = self.state();
-        let is_better = if NODES.is(&change.collection) {
+        let woken = if NODES.is(&change.collection) {
             state.take_in_node(&change.key, read().as_ref())
         } else if NAMESPACES.is(&change.collection) {
             let labels = read().and_then(|it| it.at(&["metadata", "labels"]).and_then(Value::as_object).cloned());
-            match &change.stored {
-                Some(_) => state.namespaces.insert(change.key.to_string(), labels.unwrap_or_default()),
-                None => state.namespaces.remove(&*change.key),
-            };
-            false
+            let labels = change.stored.as_ref().map(|_| labels.unwrap_or_default());
+            state.take_in_namespace(&change.key, labels)
         } else if BUDGETS.is(&change.collection) {
             match read().as_ref().and_then(Budget::of) {
                 Some(budget) => state.budgets.insert(change.key.to_string(), budget),
                 None => state.budgets.remove(&*change.key),
             };
-            false
+            Woken::Nobody
+        } else if CLAIMS.is(&change.collection) || CLASSES.is(&change.collection) {
+            Woken::All
         } else {
-            CLAIMS.is(&change.collection)
+            Woken::Nobody
         };
-        if is_better { state.waiting.iter().cloned().collect() } else { Vec::new() }
+        state.woken(woken)
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
@@ -131,11 +131,11 @@ impl Scheduler {
         if let Some(pod) = pod.filter(|pod| is_to_be_scheduled(pod)) {
             return vec![key_of(pod)];
         }
-        let is_free = state.take_in_pod(key, pod);
+        let woken = state.take_in_pod(key, pod);
         if pod.is_none() {
             state.waiting.remove(key);
         }
-        if is_free { state.waiting.iter().cloned().collect() } else { Vec::new() }
+        state.woken(woken)
     }
 
     /// Finds a node for a pod, which is counted on it from now on, unless the pod `only_chooses`.
@@ -145,13 +145,13 @@ impl Scheduler {
         let refused = match filter::choose(&wanted, &state) {
             Ok(node) => {
                 if !only_chooses {
-                    state.place(&node, wanted.pod);
+                    state.assume(&node, wanted.pod);
                 }
                 return Decision::Bind(node);
             }
             Err(refused) => refused,
         };
-        state.waiting.insert(wanted.pod.key.clone());
+        state.waiting.insert(wanted.pod.key.clone(), wanted.awaits());
         let preempts = pod.str_at(&["spec", "preemptionPolicy"]) != "Never";
         // Room is being made already, unless all have gone that were to.
         let is_promised = state.nominated.get(&wanted.pod.key).is_some_and(|(node, _)| {
@@ -167,11 +167,10 @@ impl Scheduler {
         }
     }
 
-    /// What is told of a pod that can go to no node, whichever it is.
+    /// What is told of a pod that can go to no node, whichever it is. It ends as kube-scheduler's message does, whose plugin of
+    /// resource claims finds none of what it keeps of a pod in this case.
     fn refuse_all(&self, why: &str) -> String {
-        let count = self.state().nodes().count();
-        let helpful = format!("0/{count} nodes are available: {count} Preemption is not helpful for scheduling.");
-        format!("0/{count} nodes are available: {why}. preemption: {helpful}")
+        format!("0/{} nodes are available: {why}. not found", self.state().nodes().count())
     }
 
     /// Looks at the claims of a pod.
@@ -187,7 +186,7 @@ impl Scheduler {
             };
             let found = self.client.get(CLAIMS, &format!("{namespace}/{claim}")).await?;
             let Some(found) = found else {
-                self.state().waiting.insert(key_of(pod));
+                self.state().waiting.insert(key_of(pod), Awaits::Room);
                 return Ok(Volumes::Missing(if is_own {
                     format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {claim:?}")
                 } else {
@@ -202,7 +201,7 @@ impl Scheduler {
             }
             let class = self.client.get(CLASSES, found.str_at(&["spec", "storageClassName"])).await?;
             if class.is_none_or(|class| class.str_at(&["volumeBindingMode"]) != "WaitForFirstConsumer") {
-                self.state().waiting.insert(key_of(pod));
+                self.state().waiting.insert(key_of(pod), Awaits::Room);
                 return Ok(Volumes::Missing("pod has unbound immediate PersistentVolumeClaims".to_owned()));
             }
             waiting.push(found);
@@ -212,7 +211,7 @@ impl Scheduler {
 
     /// Says for which node volumes are to be made; the pod is bound once they are.
     async fn choose_for(&self, key: &str, claims: Vec<Value>, node: &str) -> Result<Progress, Status> {
-        self.state().waiting.insert(key.to_owned());
+        self.state().waiting.insert(key.to_owned(), Awaits::Room);
         for claim in claims {
             let (namespace, name) = place(&claim);
             if claim.at(&["metadata", "annotations", SELECTED_NODE]).is_some() {

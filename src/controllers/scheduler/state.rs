@@ -51,6 +51,11 @@ impl Pod {
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).and_then(Value::as_str)
     }
+
+    /// Whether it is the same to those that look for company.
+    fn counts_as(&self, other: &Pod) -> bool {
+        (&self.labels, self.is_going) == (&other.labels, other.is_going)
+    }
 }
 
 /// What a pod asks for: its containers, what running it takes beside, and a place.
@@ -137,6 +142,24 @@ impl Node {
     }
 }
 
+/// What may give a place to a pod that found none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaits {
+    /// A node that offers something else, or a pod that goes.
+    Room,
+    /// A pod that comes, too: this one has to be beside others, or spread with them.
+    Company,
+}
+
+/// Which of the pods that wait may have a place after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    Nobody,
+    /// Those that wait for company.
+    Company,
+    All,
+}
+
 /// Everything.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -150,21 +173,23 @@ pub(super) struct State {
     pub namespaces: HashMap<String, Map>,
     /// Budgets for disruptions.
     pub budgets: BTreeMap<String, Budget>,
-    /// Pods that found no place.
-    pub waiting: BTreeSet<String>,
+    /// Pods that found no place, and what they wait for.
+    pub waiting: BTreeMap<String, Awaits>,
+    /// Pods that were given a place, and of which no change has told yet that they are bound.
+    assumed: BTreeSet<String>,
     /// The node that others make room on, for a pod that waits for it.
     pub nominated: BTreeMap<String, (String, Pod)>,
 }
 
 impl State {
-    /// Takes a node in; tells whether it offers something else than before.
-    pub fn take_in_node(&mut self, name: &str, node: Option<&Value>) -> bool {
+    /// Takes a node in, or that it is gone.
+    pub fn take_in_node(&mut self, name: &str, node: Option<&Value>) -> Woken {
         let Some(node) = node else {
-            self.known.remove(name);
             if self.nodes.get(name).is_some_and(|node| node.pods.is_empty()) {
                 self.nodes.remove(name);
             }
-            return false;
+            // Pods are spread over the domains that are left.
+            return if self.known.remove(name) { Woken::Company } else { Woken::Nobody };
         };
         let is_new = self.known.insert(name.to_owned());
         let known = self.nodes.entry(name.to_owned()).or_default();
@@ -174,19 +199,51 @@ impl State {
         (changed.used, changed.pods) = (std::mem::take(&mut known.used), std::mem::take(&mut known.pods));
         changed.repelling = known.repelling;
         *known = changed;
-        !same
+        if same { Woken::Nobody } else { Woken::All }
     }
 
-    /// Takes a bound pod in, or that it is gone or over; tells whether something became free.
-    pub fn take_in_pod(&mut self, key: &str, pod: Option<&Value>) -> bool {
+    /// Takes a bound pod in, or that it is gone or over.
+    pub fn take_in_pod(&mut self, key: &str, pod: Option<&Value>) -> Woken {
+        let was_assumed = self.assumed.remove(key);
         let node = pod.filter(|pod| !pods::is_over(pod)).map(|pod| pod.str_at(&["spec", "nodeName"]));
         match (node, pod) {
             (Some(node), Some(pod)) if !node.is_empty() => {
-                self.place(node, Pod::of(pod));
-                false
+                let pod = Pod::of(pod);
+                let known = self.nodes.get(node).and_then(|node| node.pods.get(key));
+                let counts_alike = known.is_some_and(|known| known.counts_as(&pod));
+                self.place(node, pod);
+                if counts_alike && !was_assumed { Woken::Nobody } else { Woken::Company }
             }
-            _ => self.take_away(key),
+            _ if self.take_away(key) => Woken::All,
+            _ => Woken::Nobody,
         }
+    }
+
+    /// Takes the labels of a namespace in, or that it is gone.
+    pub fn take_in_namespace(&mut self, name: &str, labels: Option<Map>) -> Woken {
+        let before = match labels.clone() {
+            Some(labels) => self.namespaces.insert(name.to_owned(), labels),
+            None => self.namespaces.remove(name),
+        };
+        // While it is new, nothing is in it.
+        let is_changed = before.is_some() && labels.is_some() && before != labels;
+        if is_changed { Woken::All } else { Woken::Nobody }
+    }
+
+    /// The keys of the pods that a change may give a place.
+    pub fn woken(&self, woken: Woken) -> Vec<String> {
+        let is_woken = |awaits: Awaits| match woken {
+            Woken::Nobody => false,
+            Woken::Company => awaits == Awaits::Company,
+            Woken::All => true,
+        };
+        self.waiting.iter().filter(|(_, awaits)| is_woken(**awaits)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Puts a pod on a node to which it is about to be bound.
+    pub fn assume(&mut self, node: &str, pod: Pod) {
+        self.assumed.insert(pod.key.clone());
+        self.place(node, pod);
     }
 
     /// Puts a pod on a node.
@@ -202,8 +259,10 @@ impl State {
         place.add(pod);
     }
 
+    /// Takes a pod from its node; tells whether it was on one.
     pub fn take_away(&mut self, key: &str) -> bool {
         self.nominated.remove(key);
+        self.assumed.remove(key);
         let Some(node) = self.places.remove(key) else { return false };
         self.nodes.get_mut(&node).is_some_and(|node| node.remove(key).is_some())
     }
@@ -231,17 +290,49 @@ mod tests {
              spec: {nodeName: here, overhead: {cpu: 10m}, containers: [{resources: {requests: {cpu: 500m, memory: 1Ki}}}]}",
         );
         // A pod may come before its node.
-        assert!(!state.take_in_pod("d/p", Some(&pod)));
+        assert_eq!(state.take_in_pod("d/p", Some(&pod)), Woken::Company);
         assert_eq!(state.nodes().count(), 0);
         let node = read("metadata: {name: here}\nstatus: {allocatable: {cpu: '2'}}");
-        assert!(state.take_in_node("here", Some(&node)) && !state.take_in_node("here", Some(&node)));
+        assert_eq!([(); 2].map(|()| state.take_in_node("here", Some(&node))), [Woken::All, Woken::Nobody]);
         let used = |state: &State| state.nodes["here"].used.clone();
         assert_eq!(used(&state), Amounts::from([("cpu".to_owned(), 510), ("memory".to_owned(), 1024)]));
         state.take_in_pod("d/p", Some(&pod));
         assert_eq!(used(&state)["cpu"], 510);
         let mut over = pod;
         over.make_object().insert("status", read("{phase: Succeeded}"));
-        assert!(state.take_in_pod("d/p", Some(&over)) && !state.take_in_pod("d/p", None));
+        assert_eq!([Some(&over), None].map(|pod| state.take_in_pod("d/p", pod)), [Woken::All, Woken::Nobody]);
         assert_eq!(used(&state)["cpu"], 0);
+    }
+
+    #[test]
+    fn who_waits_for_company_is_woken_by_pods_that_come() {
+        let mut state = State::default();
+        state.waiting.insert("d/alone".to_owned(), Awaits::Room);
+        state.waiting.insert("d/together".to_owned(), Awaits::Company);
+        let pod = |more: &str| read(&format!("metadata: {{name: p, namespace: d{more}}}\nspec: {{nodeName: here}}"));
+        // It is bound where it was put before: only then is it told.
+        state.assume("here", Pod::of(&pod("")));
+        let mut told = |pod: Option<&Value>| {
+            let woken = state.take_in_pod("d/p", pod);
+            state.woken(woken)
+        };
+        assert_eq!(told(Some(&pod(""))), ["d/together"]);
+        assert!(told(Some(&pod(""))).is_empty());
+        assert_eq!(told(Some(&pod(", labels: {a: b}"))), ["d/together"]);
+        assert_eq!(told(Some(&pod(", labels: {a: b}, deletionTimestamp: now"))), ["d/together"]);
+        assert_eq!(told(None), ["d/alone", "d/together"]);
+        assert!(told(None).is_empty());
+    }
+
+    #[test]
+    fn labels_of_a_namespace_and_nodes_that_go_wake_those_that_may_care() {
+        let mut state = State::default();
+        let labels = |text: &str| read(text).as_object().cloned();
+        let mut told = |labels| state.take_in_namespace("d", labels);
+        assert_eq!(told(labels("{}")), Woken::Nobody);
+        assert_eq!(told(labels("{team: a}")), Woken::All);
+        assert_eq!([told(labels("{team: a}")), told(None)], [Woken::Nobody; 2]);
+        state.take_in_node("here", Some(&read("metadata: {name: here}")));
+        assert_eq!([(); 2].map(|()| state.take_in_node("here", None)), [Woken::Company, Woken::Nobody]);
     }
 }

@@ -21,6 +21,7 @@ use super::super::negotiate::{Encoding, Format, TransformKind};
 use super::super::query::ListOptions;
 use super::super::shape::{Shape, go_type};
 use super::super::table;
+use super::super::typed_pieces::TypedPieces;
 use super::negotiate;
 use super::refusal::Refusal;
 use super::revision::{resource_version, revision};
@@ -153,17 +154,23 @@ pub(super) async fn answer_page(
     }
     let metadata = Value::Object(metadata);
     let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
-    let is_large = size_bytes > LIST_WHOLE_BYTES_MAX;
+    let is_json = format.encoding == Encoding::Json;
+    let is_in_pieces = size_bytes > LIST_WHOLE_BYTES_MAX && shape.is_plain() && is_json && !format.pretty;
+    if is_in_pieces && is_typed {
+        let empty = empty_list(target, metadata);
+        return Ok(answer::in_pieces(exchange, size_bytes, TypedPieces::new(&empty, page)));
+    }
+    if is_in_pieces {
+        return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
+    }
     if shape.is_plain() && !is_typed {
-        if is_large && format.encoding == Encoding::Json && !format.pretty {
-            return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
-        }
-        let reserved = app.registry.memory.for_work(size_bytes * LIST_TEXT_COPIES).await;
+        let copies = if is_json { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
+        let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(copies)).await;
         exchange.hold(reserved.map_err(|Full| no_memory())?);
         let whole = ListPieces::new(target, &metadata, page).whole();
         return Ok(answer::content(exchange, 200, format, Content::Json(whole)));
     }
-    let reserved = app.registry.memory.for_work(size_bytes * LIST_DECODED_COPIES).await;
+    let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(LIST_DECODED_COPIES)).await;
     exchange.hold(reserved.map_err(|Full| no_memory())?);
     let items = page.items.iter().map(|(stored, encoded)| {
         let mut bytes = Vec::with_capacity(encoded.len_max());
@@ -171,6 +178,15 @@ pub(super) async fn answer_page(
         json::decode(&bytes).unwrap_or_default()
     });
     answer_items(exchange, target, format, shape, metadata, items.collect())
+}
+
+fn empty_list(target: &Target, metadata: Value) -> Value {
+    object! {
+        "apiVersion" => target.version.api_version(),
+        "items" => Value::Array(Vec::new()),
+        "kind" => target.version.names.list_kind.as_str(),
+        "metadata" => metadata,
+    }
 }
 
 fn answer_items(
@@ -188,12 +204,8 @@ fn answer_items(
             fields.remove("apiVersion");
             fields.remove("kind");
         }
-        let list = object! {
-            "apiVersion" => target.version.api_version(),
-            "items" => Value::Array(items),
-            "kind" => target.version.names.list_kind.as_str(),
-            "metadata" => metadata,
-        };
+        let mut list = empty_list(target, metadata);
+        list.make_object().insert("items", Value::Array(items));
         return Ok(answer::content(exchange, 200, format, Content::Value(list)));
     };
     let shaped = match (transform.kind, &shape.columns) {

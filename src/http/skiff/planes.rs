@@ -1,6 +1,7 @@
 //! `/skiff/v1/planes`: the other control planes of the process. The main one alone has it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::super::app::App;
 use super::super::planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
@@ -13,8 +14,8 @@ use crate::value::{Map, Value};
 pub(super) const FIELDS: [&str; 6] = ["name", "from", "path", "profile", "controllers", "simulateNodes"];
 
 /// Those of this process, where this is the main one.
-pub(super) fn all(app: &App) -> Result<&dyn Planes, Status> {
-    app.planes.as_deref().ok_or_else(Status::not_found_generic)
+pub(super) fn all(app: &App) -> Result<Arc<dyn Planes>, Status> {
+    app.planes.clone().ok_or_else(Status::not_found_generic)
 }
 
 pub(super) fn list(app: &App) -> Answer {
@@ -27,7 +28,7 @@ pub(super) fn get(app: &App, name: &str) -> Answer {
     Ok((200, value(&found)))
 }
 
-pub(super) async fn create(all: &dyn Planes, fields: &Map) -> Answer {
+pub(super) async fn create(all: Arc<dyn Planes>, fields: &Map) -> Answer {
     let name = text(fields, "name")?.filter(|name| !name.is_empty());
     if let Some(fault) = name.and_then(|name| names::is_dns1123_label(name).into_iter().next()) {
         return Err(Status::bad_request(&format!("the field `name`: {fault}")));
@@ -59,7 +60,7 @@ fn workloads(fields: &Map) -> Result<Option<WantedWorkloads>, Status> {
 }
 
 pub(super) async fn delete(app: &App, name: &str) -> Answer {
-    let deleted = all(app)?.delete(name).await.ok_or_else(|| missing(name))?;
+    let deleted = all(app)?.delete(name).await?.ok_or_else(|| missing(name))?;
     Ok((200, value(&deleted)))
 }
 

@@ -191,7 +191,7 @@ impl Registry {
         store::Put {
             bytes: store::fitted(bytes),
             uid: object.str_at(&["metadata", "uid"]).into(),
-            stored_version: version.version.as_str().into(),
+            stored_version: store::interned(&version.version),
             schema_generation: version.schema_generation,
             expires_at_ms: resource.strategy.lifetime().map(|lifetime| {
                 let lifetime_ms = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);

@@ -2,6 +2,8 @@
 //!
 //! Source: `UpdatedObjectInfo` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::apply::FieldManager;
 use crate::meta::Status;
 use crate::value::Value;
@@ -13,13 +15,31 @@ use super::super::{Body, PatchRequest, PatchType, Target, Warnings, patch};
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
 pub(in crate::registry) enum Desired<'a> {
     /// As it was sent; a new one with the body that it was read from.
-    Sent { object: &'a Value, manager: &'a str, sent: Option<&'a Body> },
+    Sent { object: Sent<'a>, manager: &'a str, sent: Option<&'a Body> },
     /// Patched.
     Patched(&'a PatchRequest),
     /// With other replicas.
     Scaled(&'a ScaleRequest<'a>),
     /// A namespace without the finalizer of its content.
     Emptied,
+}
+
+/// An object as it was sent. Most writes ask for it once: so the first has it, and others have it made anew.
+pub(in crate::registry) struct Sent<'a> {
+    first: Mutex<Option<Value>>,
+    again: &'a (dyn Fn() -> Result<Value, Status> + Sync),
+}
+
+impl<'a> Sent<'a> {
+    /// `again` makes the same as `first`, from the same.
+    pub fn new(first: Value, again: &'a (dyn Fn() -> Result<Value, Status> + Sync)) -> Self {
+        Sent { first: Mutex::new(Some(first)), again }
+    }
+
+    fn take(&self) -> Result<Value, Status> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.map_or_else(self.again, Ok)
+    }
 }
 
 impl Desired<'_> {
@@ -35,7 +55,7 @@ impl Desired<'_> {
         warnings: &mut Warnings,
     ) -> Result<Value, Status> {
         match self {
-            Desired::Sent { object, manager, .. } => Ok(fields.update(live, (*object).clone(), manager, now)),
+            Desired::Sent { object, manager, .. } => Ok(fields.update(live, object.take()?, manager, now)),
             Desired::Patched(request) => patch::patched((target, request), fields, live, now, warnings),
             Desired::Scaled(request) => scale::scaled((target, request), live.unwrap_or(&Value::Null), now, warnings),
             Desired::Emptied => Ok(emptied(live.unwrap_or(&Value::Null))),

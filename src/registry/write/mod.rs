@@ -32,7 +32,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::uid_precondition;
-pub(super) use desired::{Desired, has_labels};
+pub(super) use desired::{Desired, Sent, has_labels};
 
 /// A write as it was asked for.
 pub(super) struct Write<'a> {
@@ -145,7 +145,7 @@ impl Registry {
         let unmet = self.unmet_demands(target, &new, old).await?;
         let new = (new, unmet);
         let mut new =
-            prepared(target, new, old, (&Writer { user: &|| user.encode(), now: &now }, shares_labels), warnings)?;
+            prepared(target, new, old, &Writer { user: &|| user.encode(), now: &now, shares_labels }, warnings)?;
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
             keep_times(&mut new, old);
@@ -238,7 +238,7 @@ impl Registry {
 
 /// A new object whose labels are to be those of its template; what admission changes is read anew, and shares nothing.
 fn unlabelled(target: &Target, write: &Write<'_>, is_new: bool, object: &Value) -> Option<Value> {
-    let shares = is_new && target.resource.strategy.shares_labels() && write.desired.leaves_labels_out(target);
+    let shares = is_new && target.resource.strategy.shares_labels(object) && write.desired.leaves_labels_out(target);
     shares.then(|| object.clone())
 }
 
@@ -247,7 +247,7 @@ fn prepared(
     target: &Target,
     (new, unmet): (Value, ErrorList),
     old: Option<&Value>,
-    (by, shares_labels): (&Writer<'_>, bool),
+    by: &Writer<'_>,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (version, subresource) = (&*target.version, target.subresource);
@@ -267,9 +267,6 @@ fn prepared(
         return Err(Status::invalid(target.resource.kind_group(version), kind, name, &outcome.errors));
     }
     warnings.extend(outcome.warnings);
-    if shares_labels {
-        target.resource.strategy.share_labels(&mut outcome.object);
-    }
     Ok(outcome.object)
 }
 

@@ -20,17 +20,29 @@ use super::leases::Leases;
 use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
 use super::stored::Objects;
 use super::{Collection, StoreError, Stored, Write};
-use state::State;
+use state::{State, held_by};
 
 /// How many rows of another database are read at a time.
 const PAGE: usize = 512;
 
 /// A database in memory.
-#[derive(Default)]
 pub struct InMemory {
     state: RwLock<State>,
+    /// How many bytes of objects it may hold.
+    room_bytes: usize,
     leases: Leases,
     stats: Stats,
+}
+
+impl Default for InMemory {
+    fn default() -> Self {
+        InMemory {
+            state: RwLock::default(),
+            room_bytes: usize::MAX,
+            leases: Leases::default(),
+            stats: Stats::default(),
+        }
+    }
 }
 
 /// What is live in a database, at one revision.
@@ -78,6 +90,11 @@ impl InMemory {
         Ok(InMemory { state: RwLock::new(state), ..InMemory::default() })
     }
 
+    /// The same, that holds so many bytes of objects at most, former states with the present ones.
+    pub fn with_room(self, room_bytes: usize) -> Self {
+        InMemory { room_bytes, ..self }
+    }
+
     /// A copy that shares everything that neither changes.
     pub fn copy(&self) -> Self {
         InMemory { state: RwLock::new(self.read().clone()), ..InMemory::default() }
@@ -107,7 +124,18 @@ impl InMemory {
 #[async_trait]
 impl Store for InMemory {
     async fn commit(&self, batch: &[Write], _: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
-        let (outcomes, writes) = self.write().commit(batch);
+        let mut state = self.write();
+        let added: usize = batch.iter().filter_map(Write::put).map(|put| held_by(put.bytes.len())).sum();
+        if added > 0 && state.held_bytes() + added > self.room_bytes {
+            // What is live is worth more than what was.
+            let current = state.current;
+            state.compact(current);
+            if state.held_bytes() + added > self.room_bytes {
+                return Err(StoreError::NoSpace);
+            }
+        }
+        let (outcomes, writes) = state.commit(batch);
+        drop(state);
         if writes > 0 {
             self.stats.count_commit();
             self.stats.count_batch(writes);
@@ -185,6 +213,11 @@ impl Store for InMemory {
         Ok(self.leases.take(name, holder, now_ms, expires_at_ms))
     }
 
+    async fn make_room(&self) -> bool {
+        // Deletions add nothing.
+        true
+    }
+
     async fn try_writing(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -197,5 +230,50 @@ impl Store for InMemory {
 
     fn stats(&self) -> &Stats {
         &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Guard, Op, Put};
+    use super::*;
+
+    const UNIT: usize = 4 << 10;
+
+    fn write(key: &str, op: Op, guards: Vec<Guard>) -> Write {
+        Write { collection: Collection::new("", "things"), key: key.into(), op, guards }
+    }
+
+    /// Stores what takes so many units.
+    async fn put(store: &InMemory, key: &str, units: usize) -> Result<(), StoreError> {
+        let put = Put {
+            bytes: vec![b'x'; units * UNIT - held_by(0)].into(),
+            uid: key.into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        };
+        store.commit(&[write(key, Op::Put(put), Vec::new())], None).await.map(drop)
+    }
+
+    #[tokio::test]
+    async fn no_more_is_held_than_there_is_room_for() {
+        let store = InMemory::default().with_room(10 * UNIT);
+        let held = || InMemory::read(&store).held_bytes() / UNIT;
+        put(&store, "a", 4).await.expect("there is room");
+        put(&store, "b", 4).await.expect("there is room");
+        assert!(matches!(put(&store, "c", 4).await, Err(StoreError::NoSpace)));
+        // Former states make room for new ones.
+        put(&store, "a", 2).await.expect("there is room");
+        assert_eq!(held(), 10);
+        put(&store, "a", 2).await.expect("there is room once the history is gone");
+        assert_eq!(held(), 8);
+        let deleted = write("b", Op::Delete, Vec::new());
+        store.commit(&[deleted], None).await.expect("a deletion adds nothing");
+        put(&store, "c", 4).await.expect("there is room");
+        assert_eq!(held(), 6);
+        let copy = store.copy().with_room(7 * UNIT);
+        assert!(matches!(put(&copy, "d", 2).await, Err(StoreError::NoSpace)));
     }
 }

@@ -7,6 +7,7 @@ use imbl::{OrdMap, Vector};
 use crate::meta::Revision;
 
 use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::forms::Forms;
 use super::super::sql::{Log, Outcome, Scanned, WholeLog};
 use super::super::stored::Objects;
 use super::super::{Change, Collection, Stored, Write};
@@ -16,6 +17,14 @@ const FIRST: Revision = Revision::new(2);
 
 /// How many expired objects are looked for at a time.
 const EXPIRED_MAX: usize = 500;
+
+/// What a state takes beside its bytes: its key and uid, its places in the maps and in the log.
+const STATE_BYTES: usize = 1 << 10;
+
+/// How many bytes a state takes whose object has so many.
+pub(super) fn held_by(object_bytes: usize) -> usize {
+    object_bytes + STATE_BYTES
+}
 
 /// Everything that is stored, at one revision.
 #[derive(Clone)]
@@ -27,6 +36,8 @@ pub(super) struct State {
     live: OrdMap<Revision, (Collection, Arc<Stored>)>,
     /// What is live and expires, by its time and the revision of its state.
     expiring: OrdMap<(i64, Revision), Collection>,
+    /// What all states take that are live or in a log.
+    held_bytes: usize,
     pub secrets: OrdMap<Arc<str>, Arc<[u8]>>,
 }
 
@@ -55,6 +66,7 @@ impl Default for State {
             collections: OrdMap::new(),
             live: OrdMap::new(),
             expiring: OrdMap::new(),
+            held_bytes: 0,
             secrets: OrdMap::new(),
         }
     }
@@ -102,6 +114,7 @@ impl State {
     /// Makes a change: `stored` is the new state of the key, none for a deletion.
     pub fn put(&mut self, collection: &Collection, key: &Arc<str>, revision: Revision, stored: Option<Arc<Stored>>) {
         let kept = self.collections.entry(collection.clone()).or_default();
+        self.held_bytes += stored.as_ref().map_or(0, |stored| held_by(stored.bytes.len()));
         let previous = match &stored {
             Some(stored) => kept.objects.insert(Arc::clone(key), Arc::clone(stored).into()),
             None => kept.objects.remove(key),
@@ -110,7 +123,8 @@ impl State {
         let object = stored.as_ref().or(previous.as_ref());
         if let Some(object) = object.map(Arc::clone) {
             let deleted = stored.is_none();
-            kept.log.push_back(Arc::new(Change { revision, object, previous: previous.clone(), deleted }));
+            let (previous, forms) = (previous.clone(), Forms::default());
+            kept.log.push_back(Arc::new(Change { revision, object, previous, deleted, forms }));
         }
         if let Some(previous) = previous {
             self.live.remove(&previous.revision);
@@ -121,6 +135,11 @@ impl State {
             self.live.insert(revision, (collection.clone(), stored));
         }
         self.current = self.current.max(revision);
+    }
+
+    /// What all states take that are live or in a log, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
     }
 
     pub fn get(&self, collection: &Collection, key: &str) -> Option<&Arc<Stored>> {
@@ -196,7 +215,12 @@ impl State {
         for collection in due.collect::<Vec<_>>() {
             let Some(kept) = self.collections.get_mut(&collection) else { continue };
             let first = kept.after(to);
-            kept.log = kept.log.split_off(first);
+            let rest = kept.log.split_off(first);
+            let forgotten = std::mem::replace(&mut kept.log, rest);
+            // Nothing else holds the state that a change has replaced or deleted.
+            let former = forgotten.iter().filter_map(|change| change.previous.as_ref());
+            let freed: usize = former.map(|previous| held_by(previous.bytes.len())).sum();
+            self.held_bytes = self.held_bytes.saturating_sub(freed);
             if kept.log.is_empty() && kept.objects.is_empty() {
                 self.collections.remove(&collection);
             }
@@ -216,6 +240,7 @@ impl State {
 
 /// Another handle on the states of a change.
 fn copy(change: &Change) -> Change {
-    let Change { revision, object, previous, deleted } = change;
-    Change { revision: *revision, object: Arc::clone(object), previous: previous.clone(), deleted: *deleted }
+    let Change { revision, object, previous, deleted, forms: _ } = change;
+    let (object, previous) = (Arc::clone(object), previous.clone());
+    Change { revision: *revision, object, previous, deleted: *deleted, forms: Forms::default() }
 }

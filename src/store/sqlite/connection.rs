@@ -158,6 +158,26 @@ impl Connection {
         Ok(found)
     }
 
+    /// [`Connection::fetch`] for as long as `read` takes the rows; `None` once it does not.
+    pub async fn fetch_while<T>(
+        &mut self,
+        statement: Statement<'_>,
+        mut read: impl FnMut(&SqliteRow) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<Vec<T>>, StoreError> {
+        let mut found = Vec::new();
+        let mut steps = self.sqlite.fetch_many(statement);
+        while let Some(step) = steps.try_next().await? {
+            match step {
+                Either::Left(_) => self.stats.count_statement(),
+                Either::Right(row) => match read(&row)? {
+                    Some(item) => found.push(item),
+                    None => return Ok(None),
+                },
+            }
+        }
+        Ok(Some(found))
+    }
+
     /// Runs one or several statements, and hands out their rows. Returns how many rows were changed.
     async fn run(
         &mut self,

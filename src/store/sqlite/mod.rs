@@ -249,6 +249,15 @@ impl Store for Sqlite {
     }
 
     async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
+        // No objects have more.
+        Ok(self.load_within(collection, usize::MAX).await?.unwrap_or_default())
+    }
+
+    async fn load_within(
+        &self,
+        collection: &Collection,
+        bytes_max: usize,
+    ) -> Result<Option<(Objects, Revision)>, StoreError> {
         let mut connection = self.reading().await?;
         // Both statements read the same state of the database.
         connection.begin(sqlx::query("BEGIN")).await?;
@@ -258,9 +267,15 @@ impl Store for Sqlite {
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = ?",
         );
-        let objects = connection.fetch(objects.bind(collection.as_str()), |row| read_loaded(row)).await;
+        let mut bytes = 0_usize;
+        let within = connection.fetch_while(objects.bind(collection.as_str()), |row| {
+            let stored = read_loaded(row)?;
+            bytes = bytes.saturating_add(stored.bytes.len());
+            Ok((bytes <= bytes_max).then_some(stored))
+        });
+        let objects = within.await;
         connection.roll_back().await;
-        Ok((by_key(objects?), Revision::new(current)))
+        Ok(objects?.map(|objects| (by_key(objects), Revision::new(current))))
     }
 
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {

@@ -1,10 +1,12 @@
 //! Admission webhooks: real ones, over TLS, and what becomes of requests.
 
 mod conditions;
+mod converting;
 mod failures;
 mod matching;
 mod mutating;
 mod shadow;
+mod figures;
 mod validating;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use super::beyond::is_meta_field;
 use crate::crd::validate::expressions::Step;
 use crate::schema::structural::{Structural, StructuralOrBool};
 
@@ -48,11 +49,15 @@ impl Walk {
         };
         seen.generic.nullable |= old.generic.nullable;
         let keeps_others = old.extensions.preserve_unknown_fields || old.additional_properties.is_some();
+        let is_resource = self.steps.is_empty() || old.extensions.embedded_resource;
+        let is_metadata = self.steps.last() == Some(&Step::Property("metadata".to_owned()));
+        // The server keeps and checks these by itself.
+        let is_kept = |name: &str| is_metadata || (is_resource && is_meta_field(name));
         for (name, after) in new.properties.iter() {
             self.steps.push(Step::Property(name.to_owned()));
             let below = match old.properties.get(name) {
                 Some(before) => self.node(before, after),
-                None if keeps_others => of_any_value(after),
+                None if keeps_others || is_kept(name) => of_any_value(after),
                 None => {
                     if after.generic.default.is_none() {
                         self.never.insert(self.steps.clone());

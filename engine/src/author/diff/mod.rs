@@ -7,6 +7,8 @@
 
 mod refused;
 mod schema;
+mod beyond;
+mod watchers;
 mod before;
 mod rules;
 mod replay;

@@ -5,13 +5,15 @@ use std::collections::HashMap;
 
 use super::Degree::{self, Breaking, MayBreak, Safe};
 use super::before::Before;
+use super::beyond::{is_meta_field, is_undescribed, items, meta_field, others, takes_all_types, takes_objects};
+use super::watchers::{Watcher, are_watching};
 use super::{Change, change, join, rules};
 use crate::author::lint::decide_without;
 use crate::crd::bounds::descend;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
 use crate::meta::field::Path;
 use crate::schema::json_schema::ValidationRule;
-use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
+use crate::schema::structural::{Structural, ValueValidation};
 use crate::schema::validate::validate;
 use crate::value::{Value, json};
 
@@ -26,13 +28,15 @@ pub struct Walk<'w> {
     before: OnceCell<Before>,
     /// From the roots to the nodes.
     steps: Vec<Step>,
+    /// What the nodes above ask in the new schema, one for each step.
+    watchers: Vec<Watcher>,
 }
 
 impl<'w> Walk<'w> {
     pub fn new(version: &'w str, changes: &'w mut Vec<Change>, costs: Option<&'w SchemaCosts>) -> Self {
         let rules = costs.into_iter().flat_map(|costs| &costs.rules);
         let rules = rules.map(|rule| ((rule.steps.as_slice(), rule.rule.rule.as_str()), rule)).collect();
-        Walk { version, changes, rules, roots: None, before: OnceCell::new(), steps: Vec::new() }
+        Walk { version, changes, rules, roots: None, before: OnceCell::new(), steps: Vec::new(), watchers: Vec::new() }
     }
 
     /// Tells what changes from `old` to `new`.
@@ -59,47 +63,63 @@ impl<'w> Walk<'w> {
         !decision.may_fail && !decision.may_break
     }
 
+    /// The degree of what changes a value without refusing it: what is above may refuse it then.
+    fn unless_watched(&self) -> Degree {
+        if are_watching(&self.watchers, &self.steps) { MayBreak } else { Safe }
+    }
+
     fn node(&mut self, path: &str, old: &Structural, new: &Structural) {
-        let (before, after) = (type_of(old), type_of(new));
-        if before != after {
-            // What takes more than before takes all that it took.
-            let widens = matches!(
-                (before.as_str(), after.as_str()),
-                ("integer", "number" | "integer or string") | ("string", "integer or string")
-            );
-            self.tell(path, "type-changed", if widens { Safe } else { Breaking }, format!("{before} became {after}"));
-        }
+        let is_comparable = self.types(path, old, new);
         match (old.generic.nullable, new.generic.nullable) {
             (true, false) => self.tell(path, "nullable-removed", Breaking, "null is dropped or refused"),
-            (false, true) => self.tell(path, "nullable-added", Safe, "null is kept"),
+            (false, true) => {
+                let degree = if takes_null(new) { self.unless_watched() } else { MayBreak };
+                self.tell(path, "nullable-added", degree, "null is kept, which was dropped");
+            }
             _ => {}
         }
         match (&old.generic.default, &new.generic.default) {
             (Some(before), None) => self.tell(path, "default-removed", MayBreak, format!("it was {}", shown(before))),
-            (None, Some(after)) => self.tell(path, "default-added", Safe, format!("it is {}", shown(after))),
+            (None, Some(after)) => {
+                self.tell(path, "default-added", self.unless_watched(), format!("it is {}", shown(after)));
+            }
             (Some(before), Some(after)) if before != after => {
                 // Objects that leave the field out read differently, those in the store included.
                 self.tell(path, "default-changed", MayBreak, format!("{} became {}", shown(before), shown(after)));
             }
             _ => {}
         }
-        self.unknown_fields(path, old, new);
         self.merging(path, old, new);
         self.values(path, old, new);
         for (id, degree, detail) in rules::diff(&old.validations, &new.validations, |rule| self.always_holds(rule)) {
             self.tell(path, id, degree, detail);
         }
-        self.below(path, old, new);
+        if is_comparable {
+            self.watchers.push(Watcher::of(new));
+            self.below(path, old, new);
+            self.watchers.pop();
+        }
     }
 
-    fn unknown_fields(&mut self, path: &str, old: &Structural, new: &Structural) {
-        match (old.extensions.preserve_unknown_fields, new.extensions.preserve_unknown_fields) {
-            (true, false) => {
-                self.tell(path, "unknown-fields-pruned", Breaking, "fields that are not specified are dropped")
-            }
-            (false, true) => self.tell(path, "unknown-fields-kept", Safe, "fields that are not specified stay"),
-            _ => {}
+    /// Tells of another type; whether there are values of both, so that what is below them can be compared.
+    fn types(&mut self, path: &str, old: &Structural, new: &Structural) -> bool {
+        let (before, after) = (type_of(old), type_of(new));
+        if before == after {
+            return true;
         }
+        // What takes more than before takes all that it took.
+        let widens = matches!(
+            (before.as_str(), after.as_str()),
+            (_, "any") | ("integer", "number" | "integer or string") | ("string", "integer or string")
+        );
+        let degree = match widens {
+            // Rules see a value of another type.
+            true if new.validations.is_empty() => self.unless_watched(),
+            true => MayBreak,
+            false => Breaking,
+        };
+        self.tell(path, "type-changed", degree, format!("{before} became {after}"));
+        widens
     }
 
     fn merging(&mut self, path: &str, old: &Structural, new: &Structural) {
@@ -121,6 +141,18 @@ impl<'w> Walk<'w> {
                 if after == "atomic" { MayBreak } else { Safe },
                 format!("{before} became {after}"),
             );
+        }
+        match (old.extensions.embedded_resource, new.extensions.embedded_resource) {
+            (false, true) => {
+                let detail = "what has no apiVersion, kind and metadata of a resource is refused";
+                self.tell(path, "embedded-resource-added", Breaking, detail);
+            }
+            (true, false) => {
+                let stay = new.extensions.preserve_unknown_fields;
+                let detail = if stay { "it is a resource no longer" } else { "what it does not specify is dropped" };
+                self.tell(path, "embedded-resource-removed", if stay { Safe } else { Breaking }, detail);
+            }
+            _ => {}
         }
     }
 
@@ -214,7 +246,9 @@ impl<'w> Walk<'w> {
     }
 
     fn required(&mut self, path: &str, new: &Structural, before: &ValueValidation, after: &ValueValidation) {
-        for name in after.required.iter().filter(|name| !before.required.contains(name)) {
+        let is_resource = self.steps.is_empty() || new.extensions.embedded_resource;
+        let is_kept = |name: &String| is_resource && is_meta_field(name);
+        for name in after.required.iter().filter(|name| !before.required.contains(name) && !is_kept(name)) {
             let has_default = new.properties.get(name).is_some_and(|property| property.generic.default.is_some());
             let detail = if has_default { "it has a default" } else { "it has no default" };
             self.tell(&join(path, name), "required-added", if has_default { Safe } else { Breaking }, detail);
@@ -262,32 +296,110 @@ impl<'w> Walk<'w> {
     }
 
     fn below(&mut self, path: &str, old: &Structural, new: &Structural) {
-        for (name, before) in old.properties.iter() {
-            let path = join(path, name);
-            match new.properties.get(name) {
-                Some(after) => self.step(Step::Property(name.to_owned()), &path, before, after),
-                None => {
-                    let stays = new.extensions.preserve_unknown_fields;
-                    let detail = if stays { "it is no longer checked" } else { "it is dropped from objects" };
-                    self.tell(&path, "property-removed", if stays { Safe } else { Breaking }, detail);
-                }
+        let is_resource = self.steps.is_empty() || new.extensions.embedded_resource;
+        let names =
+            old.properties.keys().chain(new.properties.keys().filter(|name| !old.properties.contains_key(name)));
+        for name in names {
+            let (before, after) = (old.properties.get(name), new.properties.get(name));
+            if is_resource && is_meta_field(name) {
+                self.meta_field(path, name, before, after);
+                continue;
+            }
+            let (path, step) = (join(path, name), Step::Property(name.to_owned()));
+            match (before, after) {
+                (Some(before), Some(after)) => self.step(step, &path, before, after),
+                (Some(before), None) => self.removed(step, &path, before, others(new)),
+                (None, Some(after)) => self.added(step, &path, others(old), after),
+                (None, None) => {}
             }
         }
-        for name in new.properties.keys().filter(|name| !old.properties.contains_key(name)) {
-            self.tell(&join(path, name), "property-added", Safe, "a new field");
-        }
-        if let (Some(before), Some(after)) = (&old.items, &new.items) {
+        self.others(path, old, new);
+        if let (Some(before), Some(after)) = (items(old), items(new))
+            && !(is_undescribed(before) && is_undescribed(after))
+        {
             self.step(Step::Items, &format!("{path}[*]"), before, after);
         }
-        match (&old.additional_properties, &new.additional_properties) {
-            (Some(StructuralOrBool::Structural(before)), Some(StructuralOrBool::Structural(after))) => {
-                self.step(Step::Values, &format!("{path}[*]"), before, after);
-            }
-            (Some(_), None) => self.tell(path, "entries-removed", Breaking, "it is a map no longer"),
-            (None, Some(_)) => self.tell(path, "entries-added", Safe, "it takes any keys"),
+    }
+
+    /// A field that the server keeps and checks in resources, be it specified or not.
+    fn meta_field(&mut self, path: &str, name: &str, before: Option<&Structural>, after: Option<&Structural>) {
+        let path = join(path, name);
+        match (before, after) {
+            (Some(_), None) => self.tell(&path, "property-removed", Safe, "the server keeps it"),
+            (None, Some(_)) => self.tell(&path, "property-added", Safe, "the server kept it before"),
             _ => {}
         }
+        self.step(Step::Property(name.to_owned()), &path, &meta_field(name, before), &meta_field(name, after));
     }
+
+    /// A property that is gone: `now` is what its values are held to.
+    fn removed(&mut self, step: Step, path: &str, before: &Structural, now: Option<&Structural>) {
+        let had_default = before.generic.default.is_some();
+        match now {
+            None => self.tell(path, "property-removed", Breaking, "it is dropped from objects"),
+            Some(now) if takes_all_types(now) && now.extensions.preserve_unknown_fields => {
+                let (degree, more) = if had_default { (MayBreak, ", and has no default") } else { (Safe, "") };
+                self.tell(path, "property-removed", degree, format!("it is no longer checked{more}"));
+            }
+            Some(now) => {
+                self.tell(path, "property-removed", Safe, "it is an entry of the map");
+                self.step(step, path, before, now);
+            }
+        }
+    }
+
+    /// A property that is new: `was` is what its values were held to.
+    fn added(&mut self, step: Step, path: &str, was: Option<&Structural>, after: &Structural) {
+        self.steps.push(step.clone());
+        let filled = if after.generic.default.is_some() { self.unless_watched() } else { Safe };
+        self.steps.pop();
+        match was {
+            None => self.tell(path, "property-added", filled, "a new field"),
+            Some(was) if is_undescribed(was) => {
+                let told = self.changes.len();
+                self.step(step, path, was, after);
+                let is_safe = self.changes[told..].iter().all(|change| change.degree == Safe);
+                self.changes.truncate(told);
+                let (degree, detail) = if is_safe {
+                    (filled, "it was kept before")
+                } else {
+                    (MayBreak, "what was kept may be of no use here")
+                };
+                self.tell(path, "property-added", degree, detail);
+            }
+            Some(was) => {
+                self.tell(path, "property-added", Safe, "it was an entry of the map");
+                self.step(step, path, was, after);
+            }
+        }
+    }
+
+    /// What becomes of fields that are not named.
+    fn others(&mut self, path: &str, old: &Structural, new: &Structural) {
+        let (is_kept, was_kept) = (new.extensions.preserve_unknown_fields, old.extensions.preserve_unknown_fields);
+        match (others(old), others(new)) {
+            // It had no fields at all.
+            _ if !takes_objects(old) => {}
+            (None, None) => {}
+            (None, Some(_)) if is_kept => {
+                self.tell(path, "unknown-fields-kept", Safe, "fields that are not specified stay");
+            }
+            (None, Some(_)) => self.tell(path, "entries-added", Safe, "it takes any keys"),
+            (Some(_), None) if was_kept => {
+                self.tell(path, "unknown-fields-pruned", Breaking, "fields that are not specified are dropped");
+            }
+            (Some(_), None) => self.tell(path, "entries-removed", Breaking, "it is a map no longer"),
+            (Some(before), Some(after)) if std::ptr::eq(before, after) => {}
+            (Some(before), Some(after)) => self.step(Step::Values, &format!("{path}[*]"), before, after),
+        }
+    }
+}
+
+/// Whether null passes once it is kept: a list of values or a junctor may not take it.
+fn takes_null(schema: &Structural) -> bool {
+    schema.value_validation.as_deref().is_none_or(|values| {
+        (values.enum_.is_empty() || values.enum_.contains(&Value::Null)) && values.junctors.is_blank()
+    })
 }
 
 /// What a node asks of a value itself.

@@ -99,7 +99,7 @@ impl Workspace {
             let before = found.get(&part.hash).or_else(|| checks.known.get(&part.hash)).filter(|(of, _)| *of == stamp);
             let now = match before {
                 Some((_, what)) => Arc::clone(what),
-                None => Arc::new(self.look(name, &text.as_str()[part.range.clone()], head, *sort)),
+                None => Arc::new(self.look(name, &text.as_str()[part.range.clone()], *sort)),
             };
             found.insert(part.hash, (stamp, now));
         }
@@ -117,12 +117,14 @@ impl Workspace {
     fn stamp(&self, head: &Head, sort: Sort) -> u64 {
         match sort {
             Sort::Definition | Sort::Request | Sort::Other => 0,
+            // The guess at what was meant looks at all kinds.
+            Sort::Object if self.stamp_of(head) == 0 => self.stamp_of_all(),
             Sort::Object => self.stamp_of(head) ^ self.policies_stamp,
             Sort::Policy | Sort::Suite => self.stamp_of_all(),
         }
     }
 
-    fn look(&self, name: &str, text: &str, head: &Head, sort: Sort) -> Vec<Found> {
+    fn look(&self, name: &str, text: &str, sort: Sort) -> Vec<Found> {
         let mut document = Document::new(text);
         for read in decode_each_located(text.as_bytes()) {
             match read {
@@ -132,7 +134,7 @@ impl Workspace {
                     match sort {
                         Sort::Definition | Sort::Request | Sort::Other => {}
                         Sort::Suite => suite::check(self, name, &mut document, &located),
-                        Sort::Object => object::check(self, &mut document, &located, head),
+                        Sort::Object => object::check(self, &mut document, &located),
                         Sort::Policy => self.policy(&mut document, &located),
                     }
                 }

@@ -121,7 +121,7 @@ impl Head {
         if file == REQUEST {
             return Sort::Request;
         }
-        if self.kind.is_empty() && self.api_version.is_empty() {
+        if self.kind.is_empty() && self.api_version.is_empty() && self.name.is_empty() {
             return Sort::Other;
         }
         if self.group() == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition" {
@@ -168,5 +168,6 @@ mod tests {
         check("apiVersion: v1\n", "a.yaml", Sort::Object);
         check("a: 1", "x/boats.suite.yaml", Sort::Suite);
         check("a: 1", "x/mysuite.yaml", Sort::Other);
+        check("metadata: {name: a}\nspec: {}\n", "a.yaml", Sort::Object);
     }
 }

@@ -15,7 +15,7 @@ pub(in crate::author) const POLICY_TYPES: Lint = Lint {
     id: "policy-types",
     severity: Severity::Warning,
     finds: "An expression of a policy does not fit the schema of a kind that it matches.",
-    reason: "it ends in an error for objects of that kind; a cluster says so in `status.typeChecking`",
+    reason: "it ends in an error for objects of that kind; a cluster says so of validations in `status.typeChecking`",
     remedy: "name fields that the kind has, or match other kinds",
     is_fixed: false,
 };

@@ -1,12 +1,15 @@
 //! What is wrong with rules beside their faults: what they cost, what they read, and what they can come to.
 
+use std::collections::{HashMap, HashSet};
+
 use super::decide::{Decision, decide};
 use super::lints::{NEVER_FAILS, NEVER_HOLDS, RULE_COST, SCHEMA_COST, UNBOUNDED, WITHOUT_HAS};
 use super::{Findings, Node, one_line, path_of, place_of};
+use crate::cel::ast::{Expr, ExprKind, operators};
 use crate::cel::cost::model::{CALL_LIMIT, EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::cel::eval::Value as Cel;
 use crate::crd::bounds::{Bound, advise, descend, unbounded_among};
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
 use crate::schema::rules::compile::Expression;
 use crate::schema::structural::Structural;
 
@@ -17,13 +20,16 @@ pub fn look(found: &mut Findings<'_>, root: &Structural, costs: &SchemaCosts, ow
         let message = format!("its rules take {share:.0}% of what they may cost together");
         found.tell(&Node { path: "", at: own }, &SCHEMA_COST, message, SCHEMA_COST.remedy);
     }
+    let demanded = demanded(costs);
     for rule in &costs.rules {
         let path = path_of(&rule.steps);
         let at = format!("{own}{}", rule.path.strip_prefix(&costs.path).unwrap_or_default());
         let node = Node { path: &path, at: &at };
         cost(found, &node, root, rule);
         let (Some(expression), Some(decision)) = (&rule.compiled.expression, decision(root, rule)) else { continue };
-        verdict(found, &node, rule, expression, &decision);
+        let is_demanded = |field: &String| demanded.get(rule.steps.as_slice()).is_some_and(|all| all.contains(field));
+        let absent: Vec<String> = decision.absent.iter().filter(|field| !is_demanded(field)).cloned().collect();
+        verdict(found, &node, rule, expression, (&decision, &absent));
         if !found.is_told(&UNBOUNDED) {
             continue;
         }
@@ -75,8 +81,39 @@ fn cost(found: &mut Findings<'_>, node: &Node<'_>, root: &Structural, rule: &Rul
     found.tell(node, &RULE_COST, message, fix);
 }
 
+/// The fields that rules demand, by the ways to their nodes: where one is absent, it is they that tell.
+fn demanded(costs: &SchemaCosts) -> HashMap<&[Step], HashSet<String>> {
+    let mut demanded: HashMap<&[Step], HashSet<String>> = HashMap::new();
+    for rule in &costs.rules {
+        let Some(expression) = &rule.compiled.expression else { continue };
+        asked_for(&expression.checked.ast.expr, demanded.entry(&rule.steps).or_default());
+    }
+    demanded
+}
+
+/// The fields of `self` that an expression holds for only where they are there: `has(self.a) && has(self.b)`.
+fn asked_for(expr: &Expr, found: &mut HashSet<String>) {
+    match &expr.kind {
+        ExprKind::Call(call) if call.function == operators::LOGICAL_AND => {
+            call.args.iter().for_each(|operand| asked_for(operand, found));
+        }
+        ExprKind::Select(select) if select.test_only => {
+            if matches!(&select.operand.kind, ExprKind::Ident(name) if name == "self") {
+                found.insert(format!("self.{}", select.field));
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Rules that can't fail, that never hold, and that end in an error where an optional field is absent.
-fn verdict(found: &mut Findings<'_>, node: &Node<'_>, rule: &RuleCosts, expression: &Expression, decision: &Decision) {
+fn verdict(
+    found: &mut Findings<'_>,
+    node: &Node<'_>,
+    rule: &RuleCosts,
+    expression: &Expression,
+    (decision, absent): (&Decision, &[String]),
+) {
     let text = one_line(&rule.rule.rule);
     // A rule that reads no variable comes to the same for all objects, whatever functions it calls.
     let constant = match expression.program.evaluate(&[None, None], CALL_LIMIT).result {
@@ -89,7 +126,7 @@ fn verdict(found: &mut Findings<'_>, node: &Node<'_>, rule: &RuleCosts, expressi
     } else if constant == Some(false) || !decision.may_hold {
         found.tell(node, &NEVER_HOLDS, format!("`{text}` holds for no value"), NEVER_HOLDS.remedy);
     }
-    let absent: Vec<String> = decision.absent.iter().map(|field| format!("`{field}`")).collect();
+    let absent: Vec<String> = absent.iter().map(|field| format!("`{field}`")).collect();
     match absent.as_slice() {
         [] => {}
         [field] => {

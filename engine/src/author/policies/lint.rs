@@ -22,7 +22,7 @@ use crate::cel::eval::{Program, Value as Cel};
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::policy::environment::Declarations;
-use crate::policy::type_check;
+use crate::policy::type_check::{self, Typed};
 use crate::types::structural::Quantities;
 use crate::value::Value;
 
@@ -164,14 +164,20 @@ impl Linter<'_> {
     fn look_at_policy(&mut self, index: usize, policy: &Value) {
         let mutates = policy.str_at(&["kind"]).starts_with("Mutating");
         self.look_at_match(index, policy, "matchConstraints", mutates);
-        for warning in type_check::check(policy, &self.served, Quantities::Shown) {
-            for line in warning.text.split("\n\n") {
-                let message = line.lines().next().unwrap_or_default().replace("ERROR: <input>:", "");
-                self.tell(index, &POLICY_TYPES, &warning.field, message);
-            }
-        }
+        self.look_at_types(index, policy);
         self.look_at_expressions(index, policy);
         self.look_at_variables(index, policy);
+    }
+
+    /// Expressions that don't fit a kind that the policy matches.
+    fn look_at_types(&mut self, index: usize, policy: &Value) {
+        let typed = Typed::new(policy, &self.served, Quantities::Shown);
+        for written in expressions(policy) {
+            for (kind, fault) in typed.faults(written.text, written.purpose()) {
+                let fault = fault.lines().next().unwrap_or_default().replace("ERROR: <input>:", "");
+                self.tell(index, &POLICY_TYPES, &written.field, format!("{kind}: {fault}"));
+            }
+        }
     }
 
     /// Expressions that come to the same for all requests.
@@ -348,6 +354,54 @@ spec:
     fn an_expression_that_does_not_fit_its_kind_is_told() {
         let message = "harbour.example.com/v1, Kind=Boat: 1:12: undefined field 'width'";
         check_policy("validations: [{expression: object.spec.width < 3}]", &[("policy-types", message)]);
+    }
+
+    #[test]
+    fn every_expression_is_held_against_the_kind() {
+        let boat = "harbour.example.com/v1, Kind=Boat";
+        let spec = "matchConditions: [{name: c, expression: \"object.metadta.name != ''\"}, {name: d, expression: \
+                    authorizer.requestResource.check('get').allowed()}], validations: [{expression: object.spec.length < 30, \
+                    messageExpression: string(object.spec.nam)}], auditAnnotations: [{key: k, valueExpression: \
+                    string(object.spec.widths)}]";
+        check_policy(
+            spec,
+            &[
+                ("policy-types", &format!("{boat}: 1:7: undefined field 'metadta'")),
+                ("policy-types", &format!("{boat}: 1:19: undefined field 'nam'")),
+                ("policy-types", &format!("{boat}: 1:19: undefined field 'widths'")),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_mutation_that_sets_what_a_kind_does_not_have_is_told() {
+        let mutating = |patch_type: &str, field: &str, expression: &str| {
+            let rules = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], \
+                         resources: [configmaps]}]}";
+            let text = format!(
+                "{{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {{name: p}}, spec: \
+                 {{{rules}, reinvocationPolicy: Never, mutations: [{{patchType: {patch_type}, {field}: {{expression: \
+                 \"{expression}\"}}}}]}}}}"
+            );
+            let binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: \
+                           {name: b}, spec: {policyName: p}}";
+            [read(&text), read(binding)]
+        };
+        let apply = |expression: &str| mutating("ApplyConfiguration", "applyConfiguration", expression);
+        check(&apply("Object{data: {'a': 'b'}, metadata: Object.metadata{labels: {'a': 'b'}}}"), &[]);
+        let map = "/v1, Kind=ConfigMap";
+        check(
+            &apply("Object{dta: {'a': 'b'}}"),
+            &[("policy-types", &format!("{map}: undefined field 'dta' in 'Object'"))],
+        );
+        check(
+            &apply("Object{metadata: Object.metadata{label: {'a': 'b'}}}"),
+            &[("policy-types", &format!("{map}: undefined field 'label' in 'Object.metadata'"))],
+        );
+        check(
+            &mutating("JSONPatch", "jsonPatch", "[JSONPatch{op: 'add', path: '/a', value: object.dta}]"),
+            &[("policy-types", &format!("{map}: 1:48: undefined field 'dta'"))],
+        );
     }
 
     #[test]

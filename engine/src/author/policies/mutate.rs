@@ -139,7 +139,7 @@ impl Policies {
         };
         let input = seen.input(asked, &invocation.params);
         note_conditions(named, head, &input, tell);
-        match head.conditions_hold(&input) {
+        match head.ask_conditions(&input).hold {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(why) => {

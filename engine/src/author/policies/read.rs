@@ -8,6 +8,8 @@ use crate::cel::ast::{Expr, ExprKind};
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::kinds::runtime_config::RuntimeConfig;
+use crate::policy::mutation::MutationType;
+use crate::policy::type_check::Purpose;
 use crate::value::Value;
 
 /// An expression of a policy.
@@ -16,6 +18,20 @@ pub(super) struct Written<'p> {
     pub field: String,
     pub text: &'p str,
     pub group: Group,
+}
+
+impl Written<'_> {
+    /// What its types are checked for.
+    pub fn purpose(&self) -> Purpose {
+        match self.group {
+            Group::Mutation(_) if self.field.ends_with("].jsonPatch.expression") => {
+                Purpose::Mutation(MutationType::JsonPatch)
+            }
+            Group::Mutation(_) => Purpose::Mutation(MutationType::ApplyConfiguration),
+            Group::Validations if self.field.ends_with("].messageExpression") => Purpose::Message,
+            Group::Conditions | Group::Validations | Group::Annotations => Purpose::Decision,
+        }
+    }
 }
 
 /// What is evaluated together.

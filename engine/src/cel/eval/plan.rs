@@ -28,6 +28,8 @@ use crate::work;
 pub struct Program {
     root: Node,
     slots: usize,
+    /// How many parts stand in each other at most.
+    levels: usize,
     variables: Vec<String>,
 }
 
@@ -54,10 +56,15 @@ impl Program {
     /// # Errors
     /// As [`Program::new`].
     pub fn part(expr: &CheckedExpr, env: &Env, part: &Expr) -> Result<Program, EvalError> {
-        let mut planner = Planner { expr, env, scope: Vec::new(), slots: 0 };
+        let mut planner = Planner { expr, env, scope: Vec::new(), slots: 0, depth: 0, levels: 0 };
         let root = planner.plan(part)?;
         let variables = env.variables.iter().map(|variable| variable.name.clone()).collect();
-        Ok(Program { root, slots: planner.slots, variables })
+        Ok(Program { root, slots: planner.slots, levels: planner.levels, variables })
+    }
+
+    /// How many parts of the expression stand in each other at most: what its evaluation takes of the stack.
+    pub fn levels(&self) -> usize {
+        self.levels
     }
 
     /// Evaluates the expression with the variables of its environment, in their order, until it costs more than
@@ -92,10 +99,21 @@ struct Planner<'p> {
     /// The variables of the comprehensions around, the innermost last, with their slots.
     scope: Vec<(&'p str, usize)>,
     slots: usize,
+    /// How many parts are being planned.
+    depth: usize,
+    levels: usize,
 }
 
 impl<'p> Planner<'p> {
     fn plan(&mut self, expr: &'p Expr) -> Result<Node, EvalError> {
+        self.depth += 1;
+        self.levels = self.levels.max(self.depth);
+        let node = self.plan_part(expr);
+        self.depth -= 1;
+        node
+    }
+
+    fn plan_part(&mut self, expr: &'p Expr) -> Result<Node, EvalError> {
         work::steps(2);
         match &expr.kind {
             ExprKind::Constant(constant) => Ok(Node::Constant(constant_value(constant))),

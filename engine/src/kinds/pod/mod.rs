@@ -36,9 +36,11 @@ use super::defaults::{items, structure};
 use super::resources as lists;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::value::Value;
 
+pub(crate) use defaults::CONTAINER_LISTS;
 pub use options::Options;
 pub use volume_defaults::set_network_defaults;
 
@@ -117,15 +119,15 @@ pub fn requests(spec: &Value) -> aggregate::Totals {
 }
 
 /// Takes out of a template the fields of features that are off, unless `old` has them.
-pub fn drop_disabled_template_fields(new: &mut Value, old: Option<&Value>) {
+pub fn drop_disabled_template_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     if let Some(spec) = new.get_mut("spec") {
-        disabled::drop_fields(spec, old.and_then(|old| old.get("spec")));
+        disabled::drop_fields(minor, spec, old.and_then(|old| old.get("spec")));
     }
 }
 
 /// Takes out of a Pod the fields of features that are off, unless `old` has them.
-pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
-    drop_disabled_template_fields(new, old);
+pub fn drop_disabled_pod_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
+    drop_disabled_template_fields(minor, new, old);
 }
 
 /// What is wrong with a list of tolerations.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::kinds::{diff, metadata, pod as template, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::value::{Value, go_quote};
 use crate::work;
 
@@ -15,7 +16,7 @@ use super::{MIRROR, annotation, create, keep, keep_metadata, prepare, update};
 const CONTAINERS: &str = "ephemeralContainers";
 
 /// Takes all but the containers from the old pod.
-pub fn prepare(new: &mut Value, old: &Value) {
+pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
     let containers = new.at(&["spec", CONTAINERS]).cloned();
     keep(new, old, "spec");
     keep(new, old, "status");
@@ -25,7 +26,7 @@ pub fn prepare(new: &mut Value, old: &Value) {
         Some(containers) => _ = spec.insert(CONTAINERS, containers),
         None => _ = spec.remove(CONTAINERS),
     }
-    template::drop_disabled_pod_fields(new, Some(old));
+    template::drop_disabled_pod_fields(minor, new, Some(old));
     prepare::raise_generation(new, old);
 }
 
@@ -89,7 +90,7 @@ mod tests {
         let told = validate(&mirrored, &mirrored).aggregate();
         assert_eq!(told, "[]: Forbidden: static pods do not support ephemeral containers");
         let mut new = pod("labels: {a: b}", "[{name: d}]");
-        prepare(&mut new, &pod("generation: 1", "[]"));
+        prepare(Minor::NEWEST, &mut new, &pod("generation: 1", "[]"));
         let generation = new.at(&["metadata", "generation"]).and_then(Value::as_i64);
         assert_eq!((generation, new.at(&["metadata", "labels"])), (Some(2), None));
     }

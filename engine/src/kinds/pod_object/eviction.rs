@@ -70,9 +70,14 @@ fn is_terminal(pod: &Value) -> bool {
 
 /// Whether a budget is about the pod.
 pub fn covers(budget: &Value, pod: &Value) -> bool {
-    let Some(selector) = budget.at(&["spec", "selector"]).filter(|selector| !selector.is_null()) else { return false };
     let label = |key: &str| pod.at(&["metadata", "labels", key]).and_then(Value::as_str);
-    LabelSelector::decode(selector).is_ok_and(|selector| selector.matches(label))
+    selector(budget).is_some_and(|selector| selector.matches(label))
+}
+
+/// What a budget selects; `None` where it selects nothing.
+pub fn selector(budget: &Value) -> Option<LabelSelector> {
+    let selector = budget.at(&["spec", "selector"]).filter(|selector| !selector.is_null())?;
+    LabelSelector::decode(selector).ok()
 }
 
 /// What budgets say.

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::kinds::{pod as template, semantic};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
 use crate::work;
@@ -13,28 +14,28 @@ use super::conditions::{self, Condition};
 use super::{app_armor, convert, keep, qos};
 
 /// A new pod. `now` is RFC 3339.
-pub fn create(pod: &mut Value, now: &str) {
+pub fn create(minor: Minor, pod: &mut Value, now: &str) {
     pod.make_object().remove("status");
     let class = qos::computed_class(pod);
     let fields = pod.make_object();
     fields.entry("metadata").make_object().insert("generation", Value::Int(1));
     fields.insert("status", object! { "phase" => "Pending", "qosClass" => class });
-    template::drop_disabled_pod_fields(pod, None);
+    template::drop_disabled_pod_fields(minor, pod, None);
     set_gated(pod, now);
     apply_label_keys(pod);
     app_armor::apply_annotations(pod);
 }
 
 /// A changed pod: its status stays.
-pub fn update(new: &mut Value, old: &Value) {
+pub fn update(minor: Minor, new: &mut Value, old: &Value) {
     convert::drop_empty_overhead(new);
     keep(new, old, "status");
-    template::drop_disabled_pod_fields(new, Some(old));
+    template::drop_disabled_pod_fields(minor, new, Some(old));
     raise_generation(new, old);
 }
 
 /// A changed status: all else stays, but for labels, annotations and finalizers.
-pub fn update_status(new: &mut Value, old: &Value) {
+pub fn update_status(minor: Minor, new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     let null = Value::Null;
     keep(new.make_object().entry("metadata"), old.get("metadata").unwrap_or(&null), "ownerReferences");
@@ -43,7 +44,7 @@ pub fn update_status(new: &mut Value, old: &Value) {
         keep(status, old.get("status").unwrap_or(&null), "qosClass");
     }
     keep_observed_generations(new, old);
-    template::drop_disabled_pod_fields(new, Some(old));
+    template::drop_disabled_pod_fields(minor, new, Some(old));
 }
 
 /// The generation is one more where the spec has changed.
@@ -153,7 +154,7 @@ mod tests {
             "metadata: {labels: {a: b}}\nspec: {schedulingGates: [{name: g}], affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
              [{labelSelector: {}, matchLabelKeys: [a, x], mismatchLabelKeys: [a]}]}}, topologySpreadConstraints: [{matchLabelKeys: [a]}]}",
         );
-        create(&mut pod, "2026-01-01T00:00:00Z");
+        create(Minor::NEWEST, &mut pod, "2026-01-01T00:00:00Z");
         let affinity = pod.at(&["spec", "affinity", "podAffinity"]).expect("it is there");
         let term = &affinity.items_at(&["requiredDuringSchedulingIgnoredDuringExecution"])[0];
         assert_eq!(
@@ -174,7 +175,7 @@ mod tests {
             "status: {qosClass: Burstable, observedGeneration: 3, conditions: [{type: A, observedGeneration: 2}, {type: A}]}",
         );
         let mut new = read("status: {conditions: [{type: A}, {type: A}, {type: B}]}");
-        update_status(&mut new, &old);
+        update_status(Minor::NEWEST, &mut new, &old);
         assert_eq!(
             json::encode_to_string(new.get("status").expect("it is there")),
             r#"{"conditions":[{"observedGeneration":2,"type":"A"},{"type":"A"},{"type":"B"}],"observedGeneration":3,"qosClass":"Burstable"}"#

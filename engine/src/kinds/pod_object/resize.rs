@@ -5,6 +5,7 @@
 use crate::kinds::{metadata, pod as template, semantic};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value};
 use crate::work;
@@ -17,7 +18,7 @@ const RESIZED: [&str; 2] = ["cpu", "memory"];
 /// Takes all but resources and how they are resized from the old pod.
 ///
 /// Containers that are others than before are left for validation to refuse.
-pub fn prepare(new: &mut Value, old: &Value) {
+pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
     let count = |pod: &Value, list: &str| pod.items_at(&["spec", list]).len();
     if LISTS.iter().all(|list| count(new, list) == count(old, list)) {
         let wanted = new.get("spec").cloned().unwrap_or_default();
@@ -33,7 +34,7 @@ pub fn prepare(new: &mut Value, old: &Value) {
             }
         }
     }
-    template::drop_disabled_pod_fields(new, Some(old));
+    template::drop_disabled_pod_fields(minor, new, Some(old));
     prepare::raise_generation(new, old);
 }
 
@@ -283,7 +284,7 @@ mod tests {
             read(&text)
         };
         let (old, mut new) = (read(old), read(new));
-        prepare(&mut new, &old);
+        prepare(Minor::NEWEST, &mut new, &old);
         validate(&new, &old).aggregate()
     }
 

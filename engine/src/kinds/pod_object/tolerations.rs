@@ -5,12 +5,26 @@
 use crate::object;
 use crate::value::Value;
 
-const SECONDS: i64 = 300;
-const TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const EFFECT: &str = "NoExecute";
 
+/// How long pods stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds {
+    /// On a node that is not ready.
+    pub not_ready: i64,
+    /// On a node that is not reached.
+    pub unreachable: i64,
+}
+
+impl Seconds {
+    /// What a server is told unless it is told otherwise.
+    pub const DEFAULT: i64 = 300;
+}
+
 /// Adds tolerations for the taints that a pod, new or changed, says nothing of.
-pub fn admit(pod: &mut Value) {
+pub fn admit(pod: &mut Value, seconds: Seconds) {
     let own = pod.items_at(&["spec", "tolerations"]);
     let is_tolerated = |taint: &str| {
         own.iter().any(|toleration| {
@@ -18,7 +32,8 @@ pub fn admit(pod: &mut Value) {
             (key.is_empty() || key == taint) && (effect.is_empty() || effect == EFFECT)
         })
     };
-    let missing: Vec<Value> = TAINTS.into_iter().filter(|taint| !is_tolerated(taint)).map(toleration).collect();
+    let taints = [(NOT_READY, seconds.not_ready), (UNREACHABLE, seconds.unreachable)].into_iter();
+    let missing: Vec<Value> = taints.filter(|(taint, _)| !is_tolerated(taint)).map(toleration).collect();
     if missing.is_empty() {
         return;
     }
@@ -28,8 +43,8 @@ pub fn admit(pod: &mut Value) {
     }
 }
 
-fn toleration(key: &str) -> Value {
-    object! { "key" => key, "operator" => "Exists", "effect" => EFFECT, "tolerationSeconds" => SECONDS }
+fn toleration((key, seconds): (&str, i64)) -> Value {
+    object! { "key" => key, "operator" => "Exists", "effect" => EFFECT, "tolerationSeconds" => seconds }
 }
 
 #[cfg(test)]
@@ -42,7 +57,7 @@ mod tests {
         let check = |tolerations: &str| {
             let text = format!("spec: {{tolerations: {tolerations}}}");
             let mut pod = yaml::decode(text.as_bytes()).expect("YAML");
-            admit(&mut pod);
+            admit(&mut pod, Seconds { not_ready: 1, unreachable: 2 });
             pod.items_at(&["spec", "tolerations"]).len()
         };
         assert_eq!(check("[]"), 2);

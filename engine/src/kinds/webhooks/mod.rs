@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::metadata;
 use super::strategy::{Cell, Strategy, Subresource, Table};
+use super::{metadata, policies};
 use crate::cel::env::Expressions;
 use crate::crd::definition::ServiceReference;
 use crate::crd::validate::conversion::{
@@ -62,7 +62,9 @@ impl Strategy for WebhookConfiguration {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        validate(version.minor, object)
+        let mut errors = validate(version.minor, object);
+        errors.extend(policies::check_new_name(version, object));
+        errors
     }
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {

@@ -6,6 +6,7 @@ use super::selector;
 use crate::kinds::{defaults, pod};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::value::{Map, Value};
 
@@ -27,9 +28,9 @@ pub fn options(old: Option<&Value>) -> Options {
 }
 
 /// Takes the fields of features that are off out of the template.
-pub fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
+pub fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     if let Some(template) = new.at_mut(&["spec", "template"]) {
-        pod::drop_disabled_template_fields(template, old.and_then(of));
+        pod::drop_disabled_template_fields(minor, template, old.and_then(of));
     }
 }
 

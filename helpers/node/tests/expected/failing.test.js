@@ -10,3 +10,13 @@ test('fails', async ({ skiff }) => {
   await expect.poll(() => skiff.log.join()).toContain('/asked');
   expect(1).toBe(2);
 });
+
+test('fails with a copy', async ({ skiffFork, skiffPrepared }) => {
+  const other = await skiffPrepared.fork();
+  for (const [plane, name] of [[skiffPrepared, 'origin'], [other, 'other'], [skiffFork, 'own']]) {
+    const core = plane.load(new KubeConfig()).makeApiClient(CoreV1Api);
+    await core.readNamespacedConfigMap({ namespace: 'default', name }).catch(() => {});
+    await expect.poll(() => plane.log.join()).toContain(`/${name}`);
+  }
+  expect(1).toBe(2);
+});

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -129,7 +129,9 @@ class ControlPlane:
         """A client of the package ``kubernetes``, to be given to its APIs."""
         from kubernetes import config
 
-        client: kubernetes.client.ApiClient = config.new_client_from_config(str(self.kubeconfig))
+        # The package has types for what it returns alone.
+        connect: Callable[[str], kubernetes.client.ApiClient] = config.new_client_from_config
+        client = connect(str(self.kubeconfig))
         return client
 
     def lightkube(self, **options: Any) -> lightkube.Client:

@@ -4,9 +4,11 @@
 - ``skiff_session`` is one for all tests of a run, or of a worker of pytest-xdist.
 - ``skiff_fork`` is a copy for one test of ``skiff_prepared``, a fixture that a suite overrides to prepare ``skiff_session``.
 
-Both have the definitions of the setting ``skiff_crds`` (files or folders, seen from the folder of the settings), and are
-started with ``skiff_arguments``. ``@pytest.mark.skiff(crds=[...], arguments=[...])`` adds to them for one test. Where a test
-fails, what its servers were asked stands beneath its report.
+Both have the definitions of the setting ``skiff_crds`` (files or folders, seen from the folder of the settings), and what
+``skiff_arguments`` say. ``@pytest.mark.skiff(crds=[...], arguments=[...])`` adds to them for one test. All tests of a run with
+the same options have one server, in which each gets a control plane, in milliseconds;
+``@pytest.mark.skiff(own_process=True)`` has one test start a server of its own. Where a test fails, what its control planes were
+asked stands beneath its report.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 import pytest
 
 from ._control_plane import ControlPlane, start
+from ._servers import Servers
 
 _SESSION = pytest.StashKey[ControlPlane]()
 """The control plane of the run, once there is one."""
@@ -34,22 +37,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Adds the mark."""
-    config.addinivalue_line("markers", "skiff(crds=[], arguments=[]): more for the control plane of this test")
+    config.addinivalue_line(
+        "markers", "skiff(crds=[], arguments=[], own_process=False): more for the control plane of this test"
+    )
 
 
 @pytest.fixture(scope="session")
-def skiff_session(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
+def _skiff_servers() -> Iterator[Servers]:
+    """The servers of this run."""
+    servers = Servers()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture(scope="session")
+def skiff_session(pytestconfig: pytest.Config, _skiff_servers: Servers) -> Iterator[ControlPlane]:
     """A control plane for all tests of this run."""
-    with _started(pytestconfig) as plane:
+    with _plane(pytestconfig, _skiff_servers) as plane:
         pytestconfig.stash[_SESSION] = plane
         yield plane
         del pytestconfig.stash[_SESSION]
 
 
 @pytest.fixture
-def skiff(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+def skiff(request: pytest.FixtureRequest, _skiff_servers: Servers) -> Iterator[ControlPlane]:
     """A control plane for this test alone."""
-    with _started(request.config, request.node.get_closest_marker("skiff")) as plane:
+    with _plane(request.config, _skiff_servers, request.node.get_closest_marker("skiff")) as plane:
         yield plane
 
 
@@ -66,13 +79,14 @@ def skiff_fork(skiff_prepared: ControlPlane) -> Iterator[ControlPlane]:
         yield plane
 
 
-def _started(config: pytest.Config, mark: pytest.Mark | None = None) -> ControlPlane:
+def _plane(config: pytest.Config, servers: Servers, mark: pytest.Mark | None = None) -> ControlPlane:
     more: dict[str, Any] = dict(mark.kwargs) if mark else {}
     crds: list[str | Path] = [*config.getini("skiff_crds"), *more.pop("crds", [])]
     arguments: list[str] = [*config.getini("skiff_arguments"), *more.pop("arguments", [])]
+    own_process: bool = more.pop("own_process", False)
     if more or (mark and mark.args):
-        raise pytest.UsageError("the mark skiff takes crds=[…] and arguments=[…]")
-    return start(crds=crds, arguments=arguments)
+        raise pytest.UsageError("the mark skiff takes crds=[…], arguments=[…] and own_process=True")
+    return start(crds=crds, arguments=arguments) if own_process else servers.plane(crds, arguments)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

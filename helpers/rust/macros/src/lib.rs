@@ -6,6 +6,11 @@ use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, FnArg, ItemFn, Meta, PatType, Result, Token, parse_macro_input};
 
+/// Settings that are methods of `skiff::Options`.
+const OPTIONS: [&str; 4] = ["crds", "arguments", "program", "own_process"];
+const EXPECTED: &str =
+    "expected `crds = […]`, `arguments = […]`, `program = …`, `own_process = true` or `prepared = FUNCTION`";
+
 /// Makes an async function a test with a control plane of its own. See the crate `kubeskiff-test`.
 #[proc_macro_attribute]
 pub fn test(settings: TokenStream, function: TokenStream) -> TokenStream {
@@ -18,20 +23,36 @@ fn expand(settings: TokenStream, mut function: ItemFn) -> Result<proc_macro2::To
         return Err(Error::new_spanned(&function.sig, "a test with a control plane is an `async fn`"));
     }
     let settings = Punctuated::<Meta, Token![,]>::parse_terminated.parse(settings)?;
-    let calls = settings.iter().map(call).collect::<Result<Vec<_>>>()?;
+    let (prepared, options): (Vec<&Meta>, Vec<&Meta>) =
+        settings.iter().partition(|setting| setting.path().is_ident("prepared"));
+    let calls = options.into_iter().map(call).collect::<Result<Vec<_>>>()?;
     let calls = calls.iter().map(|(name, values)| quote!(.#name(#values)));
     // They are for the test, not for the function in it.
     let attributes = std::mem::take(&mut function.attrs);
     let (name, output) = (&function.sig.ident, &function.sig.output);
     let arguments = function.sig.inputs.iter().map(argument).collect::<Result<Vec<_>>>()?;
+    let run = run(&prepared, &quote!(async move |plane| #name(#(#arguments),*).await))?;
     Ok(quote! {
         #(#attributes)*
         #[::core::prelude::v1::test]
         fn #name() #output {
             #function
-            ::skiff::run(::skiff::Options::new() #(#calls)*, async move |plane| #name(#(#arguments),*).await)
+            let options = ::skiff::Options::new() #(#calls)*;
+            #run
         }
     })
+}
+
+/// The call that runs `test` with the `options`, prepared if it is to be.
+fn run(prepared: &[&Meta], test: &proc_macro2::TokenStream) -> Result<proc_macro2::TokenStream> {
+    match prepared {
+        [] => Ok(quote!(::skiff::run(options, #test))),
+        [setting] => {
+            let prepare = &setting.require_name_value()?.value;
+            Ok(quote!(::skiff::run_prepared(options, #prepare, #test)))
+        }
+        [_, second, ..] => Err(Error::new_spanned(second, "a test is prepared once")),
+    }
 }
 
 /// What is given for a parameter: its type says how it is made of the control plane.
@@ -46,7 +67,7 @@ fn argument(parameter: &FnArg) -> Result<proc_macro2::TokenStream> {
 fn call(setting: &Meta) -> Result<(&syn::Ident, &Expr)> {
     let pair = setting.require_name_value()?;
     match pair.path.get_ident() {
-        Some(name) if ["crds", "arguments", "program"].iter().any(|known| name == known) => Ok((name, &pair.value)),
-        _ => Err(Error::new_spanned(&pair.path, "expected `crds = […]`, `arguments = […]` or `program = …`")),
+        Some(name) if OPTIONS.iter().any(|known| name == known) => Ok((name, &pair.value)),
+        _ => Err(Error::new_spanned(&pair.path, EXPECTED)),
     }
 }

@@ -442,12 +442,30 @@ func TestAnIndexIsInstalledFrom(test *testing.T) {
 		test.Fatal(err, string(out))
 	}
 	test.Setenv("KUBEBUILDER_ASSETS", "")
-	start(test, &envtest.Environment{
-		DownloadBinaryAssets:         true,
-		DownloadBinaryAssetsVersion:  "v1.37.2",
-		DownloadBinaryAssetsIndexURL: index.URL + "/envtest-releases.yaml",
-		BinaryAssetsDirectory:        test.TempDir(),
-	})
+	for release, minor := range map[string]string{"v1.37.2": "37", "v1.34.0": "34"} {
+		config := start(test, &envtest.Environment{
+			DownloadBinaryAssets:         true,
+			DownloadBinaryAssetsVersion:  release,
+			DownloadBinaryAssetsIndexURL: index.URL + "/envtest-releases.yaml",
+			BinaryAssetsDirectory:        test.TempDir(),
+		})
+		version, err := kubernetes.NewForConfigOrDie(config).ServerVersion()
+		if err != nil || version.Minor != minor {
+			test.Error(release, version, err)
+		}
+	}
+}
+
+// Anybody may ask for the version, and nobody without a name for the rest, as kube-apiserver has it by default.
+func TestAnonymousUsersSeeTheVersionAlone(test *testing.T) {
+	config := rest.AnonymousClientConfig(start(test, &envtest.Environment{}))
+	client := kubernetes.NewForConfigOrDie(config)
+	if _, err := client.ServerVersion(); err != nil {
+		test.Error("version:", err)
+	}
+	if _, err := client.RESTClient().Get().AbsPath("/api").DoRaw(test.Context()); !errors.IsForbidden(err) {
+		test.Error("api:", err)
+	}
 }
 
 // Ends when its parent is killed.

@@ -103,6 +103,7 @@ func TestPods(test *testing.T) {
 		pod := &corev1.Pod{}
 		made(test, pod)
 		pod.Spec.NodeName = ""
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("1")}
 		pod = must[*corev1.Pod](test, "create")(pods.Create(ctx, pod, metav1.CreateOptions{}))
 
 		debug := pod.DeepCopy()
@@ -115,9 +116,14 @@ func TestPods(test *testing.T) {
 		}
 		resized := pod.DeepCopy()
 		resized.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("2")}
-		_, err := pods.UpdateResize(ctx, pod.Name, resized, metav1.UpdateOptions{})
-		if !errors.IsInvalid(err) && err != nil {
-			test.Error("resize:", err)
+		pod = must[*corev1.Pod](test, "resize")(pods.UpdateResize(ctx, pod.Name, resized, metav1.UpdateOptions{}))
+		if asked := pod.Spec.Containers[0].Resources.Requests.Cpu().String(); asked != "2" {
+			test.Error("after a resize:", asked)
+		}
+		bare := pod.DeepCopy()
+		bare.Spec.Containers[0].Resources.Requests = nil
+		if _, err := pods.UpdateResize(ctx, pod.Name, bare, metav1.UpdateOptions{}); !errors.IsInvalid(err) {
+			test.Error("a resize that takes the requests away:", err)
 		}
 
 		binding := &corev1.Binding{
@@ -140,7 +146,7 @@ func TestPods(test *testing.T) {
 		if err := pods.EvictV1(ctx, eviction); err != nil {
 			test.Fatal("eviction:", err)
 		}
-		pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		pod, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if !errors.IsNotFound(err) && (err != nil || pod.DeletionTimestamp == nil) {
 			test.Error("evicted:", err, pod)
 		}

@@ -1,8 +1,8 @@
 //! Objects: what their kind and the policies around say to a creation.
 
-use super::super::documents::Head;
 use super::super::workspace::Workspace;
 use super::{Document, Manifest, Severity};
+use crate::author::near::Names;
 use crate::author::policies::admit::{Admission, Admitted, Sent};
 use crate::author::{BuiltIn, Checked, Options, create};
 use crate::meta::minor::Minor;
@@ -13,7 +13,7 @@ use crate::value::yaml::Located;
 const ITEMS_MAX: usize = 10_000;
 
 /// Adds what is wrong with the objects of a document.
-pub fn check(workspace: &Workspace, document: &mut Document<'_>, located: &Located, head: &Head) {
+pub fn check(workspace: &Workspace, document: &mut Document<'_>, located: &Located) {
     for manifest in manifests(located) {
         match admit(workspace, manifest.value) {
             Some(admitted) => {
@@ -26,13 +26,13 @@ pub fn check(workspace: &Workspace, document: &mut Document<'_>, located: &Locat
                     document.tell(range, Severity::Error, "policy", denial.message);
                 }
             }
-            None if head.kind.is_empty() || head.api_version.is_empty() => {}
+            // It is of the kind that the others here have.
+            None if manifest.value.str_at(&["kind"]).is_empty() && !workspace.assumed.kind.is_empty() => {}
             None => {
                 let range = document.range(located.place(&manifest.path("kind")));
-                let kind = manifest.value.str_at(&["kind"]);
-                let api_version = manifest.value.str_at(&["apiVersion"]);
-                let message = format!("not checked: there is no definition of {kind} in {api_version}");
-                document.tell(range, Severity::Information, "unknown-kind", message);
+                let (api_version, kind) = (manifest.value.str_at(&["apiVersion"]), manifest.value.str_at(&["kind"]));
+                let why = Names::of(&workspace.catalog).why_unchecked(api_version, kind);
+                document.tell(range, Severity::Warning, "unknown-kind", why);
             }
         }
     }

@@ -50,7 +50,9 @@ impl Strategy for MutatingAdmissionPolicy {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        validate(version.minor, object, None)
+        let mut errors = validate(version.minor, object, None);
+        errors.extend(policies::check_new_name(version, object));
+        errors
     }
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {

@@ -43,15 +43,9 @@ impl Strategy for MutatingAdmissionPolicyBinding {
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
-        let root = FieldRef::root(object);
-        let spec = root.field("spec");
-        errors.extend(policies::validate_binding(&spec));
-        let resources = spec.field("matchResources");
-        if resources.is_set() {
-            errors.extend(policies::validate_mutable(&resources));
-        }
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = validate(object);
+        errors.extend(policies::check_new_name(version, object));
         errors
     }
 
@@ -59,8 +53,8 @@ impl Strategy for MutatingAdmissionPolicyBinding {
         prepare::count_generation(new, old, &["spec"]);
     }
 
-    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
-        self.validate_create(version, new)
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
+        validate(new)
     }
 
     fn allows_unconditional_update(&self) -> bool {
@@ -70,4 +64,16 @@ impl Strategy for MutatingAdmissionPolicyBinding {
     fn table(&self) -> Option<Table> {
         Some(policies::binding_table())
     }
+}
+
+fn validate(object: &Value) -> ErrorList {
+    let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
+    let root = FieldRef::root(object);
+    let spec = root.field("spec");
+    errors.extend(policies::validate_binding(&spec));
+    let resources = spec.field("matchResources");
+    if resources.is_set() {
+        errors.extend(policies::validate_mutable(&resources));
+    }
+    errors
 }

@@ -45,7 +45,9 @@ impl Strategy for ValidatingAdmissionPolicy {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        validate(version.minor, object, None)
+        let mut errors = validate(version.minor, object, None);
+        errors.extend(policies::check_new_name(version, object));
+        errors
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {

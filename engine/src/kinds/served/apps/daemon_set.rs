@@ -70,7 +70,7 @@ impl Strategy for DaemonSet {
         prepare::first_generation(object);
         let generation = template_generation(object).max(1);
         set_template_generation(object, generation);
-        template::drop_disabled_fields(object, None);
+        template::drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -79,14 +79,14 @@ impl Strategy for DaemonSet {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         let generation = template_generation(old);
         set_template_generation(new, generation);
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             return;
         }
-        template::drop_disabled_fields(new, Some(old));
+        template::drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
         if template::of(new) != template::of(old) {
             set_template_generation(new, generation.saturating_add(1));

@@ -69,7 +69,7 @@ impl Strategy for Deployment {
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
-        template::drop_disabled_fields(object, None);
+        template::drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -79,14 +79,14 @@ impl Strategy for Deployment {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             workloads::copy_labels(new, old);
             workloads::copy_annotation(new, old, ROLLBACK);
             return;
         }
-        template::drop_disabled_fields(new, Some(old));
+        template::drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
         // They are copied to the replica sets.
         let annotations = |object: &Value| object.at(&["metadata", "annotations"]).cloned();

@@ -43,7 +43,7 @@ impl Strategy for ReplicaSet {
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
-        template::drop_disabled_fields(object, None);
+        template::drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -52,12 +52,12 @@ impl Strategy for ReplicaSet {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             return;
         }
-        template::drop_disabled_fields(new, Some(old));
+        template::drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
     }
 

@@ -3,14 +3,19 @@
 //! Source: defaults, conversion, validation, strategy and columns of Kubernetes 1.37.
 
 use crate::crd::{Column, SelectorForm, ServedVersion};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, claims, percent, selector, status, template};
 use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
+const FEATURES: [Feature; 1] =
+    [Feature::new(Gate::MaxUnavailableStatefulSet, &["spec.updateStrategy.rollingUpdate.maxUnavailable"])];
 const ROLLING_UPDATE: &str = "RollingUpdate";
 const ON_DELETE: &str = "OnDelete";
 const ORDERED_READY: &str = "OrderedReady";
@@ -72,7 +77,7 @@ impl Strategy for StatefulSet {
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
-        drop_disabled_fields(object, None);
+        drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -82,12 +87,12 @@ impl Strategy for StatefulSet {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             return;
         }
-        drop_disabled_fields(new, Some(old));
+        drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
     }
 
@@ -152,15 +157,9 @@ fn set_strategy_defaults(strategy: &mut Value) {
     }
 }
 
-/// maxUnavailable belongs to a feature that is off.
-fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
-    const ROLLING: [&str; 3] = ["spec", "updateStrategy", "rollingUpdate"];
-    let was_in_use =
-        old.and_then(|old| old.at(&ROLLING)).is_some_and(|rolling| rolling.get("maxUnavailable").is_some());
-    if !was_in_use && let Some(Value::Object(rolling)) = new.at_mut(&ROLLING) {
-        rolling.remove("maxUnavailable");
-    }
-    template::drop_disabled_fields(new, old);
+fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
+    features::drop_fields(&FEATURES, minor, new, old);
+    template::drop_disabled_fields(minor, new, old);
 }
 
 fn validate_spec(spec: &FieldRef<'_>, options: &template::Options, leniency: Leniency) -> ErrorList {

@@ -7,14 +7,21 @@ use std::borrow::Cow;
 use crate::crd::write::ReadError;
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::autoscaling::{self, behavior, convert, validate};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, status};
 use crate::kinds::{Kind, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::value::Value;
 
+/// In v2.
+const FEATURES: [Feature; 1] = [Feature::new(
+    Gate::HpaConfigurableTolerance,
+    &["spec.behavior.scaleUp.tolerance", "spec.behavior.scaleDown.tolerance"],
+)];
 const V1: &str = "autoscaling/v1";
 const V2: &str = "autoscaling/v2";
 
@@ -105,7 +112,14 @@ impl Strategy for HorizontalPodAutoscaler {
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
-        drop_status_annotations(object);
+        let is_older = is_older(object);
+        change_in_v2(object, |newer| {
+            features::drop_fields(&FEATURES, version.minor, newer, None);
+            if is_older {
+                // A new object has no status, whatever its annotations say.
+                newer.make_object().remove("status");
+            }
+        });
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -115,15 +129,14 @@ impl Strategy for HorizontalPodAutoscaler {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let (kept, version) = match subresource {
-            Subresource::Status => ("spec", new.str_at(&["apiVersion"]).to_owned()),
-            _ => ("status", new.str_at(&["apiVersion"]).to_owned()),
-        };
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
         // What v1 says in annotations belongs to the spec or the status all the same.
+        let (api_version, old) = (new.str_at(&["apiVersion"]).to_owned(), in_v2(old));
         let mut prepared = in_v2(new).into_owned();
-        prepare::keep(&mut prepared, &in_v2(old), &[kept]);
-        *new = convert::convert(&prepared, &version);
+        prepare::keep(&mut prepared, &old, &[kept]);
+        features::drop_fields(&FEATURES, version.minor, &mut prepared, Some(&old));
+        *new = convert::convert(&prepared, &api_version);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
@@ -155,13 +168,14 @@ fn in_v2(object: &Value) -> Cow<'_, Value> {
     if is_older(object) { Cow::Owned(convert::convert(object, V2)) } else { Cow::Borrowed(object) }
 }
 
-/// A new object has no status, whatever its annotations say.
-fn drop_status_annotations(object: &mut Value) {
-    if is_older(object) {
-        let mut newer = convert::convert(object, V2);
-        newer.make_object().remove("status");
-        *object = convert::convert(&newer, V1);
+/// Changes an object in the form of v2, whichever it has.
+fn change_in_v2(object: &mut Value, change: impl FnOnce(&mut Value)) {
+    if !is_older(object) {
+        return change(object);
     }
+    let mut newer = convert::convert(object, V2);
+    change(&mut newer);
+    *object = convert::convert(&newer, V1);
 }
 
 fn table() -> Table {

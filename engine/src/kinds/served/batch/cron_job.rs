@@ -8,6 +8,7 @@ use crate::kinds::workloads::{self, cells, selector, template};
 use crate::kinds::{Kind, checks, defaults, jobs, metadata, pod, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::{cron, names, time_zone};
 use crate::value::Value;
 
@@ -49,7 +50,7 @@ impl Strategy for CronJob {
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
-        drop_disabled_fields(object, None);
+        drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -64,12 +65,12 @@ impl Strategy for CronJob {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             return;
         }
-        drop_disabled_fields(new, Some(old));
+        drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
     }
 
@@ -113,9 +114,9 @@ impl Strategy for CronJob {
     }
 }
 
-fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
+fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     if let Some(template) = new.at_mut(&POD_TEMPLATE) {
-        pod::drop_disabled_template_fields(template, old.and_then(|old| old.at(&POD_TEMPLATE)));
+        pod::drop_disabled_template_fields(minor, template, old.and_then(|old| old.at(&POD_TEMPLATE)));
     }
 }
 

@@ -3,17 +3,25 @@
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
 use crate::crd::{Column, ServedVersion};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::jobs::conditions;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
 use crate::kinds::{Kind, defaults, jobs, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::{names, time};
 use crate::object;
 use crate::value::Value;
 
 /// Labels with the name of the job, and those with its uid: on pods, and the last one in the selector.
+const FEATURES: [Feature; 3] = [
+    Feature::new(Gate::JobManagedBy, &["spec.managedBy"]),
+    Feature::new(Gate::JobSuccessPolicy, &["spec.successPolicy"]),
+    Feature::new(Gate::WorkloadWithJob, &["spec.scheduling"]),
+];
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", UID_LABEL];
 const UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
@@ -52,24 +60,22 @@ impl Strategy for Job {
         if !is_selected_by_hand(object) {
             generate_selector(object);
         }
-        // Go sets it when it reads what it has stored.
-        set_labels(object);
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
-        drop_disabled_fields(object, None);
+        drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         validate(object, &template::options(None), true)
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             set_labels(new);
             return;
         }
-        drop_disabled_fields(new, Some(old));
+        drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
     }
 
@@ -111,8 +117,13 @@ impl Strategy for Job {
         format!("field label {} not supported for Job", crate::value::go_quote(field))
     }
 
-    fn shares_labels(&self) -> bool {
-        true
+    fn complete(&self, object: &mut Value) {
+        // Go sets them when it reads what it has stored.
+        set_labels(object);
+    }
+
+    fn shares_labels(&self, object: &Value) -> bool {
+        object.at(&["spec", "template", "metadata", "labels"]).is_some()
     }
 
     fn share_labels(&self, object: &mut Value) {
@@ -169,14 +180,9 @@ fn generate_selector(job: &mut Value) {
     defaults::set_pointer(selected, UID_LABEL, uid.as_str());
 }
 
-/// Scheduling belongs to a feature that is off.
-fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
-    const NAME: &str = "scheduling";
-    let was_in_use = old.is_some_and(|old| old.at(&["spec", NAME]).is_some());
-    if !was_in_use && let Some(Value::Object(spec)) = new.get_mut("spec") {
-        spec.remove(NAME);
-    }
-    template::drop_disabled_fields(new, old);
+fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
+    features::drop_fields(&FEATURES, minor, new, old);
+    template::drop_disabled_fields(minor, new, old);
 }
 
 /// What is wrong with a job. `has_new_labels` says whether its pods must have the labels of newer servers, too.

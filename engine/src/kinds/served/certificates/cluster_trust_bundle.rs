@@ -10,6 +10,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, metadata, signers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -29,6 +30,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
         example: EXAMPLE,
         forms: &KINDS,
         is_default,
+        gate: Some(Gate::ClusterTrustBundle),
         ..Kind::new("certificates.k8s.io", version, "ClusterTrustBundle", &ClusterTrustBundle)
     }
 }

@@ -14,6 +14,7 @@ use crate::kinds::workloads::cells::wide;
 use crate::kinds::{Kind, checks, conditions, defaults, metadata, prepare, show_internal, signers};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::{names, time};
 use crate::object;
 use crate::value::{Value, base64};
@@ -43,6 +44,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
         example: EXAMPLE,
         forms: &KINDS,
         is_default,
+        gate: Some(Gate::PodCertificateRequest),
         ..Kind::new("certificates.k8s.io", version, "PodCertificateRequest", &PodCertificateRequest)
     }
 }

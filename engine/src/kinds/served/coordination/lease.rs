@@ -2,12 +2,19 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::gates::Gate;
 use crate::meta::{names, object_meta};
 use crate::value::Value;
 
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 
+/// What an object has of coordinated leader election already stays.
+const FEATURES: [Feature; 2] = [
+    Feature::new(Gate::CoordinatedLeaderElection, &["spec.strategy"]),
+    Feature::new(Gate::CoordinatedLeaderElection, &["spec.preferredHolder"]),
+];
 /// The one strategy that Kubernetes itself knows.
 const STRATEGY: &str = "OldestEmulationVersion";
 
@@ -21,12 +28,12 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct Lease;
 
 impl Strategy for Lease {
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        drop_disabled_fields(object, None);
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        features::drop_fields(&FEATURES, version.minor, object, None);
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
-        drop_disabled_fields(new, Some(old));
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        features::drop_fields(&FEATURES, version.minor, new, Some(old));
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -57,18 +64,6 @@ impl Strategy for Lease {
         Some(Table::named(vec![Column::string("Holder", HOLDER)], |object| {
             Cell::named(object, vec![Cell::text(object.str_at(&["spec", "holderIdentity"]))])
         }))
-    }
-}
-
-/// Coordinated leader election is off, as in the reference; what an object has of it already stays.
-fn drop_disabled_fields(object: &mut Value, old: Option<&Value>) {
-    for name in ["strategy", "preferredHolder"] {
-        let is_in_use = old.and_then(|old| old.at(&["spec", name])).is_some_and(|value| !value.is_null());
-        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
-            && !is_in_use
-        {
-            spec.remove(name);
-        }
     }
 }
 
@@ -106,13 +101,14 @@ fn validate_spec(object: &Value) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::minor::Minor;
     use crate::value::{json, yaml};
 
     #[test]
     fn coordinated_leader_election_stays_where_it_is_in_use() {
         let read = |text: &str| yaml::decode(text.as_bytes()).expect("the test is YAML");
         let mut lease = read("spec: {strategy: x, preferredHolder: y, holderIdentity: z}");
-        drop_disabled_fields(&mut lease, Some(&read("spec: {strategy: w}")));
+        features::drop_fields(&FEATURES, Minor::NEWEST, &mut lease, Some(&read("spec: {strategy: w}")));
         assert_eq!(json::encode_to_string(&lease), r#"{"spec":{"holderIdentity":"z","strategy":"x"}}"#);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
-use crate::meta::{names, object_meta};
+use crate::meta::names;
 use crate::value::{Map, Value, json};
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
@@ -112,7 +112,7 @@ impl Strategy for Event {
             return errors;
         }
         let name_check = names::name_is_dns1123_subdomain;
-        errors.extend(object_meta::validate(metadata::of(&event), true, name_check, &metadata::METADATA));
+        errors.extend(metadata::validate(&event, true, name_check));
         errors.extend(validate_series(&event));
         if is_absent(&event, "eventTime") {
             errors.push(Error::required(&Path::new("eventTime"), ""));
@@ -150,7 +150,7 @@ impl Strategy for Event {
         if version.group.is_empty() {
             return errors;
         }
-        errors.extend(object_meta::validate_update(metadata::of(&new), metadata::of(&old), &metadata::METADATA));
+        errors.extend(metadata::validate_update(&new, &old));
         if new.get("series") != old.get("series") {
             errors.extend(validate_series(&new));
         }

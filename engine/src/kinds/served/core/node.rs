@@ -246,6 +246,7 @@ fn validate_ranges(node: &Value) -> ErrorList {
     let path = spec.child("podCIDRs");
     let ranges = node.items_at(&["spec", "podCIDRs"]);
     let mut families = Vec::new();
+    let mut unread = None;
     for (index, range) in ranges.iter().enumerate() {
         let text = range.as_str().unwrap_or_default();
         match Prefix::parse(text) {
@@ -253,8 +254,15 @@ fn validate_ranges(node: &Value) -> ErrorList {
             Err(_) => {
                 let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
                 errors.push(Error::invalid(&path.index(index), text, why));
+                unread.get_or_insert((index, text));
             }
         }
+    }
+    if let Some((index, text)) = unread.filter(|_| ranges.len() > 1) {
+        let why = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})"
+        );
+        errors.push(Error::internal(&path, why));
     }
     let is_pair = ranges.len() == 2 && families.len() == 2 && families[0] != families[1];
     if ranges.len() > 1 && !is_pair {

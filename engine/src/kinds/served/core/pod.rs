@@ -60,21 +60,22 @@ impl Strategy for Pod {
         pod_object::app_armor::warnings(object)
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         let now = object.str_at(&["metadata", "creationTimestamp"]).to_owned();
-        pod_object::prepare::create(object, &now);
+        pod_object::prepare::create(version.minor, object, &now);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         pod_object::create::validate(object)
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let minor = version.minor;
         match subresource {
-            Subresource::Status => pod_object::prepare::update_status(new, old),
-            Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::prepare(new, old),
-            Subresource::Part(RESIZE) => pod_object::resize::prepare(new, old),
-            _ => pod_object::prepare::update(new, old),
+            Subresource::Status => pod_object::prepare::update_status(minor, new, old),
+            Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::prepare(minor, new, old),
+            Subresource::Part(RESIZE) => pod_object::resize::prepare(minor, new, old),
+            _ => pod_object::prepare::update(minor, new, old),
         }
     }
 

@@ -28,10 +28,10 @@ impl Strategy for PodTemplate {
         pod::set_template_defaults(object.make_object().entry("template"));
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         let fields = object.make_object();
         fields.entry("metadata").make_object().insert("generation", Value::Int(1));
-        pod::drop_disabled_template_fields(fields.entry("template"), None);
+        pod::drop_disabled_template_fields(version.minor, fields.entry("template"), None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -41,8 +41,8 @@ impl Strategy for PodTemplate {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
-        pod::drop_disabled_template_fields(new.make_object().entry("template"), template(old));
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        pod::drop_disabled_template_fields(version.minor, new.make_object().entry("template"), template(old));
         if !semantic::equal("template", template(new), template(old)) {
             let metadata = new.make_object().entry("metadata").make_object();
             let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();

@@ -47,22 +47,22 @@ impl Strategy for ReplicationController {
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
-        template::drop_disabled_fields(object, None);
+        template::drop_disabled_fields(version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
+        let mut errors = metadata::validate(object, true, names::name_is_long);
         errors.extend(validate_spec(object, &template::options(None)));
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             set_labels(new);
             return;
         }
-        template::drop_disabled_fields(new, Some(old));
+        template::drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
     }
 

@@ -38,7 +38,7 @@ impl Strategy for DeviceClass {
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        let mut errors = metadata::validate(object, false, names::name_is_long);
         errors.extend(validate_spec(object, None));
         errors
     }
@@ -48,7 +48,7 @@ impl Strategy for DeviceClass {
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate(new, false, names::name_is_dns1123_subdomain);
+        let mut errors = metadata::validate(new, false, names::name_is_long);
         errors.extend(metadata::validate_update(new, old));
         errors.extend(validate_spec(new, Some(old)));
         errors

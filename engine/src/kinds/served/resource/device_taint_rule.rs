@@ -9,6 +9,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_st
 use crate::kinds::{Kind, checks, conditions, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
@@ -30,6 +31,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
         example: "metadata: {name: example}\nspec: {deviceSelector: {driver: gpu.example.com}, taint: {key: example.com/broken, effect: NoSchedule}}",
         forms: &KINDS,
         is_default,
+        gate: Some(Gate::DraDeviceTaintRules),
         ..Kind::new("resource.k8s.io", version, "DeviceTaintRule", &DeviceTaintRule)
     }
 }

@@ -6,17 +6,31 @@ use crate::crd::write::ReadError;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::devices::older::Shape;
 use crate::kinds::devices::{slice, taint};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::value::{Value, go_quote};
 
-/// Fields of devices that a server with default settings does not know.
-const DISABLED: [&str; 1] = ["nodeAllocatableResourceMappings"];
-/// Likewise, of attributes.
-const DISABLED_ATTRIBUTES: [&str; 4] = ["bools", "ints", "strings", "versions"];
+/// In the shape of v1.
+const FEATURES: [Feature; 5] = [
+    Feature::new(
+        Gate::DraListTypeAttributes,
+        &[
+            "spec.devices.*.attributes.*.bools",
+            "spec.devices.*.attributes.*.ints",
+            "spec.devices.*.attributes.*.strings",
+            "spec.devices.*.attributes.*.versions",
+        ],
+    ),
+    Feature::new(Gate::DraNodeAllocatableResources, &["spec.devices.*.nodeAllocatableResources"]),
+    Feature::new(Gate::DraDeviceCompatibilityGroups, &["spec.devices.*.consumesCounters.*.compatibilityGroups"]),
+    Feature::new(Gate::DraOptionalNodeOperations, &["spec.skipNodeOperations"]),
+    Feature::new(Gate::DraPartitionableDevicesType, &["spec.partitionTypeAttribute"]),
+];
 
 pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
 
@@ -60,9 +74,9 @@ impl Strategy for ResourceSlice {
         }
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::first_generation(object);
-        Shape::Slice.change(object, drop_disabled);
+        Shape::Slice.change(object, |object| features::drop_fields(&FEATURES, version.minor, object, None));
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -72,9 +86,10 @@ impl Strategy for ResourceSlice {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
         prepare::count_generation(new, old, &["spec"]);
-        Shape::Slice.change(new, drop_disabled);
+        let old = Shape::Slice.newest(old);
+        Shape::Slice.change(new, |new| features::drop_fields(&FEATURES, version.minor, new, Some(&old)));
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
@@ -112,18 +127,5 @@ impl Strategy for ResourceSlice {
             let row = vec![text(&["spec", "nodeName"]), text(&["spec", "driver"]), text(&["spec", "pool", "name"])];
             Cell::named(object, row)
         }))
-    }
-}
-
-fn drop_disabled(object: &mut Value) {
-    let Some(spec) = defaults::field(object, "spec") else { return };
-    for device in defaults::items(spec, "devices") {
-        let fields = device.make_object();
-        DISABLED.iter().for_each(|name| _ = fields.remove(name));
-        let Some(Value::Object(attributes)) = fields.get_mut("attributes") else { continue };
-        for (_, attribute) in attributes.iter_mut() {
-            let attribute = attribute.make_object();
-            DISABLED_ATTRIBUTES.iter().for_each(|name| _ = attribute.remove(name));
-        }
     }
 }

@@ -5,11 +5,13 @@
 use std::collections::HashSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::storage::columns;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -18,8 +20,7 @@ const LIFECYCLE_MODES: [&str; 2] = ["Persistent", "Ephemeral"];
 const TOKEN_SECONDS_MIN: i64 = 10 * 60;
 const TOKEN_SECONDS_MAX: i64 = 1 << 32;
 const UPDATE_SECONDS_MIN: i64 = 10;
-/// Of a feature that is off.
-const DISABLED: &str = "preventPodSchedulingIfMissing";
+const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeLimitScaling, &["spec.preventPodSchedulingIfMissing"])];
 const TOKENS_MAY_BE_LOGGED: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to \
                                     true to prevent possible logging of tokens in volume attributes";
 
@@ -55,14 +56,12 @@ impl Strategy for CsiDriver {
         }
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        defaults::structure(object, "spec").make_object().remove(DISABLED);
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        features::drop_fields(&FEATURES, version.minor, object, None);
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
-        if old.at(&["spec", DISABLED]).is_none() {
-            defaults::structure(new, "spec").make_object().remove(DISABLED);
-        }
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        features::drop_fields(&FEATURES, version.minor, new, Some(old));
         prepare::count_generation(new, old, &["spec"]);
     }
 

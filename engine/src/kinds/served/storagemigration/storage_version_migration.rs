@@ -1,29 +1,31 @@
 //! StorageVersionMigration, storagemigration.k8s.io/v1 and v1beta1: objects of a resource that are to be stored anew.
 //!
-//! Source: `pkg/apis/storagemigration` and `pkg/registry/storagemigration` of Kubernetes 1.36, with the types of 1.37. They are served
-//! where somebody asks for them, as their feature is off.
+//! Source: `pkg/apis/storagemigration` and `pkg/registry/storagemigration` of Kubernetes 1.36, with the types of 1.37. Nothing here
+//! migrates objects: each is stored in the newest version when it is written.
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, conditions, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::{Value, json};
 
 pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
 
-static V1: Kind = form("v1");
-static V1BETA1: Kind = form("v1beta1");
+static V1: Kind = form("v1", true);
+static V1BETA1: Kind = form("v1beta1", false);
 
-const fn form(version: &'static str) -> Kind {
+const fn form(version: &'static str, is_default: bool) -> Kind {
     Kind {
         plural: "storageversionmigrations",
         singular: "storageversionmigration",
         scope: Scope::Cluster,
         status: true,
-        is_default: false,
+        is_default,
+        gate: Some(Gate::StorageVersionMigrator),
         forms: &KINDS,
         example: "metadata: {name: example}\nspec: {resource: {group: apps, resource: deployments}}",
         ..Kind::new("storagemigration.k8s.io", version, "StorageVersionMigration", &StorageVersionMigration)

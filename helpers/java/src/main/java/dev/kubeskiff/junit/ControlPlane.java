@@ -23,7 +23,7 @@ import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 
 /**
- * A running server for a test. Nobody else uses it; whoever has its kubeconfig may do everything in it. It ends when it is
+ * A running server for a test, or a copy in one. Nobody else uses it; whoever has its kubeconfig may do everything in it. It ends when it is
  * closed, or with this process, however that ends.
  */
 public final class ControlPlane implements AutoCloseable {
@@ -32,7 +32,7 @@ public final class ControlPlane implements AutoCloseable {
     /** How long a server may take to end before it is killed. */
     private static final long STOP_SECONDS_MAX = 10;
     /** Of the administrator's key; fabric8's client takes every key in PKCS #8 for one of RSA unless it is told. */
-    private static final String KEY_ALGORITHM = "EC";
+    static final String KEY_ALGORITHM = "EC";
 
     private static final String FAULTS = "/skiff/v1/faults";
     private static final String PLANES = "/skiff/v1/planes";
@@ -48,8 +48,8 @@ public final class ControlPlane implements AutoCloseable {
     private final ControlPlane first;
     /** What it is called in the process of the server. */
     private final String name;
-    /** {@code null} until something is asked that is not of Kubernetes, and at the end. */
-    private KubernetesClient asking;
+    /** {@code null} until something is asked that is not of Kubernetes. */
+    private Api api;
 
     private ControlPlane(Process server, Lines said, String url, Path kubeconfig) {
         this.server = server;
@@ -222,32 +222,24 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /** The JSON that a request to what it has beside the API of Kubernetes is answered with. */
-    @SuppressWarnings("unchecked")
     Map<String, Object> ask(String method, String path, Map<String, Object> body) {
-        KubernetesClient client = asking();
-        String answer = client.raw(path, method, body);
-        return client.getKubernetesSerialization().unmarshal(answer, Map.class);
+        return api().send(method, path, body);
     }
 
-    /** The client for that, which takes longer to make than to use. */
-    private synchronized KubernetesClient asking() {
-        if (asking == null) {
-            asking = client();
+    private synchronized Api api() {
+        if (api == null) {
+            try {
+                api = new Api(url, kubeconfig);
+            } catch (IOException error) {
+                throw new UncheckedIOException("the control plane has ended", error);
+            }
         }
-        return asking;
-    }
-
-    private synchronized void endAsking() {
-        if (asking != null) {
-            asking.close();
-            asking = null;
-        }
+        return api;
     }
 
     /** Ends the control plane, and removes what it had. It may be closed again. */
     @Override
     public void close() {
-        endAsking();
         if (first != null) {
             closeFork();
             return;

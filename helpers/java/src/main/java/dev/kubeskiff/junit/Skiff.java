@@ -23,7 +23,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * }
  * }</pre>
  *
- * <p>Where a test fails, what its server was asked goes to standard error. On a method, it says more than that of the class.
+ * <p>All tests of a run that have the same definitions and arguments have one server, in which each gets a control plane, in
+ * milliseconds. Where a test fails, what its control plane was asked goes to standard error. On a method, it says more than that of the class.
  */
 @Documented
 @Inherited
@@ -48,7 +49,14 @@ public @interface Skiff {
     /**
      * What prepares a control plane once for the whole run; each test then gets a copy of it, in milliseconds.
      *
-     * @return a class that prepares it; this interface itself where each test has a server of its own
+     * @return a class that prepares it; this interface itself where nothing is prepared
      */
     Class<? extends Preparation> prepared() default Preparation.class;
+
+    /**
+     * Whether each test starts a server of its own, where it would get a control plane in one that tests share.
+     *
+     * @return whether it does
+     */
+    boolean ownProcess() default false;
 }

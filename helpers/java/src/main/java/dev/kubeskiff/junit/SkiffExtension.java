@@ -26,7 +26,7 @@ public final class SkiffExtension implements ParameterResolver, AfterTestExecuti
 
     @Override
     public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
-        ControlPlane plane = store(context).computeIfAbsent(ControlPlane.class, key -> start(context), ControlPlane.class);
+        ControlPlane plane = store(context).computeIfAbsent(ControlPlane.class, key -> open(context), ControlPlane.class);
         if (parameter.getParameter().getType() == ControlPlane.class) {
             return plane;
         }
@@ -46,24 +46,30 @@ public final class SkiffExtension implements ParameterResolver, AfterTestExecuti
         return context.getStore(OURS);
     }
 
-    private static ControlPlane start(ExtensionContext context) {
+    private static ControlPlane open(ExtensionContext context) {
         List<String> crds = all(context, Skiff::crds);
         List<String> arguments = all(context, Skiff::arguments);
         Class<? extends Preparation> preparation = annotations(context).map(Skiff::prepared)
                 .filter(prepared -> prepared != Preparation.class)
                 .reduce(Preparation.class, (before, after) -> after);
-        if (preparation == Preparation.class) {
-            return ControlPlane.start(crds, arguments);
+        boolean isPrepared = preparation != Preparation.class;
+        if (annotations(context).anyMatch(Skiff::ownProcess)) {
+            ControlPlane plane = ControlPlane.start(crds, arguments);
+            return isPrepared ? prepared(preparation, plane) : plane;
         }
-        // One for the whole run, as long as what it begins with is the same.
-        Object key = List.of(preparation, crds, arguments);
+        // One for the whole run, as long as what it begins with is the same. What came last is closed first.
         Store run = context.getRoot().getStore(OURS);
-        return run.computeIfAbsent(key, same -> prepare(preparation, crds, arguments), ControlPlane.class).fork();
+        List<Object> options = List.of(crds, arguments);
+        ControlPlane server =
+                run.computeIfAbsent(options, same -> ControlPlane.start(crds, arguments), ControlPlane.class);
+        if (!isPrepared) {
+            return server.fork();
+        }
+        Object key = List.of(preparation, options);
+        return run.computeIfAbsent(key, same -> prepared(preparation, server.fork()), ControlPlane.class).fork();
     }
 
-    private static ControlPlane prepare(
-            Class<? extends Preparation> preparation, List<String> crds, List<String> arguments) {
-        ControlPlane plane = ControlPlane.start(crds, arguments);
+    private static ControlPlane prepared(Class<? extends Preparation> preparation, ControlPlane plane) {
         try (KubernetesClient client = plane.client()) {
             ReflectionSupport.newInstance(preparation).prepare(client);
             return plane;

@@ -94,6 +94,27 @@ class ForkTest {
     }
 
     @Test
+    void faultsSayAllThatTheServerTakes(ControlPlane plane) {
+        for (Fault fault : List.of(
+                Fault.watch(Fault.End.EXPIRED).afterEvents(3).after(Duration.ZERO).verbs("watch").group("")
+                        .resource("pods").namespace("a").name("b").user("c").path("/api/*"),
+                Fault.watch(Fault.End.CLOSED),
+                Fault.watch(Fault.End.CUT).after(Duration.ofSeconds(90)),
+                Fault.watch(Fault.End.STALLED),
+                Fault.error(429).retryAfterSeconds(3).message("slow down").subresource("status").delayed(Duration.ofMillis(1)),
+                Fault.error(410).reason("Gone").skip(1).times(2),
+                Fault.lose(Fault.Lost.ANSWER).probability(0.5, 7),
+                Fault.lose(Fault.Lost.REQUEST),
+                Fault.delay(Duration.ofMillis(250)),
+                Fault.stale(5),
+                Fault.conflict())) {
+            try (InjectedFault injected = plane.inject(fault)) {
+                assertEquals(0, injected.hits());
+            }
+        }
+    }
+
+    @Test
     void aFaultThatMakesNoSenseIsRefused(ControlPlane plane) {
         KubernetesClientException refused =
                 assertThrows(KubernetesClientException.class, () -> plane.inject(Fault.conflict().reason("Gone")));

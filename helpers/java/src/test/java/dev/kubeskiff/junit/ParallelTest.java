@@ -7,6 +7,7 @@ import java.util.List;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
@@ -14,6 +15,12 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Skiff
 @Execution(ExecutionMode.CONCURRENT)
 class ParallelTest {
+    /** The same with a server for each, to be measured. */
+    @Skiff(ownProcess = true)
+    @Tag("on-purpose")
+    static class OwnProcess extends ParallelTest {
+    }
+
     @RepeatedTest(100)
     void aTestSeesItsOwnObjectsAlone(KubernetesClient client, RepetitionInfo test) {
         String name = "settings-" + test.getCurrentRepetition();

@@ -1,0 +1,94 @@
+//! Which kind may have been meant, where the one that is named is not known.
+//!
+//! In: the kinds that there are, and a group, version and kind. Out: the name of the nearest one, as far as it is another.
+
+use crate::author::Catalog;
+use crate::crd::write::split_api_version;
+use crate::kinds::{self, runtime_config::RuntimeConfig};
+
+/// Of the letters of a kind, one in so many may be wrong.
+const LETTERS_PER_MISTAKE: usize = 4;
+
+/// A kind by its group, version and name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// `GROUP/VERSION`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+}
+
+/// The kinds that there are.
+pub struct Names(Vec<Name>);
+
+impl Names {
+    /// The built-in kinds and `others`.
+    pub fn with(others: impl Iterator<Item = Name>) -> Self {
+        let config = RuntimeConfig::default();
+        let built_in = kinds::all().filter(|kind| config.serves(kind));
+        let built_in = built_in.map(|kind| Name { api_version: kind.api_version(), kind: kind.kind.to_owned() });
+        Names(built_in.chain(others).collect())
+    }
+
+    /// The built-in kinds and those of a catalog, each in the version that it is stored in if that is served.
+    pub fn of(catalog: &Catalog) -> Self {
+        Names::with(catalog.kinds().filter_map(|kind| {
+            let served = kind.versions.iter().filter(|version| version.served);
+            let version = served.max_by_key(|version| version.storage)?;
+            Some(Name { api_version: version.api_version(), kind: kind.definition.spec.names.kind.clone() })
+        }))
+    }
+
+    /// Why an object of a kind that is not among these is not checked, with a guess where one is near.
+    pub fn why_unchecked(&self, api_version: &str, kind: &str) -> String {
+        if kind.is_empty() {
+            return "not checked: it has no kind".to_owned();
+        }
+        let shown = if api_version.is_empty() { "no group" } else { api_version };
+        let guess = self.near(api_version, kind).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("not checked: there is no definition of {kind} in {shown}{guess}")
+    }
+
+    /// The kind that is nearest in name, and then in group: what of it is another.
+    pub fn near(&self, api_version: &str, kind: &str) -> Option<String> {
+        let group = group_of(api_version);
+        let mistakes_max = (kind.len() / LETTERS_PER_MISTAKE).max(1);
+        let lower = kind.to_lowercase();
+        let mistakes = |name: &Name| strsim::damerau_levenshtein(&name.kind.to_lowercase(), &lower);
+        let near = self.0.iter().map(|name| (mistakes(name), name)).filter(|(mistakes, _)| *mistakes <= mistakes_max);
+        let distance = |name: &Name| strsim::damerau_levenshtein(group_of(&name.api_version), group);
+        let (_, name) = near.min_by_key(|(mistakes, name)| (*mistakes, distance(name)))?;
+        Some(match (name.kind == kind, name.api_version == api_version) {
+            (true, _) => name.api_version.clone(),
+            (false, true) => name.kind.clone(),
+            (false, false) => format!("{} in {}", name.kind, name.api_version),
+        })
+    }
+}
+
+/// The group of a `GROUP/VERSION`; empty for the core group.
+pub fn group_of(api_version: &str) -> &str {
+    split_api_version(api_version).unwrap_or_default().0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(api_version: &str, kind: &str, near: Option<&str>) {
+        let ferry = Name { api_version: "harbour.example.com/v2".to_owned(), kind: "Ferry".to_owned() };
+        assert_eq!(Names::with([ferry].into_iter()).near(api_version, kind).as_deref(), near, "{kind}");
+    }
+
+    #[test]
+    fn what_is_near_is_told() {
+        check("harbour.example.com/v2", "Fery", Some("Ferry"));
+        check("harbour.example.com/v1", "ferry", Some("Ferry in harbour.example.com/v2"));
+        check("harbor.example.com/v1", "Ferry", Some("harbour.example.com/v2"));
+        check("apps/v1beta1", "Deployment", Some("apps/v1"));
+        check("extensions/v1beta1", "Ingress", Some("networking.k8s.io/v1"));
+        check("apps/v1", "Deploymnet", Some("Deployment"));
+        check("v1", "Crane", None);
+    }
+}

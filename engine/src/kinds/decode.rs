@@ -1,0 +1,58 @@
+//! What a version of Kubernetes reads of an object of a built-in kind: the fields that came later are unknown to it, and dropped.
+
+use std::sync::Arc;
+
+use super::strategy::{Decoded, Strategy};
+use crate::crd::ServedVersion;
+use crate::crd::write::ReadError;
+use crate::meta::minor::Minor;
+use crate::value::Value;
+
+/// Reads `object` as one of `version`, in the release of Kubernetes that this is served as; `versions` are all of the resource.
+///
+/// Custom resources and their definitions are read as their strategies read them: those know of minors by themselves.
+///
+/// # Errors
+/// A value that the type of the kind can't hold.
+pub fn decode(
+    strategy: &dyn Strategy,
+    version: &ServedVersion,
+    object: Value,
+    versions: &[Arc<ServedVersion>],
+) -> Result<Decoded, ReadError> {
+    let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
+    let message = super::type_of(&version.api_version(), &version.names.kind).filter(|_| is_older);
+    let Some(message) = message else { return strategy.decode(object, versions) };
+    let unknown = message.unknown_in(version.minor, &object)?;
+    let mut known = object;
+    message.forget_newer(version.minor, &mut known);
+    let mut decoded = strategy.decode(known, versions)?;
+    decoded.findings.unknown = unknown;
+    Ok(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn fields_that_came_later_are_unknown_and_dropped() {
+        let pods = super::super::find("", "pods").expect("the kind is there");
+        let pod = object! {
+            "metadata" => object! { "name" => "a" },
+            "spec" => object! { "hostnameOverride" => "x", "nodeName" => "n" },
+        };
+        let check = |minor: u16, unknown: &[&str], has: bool| {
+            let version = Arc::new(pods.served_version_in(Minor::of(minor)));
+            let decoded = decode(pods.strategy, &version, pod.clone(), std::slice::from_ref(&version));
+            let decoded = decoded.expect("it is a pod");
+            assert_eq!(decoded.findings.unknown, unknown, "{minor}");
+            assert_eq!(decoded.object.at(&["spec", "hostnameOverride"]).is_some(), has, "{minor}");
+            assert_eq!(decoded.object.str_at(&["spec", "nodeName"]), "n");
+        };
+        check(33, &["spec.hostnameOverride"], false);
+        check(34, &[], true);
+        check(37, &[], true);
+    }
+}

@@ -1,0 +1,83 @@
+//! In which rounds and for which operations a plugin has something to say, by its name: what is measured of it.
+//!
+//! Source: the plugins of kube-apiserver, release 1.36, by `admission.NewHandler` and the interfaces that they have.
+
+use super::Operation;
+use super::Operation::{Connect, Create, Delete, Update};
+
+/// A round of admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Round {
+    Admit,
+    Validate,
+}
+
+impl Round {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Round::Admit => "admit",
+            Round::Validate => "validate",
+        }
+    }
+}
+
+/// The rounds and the operations of a plugin.
+type Handled = (&'static [Round], &'static [Operation]);
+
+const ADMIT: &[Round] = &[Round::Admit];
+const VALIDATE: &[Round] = &[Round::Validate];
+const BOTH: &[Round] = &[Round::Admit, Round::Validate];
+const NEW: &[Operation] = &[Create];
+const CHANGED: &[Operation] = &[Update];
+const WRITTEN: &[Operation] = &[Create, Update];
+const WRITTEN_OR_GONE: &[Operation] = &[Create, Update, Delete];
+const ALL: &[Operation] = &[Connect, Create, Update, Delete];
+
+/// Whether a plugin handles an operation in a round.
+pub fn handles(plugin: &str, round: Round, operation: Operation) -> bool {
+    let (rounds, operations) = handled(plugin);
+    rounds.contains(&round) && operations.contains(&operation)
+}
+
+fn handled(plugin: &str) -> Handled {
+    match plugin {
+        "NamespaceAutoProvision"
+        | "TaintNodesByCondition"
+        | "DefaultStorageClass"
+        | "StorageObjectInUseProtection"
+        | "DefaultIngressClass"
+        | "PodTopologyLabels" => (ADMIT, NEW),
+        "DefaultTolerationSeconds" | "ExtendedResourceToleration" => (ADMIT, WRITTEN),
+        "NamespaceLifecycle" | "NodeRestriction" => (ADMIT, WRITTEN_OR_GONE),
+        "MutatingAdmissionPolicy" => (ADMIT, &[Connect, Create, Update]),
+        "MutatingAdmissionWebhook" => (ADMIT, ALL),
+        "RuntimeClass" | "PodNodeSelector" => (BOTH, NEW),
+        "LimitRanger" | "ServiceAccount" | "AlwaysPullImages" | "PodTolerationRestriction" => (BOTH, WRITTEN),
+        "Priority" => (BOTH, WRITTEN_OR_GONE),
+        "AlwaysDeny" => (BOTH, ALL),
+        "CertificateSubjectRestriction" => (VALIDATE, NEW),
+        "PersistentVolumeClaimResize"
+        | "CertificateApproval"
+        | "CertificateSigning"
+        | "NodeDeclaredFeatureValidator"
+        | "PodResizeValidator" => (VALIDATE, CHANGED),
+        "NamespaceExists" => (VALIDATE, WRITTEN_OR_GONE),
+        "ValidatingAdmissionPolicy" | "ValidatingAdmissionWebhook" => (VALIDATE, ALL),
+        // The others look at what is written.
+        _ => (VALIDATE, WRITTEN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_measured_where_it_acts() {
+        assert!(handles("NamespaceLifecycle", Round::Admit, Delete));
+        assert!(!handles("NamespaceLifecycle", Round::Validate, Delete));
+        assert!(!handles("DefaultIngressClass", Round::Admit, Update));
+        assert!(handles("ResourceQuota", Round::Validate, Create));
+        assert!(!handles("ResourceQuota", Round::Validate, Delete));
+    }
+}

@@ -1,0 +1,202 @@
+//! What a pod names that only the API server could give it: a pod that a node shows by itself names nothing of the kind.
+//!
+//! Source: `HasAPIObjectReference` of `pkg/api/pod`, release 1.36.
+
+use crate::value::Value;
+
+/// Volumes that need nothing of the API server.
+const ALONE: [&str; 22] = [
+    "awsElasticBlockStore",
+    "azureDisk",
+    "cephfs",
+    "cinder",
+    "downwardAPI",
+    "emptyDir",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "hostPath",
+    "image",
+    "iscsi",
+    "nfs",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];
+/// Volumes that name objects, and which.
+const NAMING: [(&str, &str); 7] = [
+    ("configMap", "configmaps (via configmap volumes)"),
+    ("secret", "secrets (via secret volumes)"),
+    ("csi", "csidrivers (via CSI volumes)"),
+    ("glusterfs", "endpoints (via glusterFS volumes)"),
+    ("persistentVolumeClaim", "persistentvolumeclaims"),
+    ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
+    ("azureFile", "secrets (via azureFile volumes)"),
+];
+/// Sources of projected volumes that name objects, and which.
+const PROJECTED: [(&str, &str); 5] = [
+    ("configMap", "configmaps (via projected volumes)"),
+    ("secret", "secrets (via projected volumes)"),
+    ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
+    ("clusterTrustBundle", "clustertrustbundles"),
+    ("podCertificate", "podcertificates"),
+];
+/// Where volumes name secrets.
+const SECRETS: [&[&str]; 10] = [
+    &["azureFile", "secretName"],
+    &["cephfs", "secretRef", "name"],
+    &["cinder", "secretRef", "name"],
+    &["flexVolume", "secretRef", "name"],
+    &["rbd", "secretRef", "name"],
+    &["secret", "secretName"],
+    &["scaleIO", "secretRef", "name"],
+    &["iscsi", "secretRef", "name"],
+    &["storageos", "secretRef", "name"],
+    &["csi", "nodePublishSecretRef", "name"],
+];
+const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// What a pod refers to first, in the words of the refusal; the error is a volume that is of no known kind.
+pub fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
+    if !pod.str_at(&["spec", "serviceAccountName"]).is_empty() {
+        return Ok(Some("serviceaccounts"));
+    }
+    if names_secrets(pod) {
+        return Ok(Some("secrets"));
+    }
+    if names_config_maps(pod) {
+        return Ok(Some("configmaps"));
+    }
+    if !pod.items_at(&["spec", "resourceClaims"]).is_empty() {
+        return Ok(Some("resourceclaims"));
+    }
+    for volume in volumes(pod) {
+        if let Some(named) = in_volume(volume)? {
+            return Ok(Some(named));
+        }
+    }
+    Ok(None)
+}
+
+fn in_volume(volume: &Value) -> Result<Option<&'static str>, String> {
+    if ALONE.iter().any(|kind| is_set(volume, kind)) {
+        return Ok(None);
+    }
+    if let Some((_, named)) = NAMING.iter().find(|(kind, _)| is_set(volume, kind)) {
+        return Ok(Some(named));
+    }
+    let name = super::quoted(volume.str_at(&["name"]));
+    if !is_set(volume, "projected") {
+        return Err(format!("unknown volume type for volume  {name}"));
+    }
+    for source in sources(volume) {
+        if let Some((_, named)) = PROJECTED.iter().find(|(kind, _)| is_set(source, kind)) {
+            return Ok(Some(named));
+        }
+        if !is_set(source, "downwardAPI") {
+            return Err(format!("unknown source for projected volume {name}"));
+        }
+    }
+    Ok(None)
+}
+
+fn names_secrets(pod: &Value) -> bool {
+    let in_volume = |volume: &Value| {
+        SECRETS.iter().any(|path| !volume.str_at(path).is_empty())
+            || sources(volume).iter().any(|source| !source.str_at(&["secret", "name"]).is_empty())
+    };
+    pod.items_at(&["spec", "imagePullSecrets"]).iter().any(|secret| !secret.str_at(&["name"]).is_empty())
+        || in_containers(pod, "secretRef", "secretKeyRef")
+        || volumes(pod).iter().any(in_volume)
+}
+
+fn names_config_maps(pod: &Value) -> bool {
+    let in_volume = |volume: &Value| {
+        !volume.str_at(&["configMap", "name"]).is_empty()
+            || sources(volume).iter().any(|source| !source.str_at(&["configMap", "name"]).is_empty())
+    };
+    in_containers(pod, "configMapRef", "configMapKeyRef") || volumes(pod).iter().any(in_volume)
+}
+
+/// Whether the environment of a container names an object, as a whole or for one key.
+fn in_containers(pod: &Value, whole: &str, key: &str) -> bool {
+    let names_one = |container: &Value| {
+        let names = |item: &Value, path: &[&str]| !item.str_at(path).is_empty();
+        container.items_at(&["envFrom"]).iter().any(|env| names(env, &[whole, "name"]))
+            || container.items_at(&["env"]).iter().any(|env| names(env, &["valueFrom", key, "name"]))
+    };
+    CONTAINERS.iter().flat_map(|list| pod.items_at(&["spec", list])).any(names_one)
+}
+
+fn volumes(pod: &Value) -> &[Value] {
+    pod.items_at(&["spec", "volumes"])
+}
+
+fn sources(volume: &Value) -> &[Value] {
+    volume.items_at(&["projected", "sources"])
+}
+
+fn is_set(value: &Value, field: &str) -> bool {
+    value.get(field).is_some_and(|value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn what_a_pod_names_is_found_wherever_it_stands() {
+        for (spec, expected) in [
+            ("{serviceAccountName: a}", Ok(Some("serviceaccounts"))),
+            ("{imagePullSecrets: [{name: a}]}", Ok(Some("secrets"))),
+            ("{containers: [{envFrom: [{secretRef: {name: a}}]}]}", Ok(Some("secrets"))),
+            ("{initContainers: [{env: [{valueFrom: {secretKeyRef: {name: a}}}]}]}", Ok(Some("secrets"))),
+            ("{containers: [{envFrom: [{configMapRef: {name: a}}]}]}", Ok(Some("configmaps"))),
+            ("{containers: [{env: [{valueFrom: {configMapKeyRef: {name: a}}}]}]}", Ok(Some("configmaps"))),
+            ("{resourceClaims: [{name: a}]}", Ok(Some("resourceclaims"))),
+            ("{volumes: [{name: v, secret: {secretName: a}}]}", Ok(Some("secrets"))),
+            ("{volumes: [{name: v, secret: {}}]}", Ok(Some("secrets (via secret volumes)"))),
+            ("{volumes: [{name: v, configMap: {name: a}}]}", Ok(Some("configmaps"))),
+            ("{volumes: [{name: v, configMap: {}}]}", Ok(Some("configmaps (via configmap volumes)"))),
+            ("{volumes: [{name: v, csi: {driver: a}}]}", Ok(Some("csidrivers (via CSI volumes)"))),
+            ("{volumes: [{name: v, glusterfs: {endpoints: a}}]}", Ok(Some("endpoints (via glusterFS volumes)"))),
+            ("{volumes: [{name: v, persistentVolumeClaim: {claimName: a}}]}", Ok(Some("persistentvolumeclaims"))),
+            ("{volumes: [{name: v, ephemeral: {}}]}", Ok(Some("persistentvolumeclaims (via ephemeral volumes)"))),
+            ("{volumes: [{name: v, azureFile: {shareName: a}}]}", Ok(Some("secrets (via azureFile volumes)"))),
+            ("{volumes: [{name: v, iscsi: {secretRef: {name: a}}}]}", Ok(Some("secrets"))),
+            (
+                "{volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}",
+                Ok(Some("serviceaccounts (via projected volumes)")),
+            ),
+            (
+                "{volumes: [{name: v, projected: {sources: [{clusterTrustBundle: {path: t}}]}}]}",
+                Ok(Some("clustertrustbundles")),
+            ),
+            (
+                "{volumes: [{name: v, projected: {sources: [{podCertificate: {keyType: t}}]}}]}",
+                Ok(Some("podcertificates")),
+            ),
+            (
+                "{volumes: [{name: v, projected: {sources: [{secret: {}}]}}]}",
+                Ok(Some("secrets (via projected volumes)")),
+            ),
+            ("{volumes: [{name: v, projected: {sources: [{downwardAPI: {}}]}}]}", Ok(None)),
+            (
+                "{volumes: [{name: v, projected: {sources: [{}]}}]}",
+                Err("unknown source for projected volume \"v\"".to_owned()),
+            ),
+            ("{volumes: [{name: v, hostPath: {path: /}}, {name: w, emptyDir: {}}]}", Ok(None)),
+            ("{volumes: [{name: v}]}", Err("unknown volume type for volume  \"v\"".to_owned())),
+        ] {
+            let pod = yaml::decode(format!("spec: {spec}").as_bytes()).expect("the test is YAML");
+            assert_eq!(reference(&pod), expected, "{spec}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `ResourceQuota`: nobody uses more than the quotas of a namespace allow. What is used is written into their status.
+//!
+//! DIFFERS: the status is written without an entry in managedFields.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/resourcequota`, release 1.36.
+
+mod charges;
+mod queue;
+mod round;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::forbidden;
+use crate::admission::configuration::{check_fields, check_type};
+use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::kinds::quota::{Counted, LimitedResources, Refusal};
+use crate::meta::Status;
+use crate::value::Value;
+
+pub use charges::Charges;
+use queue::Queue;
+use round::{Asked, Evaluator, Failure, Verdict};
+
+/// How long a request waits for its turn.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Of the configuration.
+const NEWEST: &str = "apiserver.config.k8s.io/v1";
+const GROUP_VERSIONS: [&str; 3] =
+    [NEWEST, "resourcequota.admission.k8s.io/v1beta1", "resourcequota.admission.k8s.io/v1alpha1"];
+
+pub struct ResourceQuota {
+    evaluator: Arc<Evaluator>,
+    queue: Arc<Queue<Asked, Verdict>>,
+}
+
+/// The `limitedResources` of a configuration.
+///
+/// # Errors
+///
+/// It is something else, has a field that is not known, or names no resource.
+pub fn limited_resources(configuration: &Value) -> Result<LimitedResources, String> {
+    let kind =
+        if configuration.str_at(&["apiVersion"]) == NEWEST { "ResourceQuotaConfiguration" } else { "Configuration" };
+    check_type(configuration, &GROUP_VERSIONS, kind)?;
+    check_fields(configuration, "", &["apiVersion", "kind", "limitedResources"])?;
+    let items = match configuration.get("limitedResources") {
+        None | Some(Value::Null) => return Ok(LimitedResources::default()),
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err("limitedResources is not a list".to_owned()),
+    };
+    let mut missing = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let path = format!("limitedResources[{at}]");
+        check_fields(item, &path, &["apiGroup", "resource", "matchContains", "matchScopes"])?;
+        for (at, scope) in item.items_at(&["matchScopes"]).iter().enumerate() {
+            check_fields(scope, &format!("{path}.matchScopes[{at}]"), &["scopeName", "operator", "values"])?;
+        }
+        if item.str_at(&["resource"]).is_empty() {
+            missing.push(format!("{path}.resource: Required value"));
+        }
+    }
+    match missing.as_slice() {
+        [] => Ok(LimitedResources(items.clone())),
+        [one] => Err(one.clone()),
+        several => Err(format!("[{}]", several.join(", "))),
+    }
+}
+
+#[async_trait]
+impl Admission for ResourceQuota {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let version = attributes.version;
+        let counted =
+            Counted { group: &version.group, plural: &version.names.plural, subresource: attributes.subresource };
+        let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
+        if attributes.namespace.is_empty() || !is_write || !counted.handles(object, attributes.old) {
+            return Ok(());
+        }
+        if !self.is_limited(attributes.namespace).await? {
+            return Ok(());
+        }
+        let asked = Asked {
+            group: version.group.clone(),
+            plural: version.names.plural.clone(),
+            subresource: attributes.subresource.to_owned(),
+            object: object.clone(),
+            old: attributes.old.cloned(),
+            dry_run: attributes.dry_run,
+            charges: attributes.charges.clone(),
+        };
+        let verdict = self.queue.ask(&self.evaluator, attributes.namespace, asked);
+        match tokio::time::timeout(WAIT_MAX, verdict).await {
+            Ok(Some(Ok(()))) => Ok(()),
+            Ok(Some(Err(Failure::Refused(Refusal::Forbidden(why))))) => Err(forbidden(attributes, object, &why)),
+            Ok(Some(Err(Failure::Refused(Refusal::Internal(why))))) => Err(Status::plain(500, &why)),
+            Ok(Some(Err(Failure::Broken(status)))) => Err(status),
+            Ok(None) | Err(_) => Err(timed_out()),
+        }
+    }
+}
+
+impl ResourceQuota {
+    pub fn new(objects: Arc<dyn Objects>, limited: LimitedResources) -> Self {
+        ResourceQuota { evaluator: Arc::new(Evaluator { objects, limited }), queue: Arc::default() }
+    }
+
+    /// Whether anything limits what is made in a namespace.
+    async fn is_limited(&self, namespace: &str) -> Result<bool, Status> {
+        let place = Place { group: "", plural: "resourcequotas", namespace };
+        Ok(!self.evaluator.limited.0.is_empty() || !self.evaluator.objects.list(place).await?.is_empty())
+    }
+}
+
+fn timed_out() -> Status {
+    Status::internal_error("resource quota evaluation timed out")
+}
+
+fn name_of(quota: &Value) -> &str {
+    quota.str_at(&["metadata", "name"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn limited_resources_name_a_resource() {
+        let read = |api_version: &str, kind: &str, limited: &str| {
+            let text = format!("{{apiVersion: {api_version}, kind: {kind}, limitedResources: {limited}}}");
+            let read = limited_resources(&yaml::decode(text.as_bytes()).expect("the test is YAML"));
+            read.map(|limited| limited.0.len())
+        };
+        let (newest, kind) = (NEWEST, "ResourceQuotaConfiguration");
+        assert_eq!(read(newest, kind, "[{resource: pods}, {resource: services, matchContains: [a]}]"), Ok(2));
+        assert_eq!(read("resourcequota.admission.k8s.io/v1beta1", "Configuration", "null"), Ok(0));
+        let missing = "[limitedResources[0].resource: Required value, limitedResources[1].resource: Required value]";
+        assert_eq!(read(newest, kind, "[{}, {matchContains: [a]}]"), Err(missing.to_owned()));
+        assert_eq!(read(newest, kind, "{}"), Err("limitedResources is not a list".to_owned()));
+        let unknown = "strict decoding error: unknown field \"limitedResources[0].name\"";
+        assert_eq!(read(newest, kind, "[{name: pods}]"), Err(unknown.to_owned()));
+        assert!(read(newest, "Configuration", "[]").is_err());
+    }
+}

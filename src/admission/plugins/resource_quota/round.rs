@@ -1,0 +1,281 @@
+//! The requests of a namespace are held against its quotas one after the other, and what they use together is written once.
+//!
+//! Where somebody else writes a quota meanwhile, as another server of the database does, all is read and counted anew after
+//! a pause.
+//!
+//! Source: `checkQuotas` of `k8s.io/apiserver/pkg/admission/plugin/resourcequota`, release 1.36.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::charges::Charges;
+use super::name_of;
+use super::queue::{self, Serve};
+use crate::admission::{Objects, Place};
+use crate::kinds::quota::{self, Charge, Counted, LimitedResources, Refusal, Request};
+use crate::meta::Status;
+use crate::value::Value;
+
+/// How often quotas are read again that others have written meanwhile.
+const TRIES: u32 = 64;
+/// How long it waits at most before it does so.
+const PAUSE_MAX: Duration = Duration::from_millis(150);
+
+/// A write that quotas may count.
+pub struct Asked {
+    pub group: String,
+    pub plural: String,
+    pub subresource: String,
+    pub object: Value,
+    pub old: Option<Value>,
+    pub dry_run: bool,
+    pub charges: Charges,
+}
+
+/// Why a write does not go on.
+#[derive(Debug)]
+pub enum Failure {
+    Refused(Refusal),
+    /// The quotas can't be read or written.
+    Broken(Status),
+}
+
+pub type Verdict = Result<(), Failure>;
+type Waiting = queue::Waiting<Asked, Verdict>;
+
+/// Holds requests against the quotas of their namespace.
+pub struct Evaluator {
+    pub objects: Arc<dyn Objects>,
+    pub limited: LimitedResources,
+}
+
+#[async_trait]
+impl Serve<Asked, Verdict> for Evaluator {
+    async fn serve(&self, namespace: &str, mut waiting: Vec<Waiting>) {
+        for attempt in 0..TRIES {
+            match self.round(namespace, waiting).await {
+                Round::Done => return,
+                Round::Overtaken(left) => waiting = left,
+            }
+            tokio::time::sleep(pause(attempt)).await;
+        }
+        answer_all(waiting, || Err(Failure::Broken(super::timed_out())));
+    }
+}
+
+/// How a round ended.
+enum Round {
+    /// All are answered.
+    Done,
+    /// Somebody else has written a quota: these are to be held against it again.
+    Overtaken(Vec<Waiting>),
+}
+
+impl Evaluator {
+    async fn round(&self, namespace: &str, waiting: Vec<Waiting>) -> Round {
+        let place = Place { group: "", plural: "resourcequotas", namespace };
+        let stored = match self.objects.list(place).await {
+            Ok(stored) => stored,
+            Err(status) => {
+                answer_all(waiting, || Err(Failure::Broken(status.clone())));
+                return Round::Done;
+            }
+        };
+        let mut quotas = stored.clone();
+        let charged = self.charge(&mut quotas, waiting);
+        for (stored, quota) in stored.iter().zip(&quotas) {
+            if quota != stored {
+                match self.objects.replace(place, quota.clone()).await {
+                    Ok(true) => (),
+                    Ok(false) => return Round::Overtaken(charged.into_iter().map(|charged| charged.waiting).collect()),
+                    Err(status) => {
+                        let waiting = charged.into_iter().map(|charged| charged.waiting).collect();
+                        answer_all(waiting, || Err(Failure::Broken(status.clone())));
+                        return Round::Done;
+                    }
+                }
+            }
+            charged.iter().for_each(|charged| charged.note(name_of(quota)));
+        }
+        answer_all(charged.into_iter().map(|charged| charged.waiting).collect(), || Ok(()));
+        Round::Done
+    }
+
+    /// Counts the requests in the quotas, one after the other, and answers all for which nothing has to be written.
+    fn charge(&self, quotas: &mut [Value], waiting: Vec<Waiting>) -> Vec<Charged> {
+        let mut charged = Vec::new();
+        for waiting in waiting {
+            match charge_one(quotas, &waiting.item, &self.limited) {
+                Err(refusal) => waiting.answer(Err(Failure::Refused(refusal))),
+                Ok(_) if waiting.item.dry_run => waiting.answer(Ok(())),
+                Ok(changed) if changed.is_empty() => waiting.answer(Ok(())),
+                Ok(changed) => {
+                    let mut charges = Vec::new();
+                    for Change { at, charge, after } in changed {
+                        charges.push((name_of(&after).to_owned(), charge));
+                        quotas[at] = after;
+                    }
+                    charged.push(Charged { waiting, charges });
+                }
+            }
+        }
+        charged
+    }
+}
+
+/// A request that quotas count, and for how much by their names.
+struct Charged {
+    waiting: Waiting,
+    charges: Vec<(String, Charge)>,
+}
+
+impl Charged {
+    /// Keeps in mind that the quota is written.
+    fn note(&self, quota: &str) {
+        if let Some((_, charge)) = self.charges.iter().find(|(name, _)| name == quota) {
+            self.waiting.item.charges.note(quota, charge.clone());
+        }
+    }
+}
+
+/// What a request changes of a quota.
+struct Change {
+    at: usize,
+    charge: Charge,
+    after: Value,
+}
+
+fn charge_one(quotas: &[Value], asked: &Asked, limited: &LimitedResources) -> Result<Vec<Change>, Refusal> {
+    let counted = Counted { group: &asked.group, plural: &asked.plural, subresource: &asked.subresource };
+    let request = Request { counted, object: &asked.object, old: asked.old.as_ref() };
+    let before: Vec<Value> = quotas.iter().map(|quota| asked.charges.refunded(quota)).collect();
+    let charged = quota::charge(&before, &request, limited)?;
+    let mut changed = Vec::new();
+    for (at, (quota, before)) in quotas.iter().zip(before).enumerate() {
+        let after = charged.iter().find(|charged| name_of(charged) == name_of(quota));
+        let charge = after.map(|after| quota::difference_of(&before, after)).unwrap_or_default();
+        let after = after.unwrap_or(&before);
+        if after != quota {
+            changed.push(Change { at, charge, after: after.clone() });
+        }
+    }
+    Ok(changed)
+}
+
+fn answer_all(waiting: Vec<Waiting>, answer: impl Fn() -> Verdict) {
+    waiting.into_iter().for_each(|waiting| waiting.answer(answer()));
+}
+
+/// Some time, longer the more often one was overtaken: two servers that wait equally long would meet again.
+fn pause(attempt: u32) -> Duration {
+    let longest = PAUSE_MAX.min(Duration::from_millis(4) * (attempt + 1));
+    let random = RandomState::new().hash_one(attempt);
+    longest.mul_f64((random % 1_000) as f64 / 1_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    fn quota(name: &str, used: u32) -> Value {
+        read(&format!("{{metadata: {{name: {name}}}, status: {{hard: {{pods: '3'}}, used: {{pods: '{used}'}}}}}}"))
+    }
+
+    /// Quotas of which others write the second one `overtaken` times.
+    struct Stored {
+        quotas: Mutex<Vec<Value>>,
+        overtaken: Mutex<usize>,
+        writes: Mutex<usize>,
+    }
+
+    #[async_trait]
+    impl Objects for Stored {
+        async fn get(&self, _: Place<'_>, _: &str) -> Result<Option<Value>, Status> {
+            Ok(None)
+        }
+
+        async fn list(&self, _: Place<'_>) -> Result<Vec<Value>, Status> {
+            Ok(self.quotas.lock().expect("nothing panics").clone())
+        }
+
+        async fn replace(&self, _: Place<'_>, object: Value) -> Result<bool, Status> {
+            let mut quotas = self.quotas.lock().expect("nothing panics");
+            let at = quotas.iter().position(|known| name_of(known) == name_of(&object)).expect("it was listed");
+            let mut overtaken = self.overtaken.lock().expect("nothing panics");
+            if at == 1 && *overtaken > 0 {
+                *overtaken -= 1;
+                return Ok(false);
+            }
+            *self.writes.lock().expect("nothing panics") += 1;
+            quotas[at] = object;
+            Ok(true)
+        }
+    }
+
+    impl Stored {
+        fn used(&self) -> Vec<String> {
+            let used = |quota: &Value| quota.str_at(&["status", "used", "pods"]).to_owned();
+            self.quotas.lock().expect("nothing panics").iter().map(used).collect()
+        }
+    }
+
+    fn stored(quotas: Vec<Value>, overtaken: usize) -> (Arc<Stored>, Arc<Evaluator>) {
+        let (quotas, overtaken) = (Mutex::new(quotas), Mutex::new(overtaken));
+        let stored = Arc::new(Stored { quotas, overtaken, writes: Mutex::default() });
+        let objects = Arc::clone(&stored) as Arc<dyn Objects>;
+        (stored, Arc::new(Evaluator { objects, limited: LimitedResources::default() }))
+    }
+
+    fn pod(charges: &Charges) -> Asked {
+        Asked {
+            group: String::new(),
+            plural: "pods".to_owned(),
+            subresource: String::new(),
+            object: read("spec: {containers: [{name: c}]}"),
+            old: None,
+            dry_run: false,
+            charges: charges.clone(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_is_tried_again_is_charged_once() {
+        let (stored, evaluator) = stored(vec![quota("q", 1), quota("r", 0)], 2);
+        let charges = Charges::default();
+        let queue = Arc::new(queue::Queue::default());
+        // Somebody else writes the second quota between, and then the whole request is tried once more.
+        for _ in 0..3 {
+            let verdict = queue.ask(&evaluator, "n", pod(&charges)).await;
+            assert!(matches!(verdict, Some(Ok(()))), "{verdict:?}");
+        }
+        assert_eq!(stored.used(), ["2", "1"]);
+    }
+
+    #[tokio::test]
+    async fn all_that_wait_are_counted_in_one_write_as_far_as_they_fit() {
+        let (stored, evaluator) = stored(vec![quota("q", 1)], 0);
+        let queue = Arc::new(queue::Queue::default());
+        let charges: [Charges; 5] = std::array::from_fn(|_| Charges::default());
+        let [a, b, c, d, e] = charges.each_ref().map(|charges| queue.ask(&evaluator, "n", pod(charges)));
+        let verdicts = tokio::join!(a, b, c, d, e);
+        let fits = |verdict: &Option<Verdict>| matches!(verdict, Some(Ok(())));
+        let fitting = [&verdicts.0, &verdicts.1, &verdicts.2, &verdicts.3, &verdicts.4].map(fits);
+        assert_eq!(fitting, [true, true, false, false, false]);
+        assert_eq!((stored.used(), *stored.writes.lock().expect("nothing panics")), (vec!["3".to_owned()], 1));
+    }
+
+    #[test]
+    fn pauses_are_bounded() {
+        assert!((0..TRIES).all(|attempt| pause(attempt) <= PAUSE_MAX));
+    }
+}

@@ -1,0 +1,275 @@
+//! Pods that nobody is left for: those of nodes that are gone, those without a node that are to go, and ended ones beyond a number.
+//!
+//! DIFFERS: kube-controller-manager looks every 20 s, and this controller as things change; a node that is gone has the same
+//! 40 s to come back.
+//!
+//! Source: `pkg/controller/podgc` of Kubernetes 1.37.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+
+use super::client::{Client, NODES, PODS, is_going, left};
+use super::pods;
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::workload::{Means, Running};
+use crate::kinds::pod_object::conditions::{self, Condition};
+use crate::meta::{Status, time};
+use crate::store::{Collection, Entry, Stored};
+use crate::value::{Value, json};
+
+/// How long a node may be missing before its pods go.
+const QUARANTINE_S: i64 = 40;
+/// How many pods that have ended are kept: the default of `--terminated-pod-gc-threshold`.
+const ENDED_MAX: usize = 12_500;
+/// What is looked at when a pod has ended.
+const ENDED: &str = "\u{0}ended";
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+struct PodGarbage {
+    client: Client,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The nodes that are there.
+    nodes: BTreeSet<String>,
+    /// The pods of each node, whether or not that is there.
+    bound: BTreeMap<String, BTreeSet<String>>,
+    /// The node of each of them.
+    places: HashMap<String, String>,
+    /// Pods that have ended, those first that go first.
+    ended: BTreeSet<Ended>,
+    /// Where each of them stands there.
+    ends: HashMap<String, Ended>,
+    /// Since when nodes are missing that have pods.
+    missing: HashMap<String, Timestamp>,
+}
+
+/// A pod that has ended: evicted ones go first, then the oldest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ended {
+    was_not_evicted: bool,
+    made: String,
+    key: String,
+}
+
+impl Known {
+    /// Takes a pod in, or that it is gone.
+    fn take_in(&mut self, key: &str, pod: Option<&Value>) {
+        if let Some(node) = self.places.remove(key)
+            && let Some(pods) = self.bound.get_mut(&node)
+        {
+            pods.remove(key);
+            if pods.is_empty() {
+                self.bound.remove(&node);
+            }
+        }
+        if let Some(ended) = self.ends.remove(key) {
+            self.ended.remove(&ended);
+        }
+        let Some(pod) = pod else { return };
+        let node = pod.str_at(&["spec", "nodeName"]);
+        if !node.is_empty() {
+            self.bound.entry(node.to_owned()).or_default().insert(key.to_owned());
+            self.places.insert(key.to_owned(), node.to_owned());
+        }
+        if pods::is_over(pod) {
+            let was_evicted =
+                pod.str_at(&["status", "phase"]) == "Failed" && pod.str_at(&["status", "reason"]) == "Evicted";
+            let made = pod.str_at(&["metadata", "creationTimestamp"]).to_owned();
+            let ended = Ended { was_not_evicted: !was_evicted, made, key: key.to_owned() };
+            self.ended.insert(ended.clone());
+            self.ends.insert(key.to_owned(), ended);
+        }
+    }
+
+    /// The keys of pods that have ended and are too many.
+    fn surplus(&self, most: usize) -> Vec<String> {
+        let surplus = self.ended.len().saturating_sub(most);
+        self.ended.iter().take(surplus).map(|ended| ended.key.clone()).collect()
+    }
+
+    fn pods_of(&self, node: &str) -> Vec<String> {
+        self.bound.get(node).into_iter().flatten().cloned().collect()
+    }
+}
+
+impl PodGarbage {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A key is the name of a node, `namespace/name` of a pod, or [`ENDED`].
+impl Reconciler for PodGarbage {
+    const TASK: &str = "collecting pods";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![NODES.collection(), PODS.collection()]
+    }
+
+    fn forget(&self) {
+        *self.known() = Known::default();
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        if NODES.is(&change.collection) {
+            let mut known = self.known();
+            match change.stored {
+                Some(_) => _ = known.nodes.insert(change.key.to_string()),
+                None => _ = known.nodes.remove(&*change.key),
+            }
+            return vec![change.key.to_string()];
+        }
+        if !PODS.is(&change.collection) {
+            return Vec::new();
+        }
+        let decode = |stored: &Arc<Stored>| json::decode(&stored.bytes).ok();
+        let pod = change.stored.as_ref().and_then(decode);
+        let mut known = self.known();
+        known.take_in(&change.key, pod.as_ref());
+        let Some(pod) = pod else { return Vec::new() };
+        let node = pod.str_at(&["spec", "nodeName"]);
+        if node.is_empty() {
+            return if is_going(&pod) { vec![change.key.to_string()] } else { Vec::new() };
+        }
+        // Nothing is to be done for a pod that stays on a node that is there.
+        let is_settled = known.nodes.contains(node) && !is_going(&pod);
+        let about_node = (!is_settled).then(|| node.to_owned());
+        let about_ended = (known.ended.len() > ENDED_MAX).then(|| ENDED.to_owned());
+        about_node.into_iter().chain(about_ended).collect()
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        if key == ENDED {
+            let surplus = self.known().surplus(ENDED_MAX);
+            self.collect(surplus, |_| true, None).await?;
+            return Ok(Progress::Done);
+        }
+        if key.contains('/') {
+            let is_unscheduled = |pod: &Value| is_going(pod) && pod.str_at(&["spec", "nodeName"]).is_empty();
+            self.collect(vec![key.to_owned()], is_unscheduled, None).await?;
+            return Ok(Progress::Done);
+        }
+        self.reconcile_node(key).await
+    }
+}
+
+impl PodGarbage {
+    async fn reconcile_node(&self, name: &str) -> Result<Progress, Status> {
+        let node = self.client.get(NODES, name).await?;
+        let bound = self.known().pods_of(name);
+        match node {
+            Some(node) => {
+                self.known().missing.remove(name);
+                if is_out_of_service(&node) {
+                    self.collect(bound, is_going, None).await?;
+                }
+                Ok(Progress::Done)
+            }
+            None if bound.is_empty() => {
+                self.known().missing.remove(name);
+                Ok(Progress::Done)
+            }
+            None => {
+                let now = self.client.now();
+                let since = *self.known().missing.entry(name.to_owned()).or_insert(now);
+                if let Some(pause) = left(since, QUARANTINE_S, now) {
+                    return Ok(Progress::After(pause));
+                }
+                let why = Condition {
+                    kind: "DisruptionTarget",
+                    status: "True",
+                    reason: "DeletionByPodGC",
+                    message: "PodGC: node no longer exists",
+                };
+                self.collect(bound, |pod| pod.str_at(&["spec", "nodeName"]) == name, Some(why)).await?;
+                Ok(Progress::Done)
+            }
+        }
+    }
+
+    /// Deletes those of the pods at once that still are as they were: they have failed, unless they had ended.
+    async fn collect(
+        &self,
+        keys: Vec<String>,
+        is_wanted: impl Fn(&Value) -> bool,
+        why: Option<Condition<'_>>,
+    ) -> Result<(), Status> {
+        for key in keys {
+            let Some(mut pod) = self.client.get(PODS, &key).await?.filter(&is_wanted) else { continue };
+            if !pods::is_over(&pod) {
+                let mut failed = pod.clone();
+                if let Some(why) = &why {
+                    conditions::set(&mut failed, why, &time::format_seconds(self.client.now()));
+                }
+                let mut status = failed.get("status").cloned().unwrap_or_default();
+                status.make_object().insert("phase", Value::from("Failed"));
+                pod = self.client.write_status(PODS, &pod, status).await?;
+            }
+            self.client.delete(PODS, &pod, Some(0)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a node that is not ready was said not to come back.
+fn is_out_of_service(node: &Value) -> bool {
+    let is_said = |taint: &Value| taint.str_at(&["key"]) == OUT_OF_SERVICE;
+    !conditions::is_true(node, conditions::READY) && node.items_at(&["spec", "taints"]).iter().any(is_said)
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let garbage = PodGarbage { client: means.client("pod-garbage-collector"), known: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), garbage))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn of_the_pods_that_have_ended_the_evicted_and_the_oldest_go() {
+        let mut known = Known::default();
+        let pod = |made: &str, status: &str| {
+            read(&format!(
+                "metadata: {{creationTimestamp: '{made}'}}\nspec: {{nodeName: node-0}}\nstatus: {{{status}}}"
+            ))
+        };
+        for (key, made, status) in [
+            ("d/young", "2026-01-03T00:00:00Z", "phase: Succeeded"),
+            ("d/old", "2026-01-01T00:00:00Z", "phase: Failed"),
+            ("d/evicted", "2026-01-04T00:00:00Z", "phase: Failed, reason: Evicted"),
+            ("d/running", "2026-01-01T00:00:00Z", "phase: Running"),
+        ] {
+            known.take_in(key, Some(&pod(made, status)));
+        }
+        assert_eq!(known.surplus(2), ["d/evicted"]);
+        assert_eq!(known.surplus(1), ["d/evicted", "d/old"]);
+        assert!(known.surplus(3).is_empty());
+        assert_eq!(known.pods_of("node-0").len(), 4);
+        known.take_in("d/evicted", None);
+        assert_eq!((known.surplus(1), known.pods_of("node-0").len()), (vec!["d/old".to_owned()], 3));
+    }
+
+    #[test]
+    fn a_node_is_out_of_service_where_it_is_said_and_not_ready() {
+        let check = |taints: &str, ready: &str| {
+            let conditions = format!("status: {{conditions: [{{type: Ready, status: '{ready}'}}]}}");
+            is_out_of_service(&read(&format!("spec: {{taints: [{taints}]}}\n{conditions}")))
+        };
+        let said = "{key: node.kubernetes.io/out-of-service, effect: NoExecute}";
+        assert!(check(said, "Unknown") && check(said, "False"));
+        assert!(!check(said, "True") && !check("{key: other}", "Unknown"));
+    }
+}

@@ -1,0 +1,67 @@
+//! A list of a built-in kind as JSON, item by item: each is read, laid out as Go does and sent, and the list never is in
+//! memory as a whole.
+
+use axum::body::Bytes;
+
+use super::pieces::COPIED_BYTES_MAX;
+use crate::kinds::layout;
+use crate::registry::ListPage;
+use crate::value::{Value, json};
+
+/// What stands behind the items of a list in Go's order of fields, in which they are the last.
+const END: &[u8] = b"]}";
+
+/// What is left of a list that is being sent.
+pub(super) struct TypedPieces {
+    page: ListPage,
+    /// The next item.
+    at: usize,
+    /// What is to be sent before it.
+    open: Vec<u8>,
+    is_over: bool,
+}
+
+impl TypedPieces {
+    /// The items of `page` in a list that is `empty` but for them.
+    pub fn new(empty: &Value, page: ListPage) -> Self {
+        let mut open = json::encode_as(empty, layout::of(empty));
+        debug_assert!(open.ends_with(END));
+        open.truncate(open.len() - END.len());
+        TypedPieces { page, at: 0, open, is_over: false }
+    }
+
+    fn make(&mut self) {
+        let Some((stored, encoded)) = self.page.items.get(self.at) else {
+            self.open.extend_from_slice(END);
+            self.open.push(b'\n');
+            self.is_over = true;
+            return;
+        };
+        if self.at > 0 {
+            self.open.push(b',');
+        }
+        self.at += 1;
+        let mut bytes = Vec::with_capacity(encoded.len_max());
+        encoded.write_to(&mut bytes, stored.revision);
+        let mut item = json::decode(&bytes).unwrap_or_default();
+        drop(bytes);
+        let layout = layout::of(&item);
+        // Go's lists hold the type once, for all items.
+        let fields = item.make_object();
+        fields.remove("apiVersion");
+        fields.remove("kind");
+        self.open.append(&mut json::encode_as(&item, layout));
+    }
+}
+
+impl Iterator for TypedPieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        while self.open.len() < COPIED_BYTES_MAX && !self.is_over {
+            self.make();
+        }
+        let piece = std::mem::take(&mut self.open);
+        (!piece.is_empty()).then(|| piece.into())
+    }
+}

@@ -1,0 +1,268 @@
+//! An event of a watch as a frame of its stream: a line of JSON, or protobuf behind its length.
+//!
+//! What all watches of one form send alike is made once, and kept with the change for as long as that is among the newest.
+
+use std::convert::Infallible;
+use std::io;
+
+use axum::body::Bytes;
+
+use crate::kinds::{self, layout};
+use crate::meta::Revision;
+use crate::object;
+use crate::protobuf;
+use crate::registry::{Event, EventType, SharedChange, Target};
+use crate::store::{Encoded, Form};
+use crate::value::{Value, json};
+
+use super::frame::{gzip_part, write_event};
+use super::negotiate::Encoding;
+use super::pieces::Pieces;
+use super::shape::Shape;
+
+/// Counts the objects that were brought into the form of a watch on this thread, for the test that holds it.
+#[cfg(test)]
+mod tally {
+    use std::cell::Cell;
+
+    thread_local! {
+        static SHAPED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub fn count() {
+        SHAPED.set(SHAPED.get() + 1);
+    }
+
+    pub fn shaped() -> usize {
+        SHAPED.get()
+    }
+}
+
+/// How many bytes a line of JSON has around its object at most.
+const AROUND_BYTES_MAX: usize = 40;
+
+/// How the events of one watch are framed.
+pub(super) struct Framing {
+    pub encoding: Encoding,
+    shape: Shape,
+    target: Target,
+    /// Column definitions go with the first event of a Table alone.
+    first: bool,
+}
+
+/// A frame under gzip.
+pub(super) struct Packed {
+    pub member: Bytes,
+    /// How long the frame is.
+    pub frame_bytes: usize,
+}
+
+impl Framing {
+    pub fn new(encoding: Encoding, shape: Shape, target: Target) -> Self {
+        Framing { encoding, shape, target, first: true }
+    }
+
+    /// Whether events can't take the form, as it is that of lists.
+    pub fn is_for_lists(&self) -> bool {
+        self.shape.is_for_lists()
+    }
+
+    /// Appends the frame of an event.
+    pub fn write(&mut self, event: Event, out: &mut Pieces) {
+        let version = &self.target.version;
+        match event {
+            Event::Error(status) => self.write_value(EventType::Error, &status.to_value(), out),
+            Event::Bookmark { revision, initial_end } => {
+                let mut metadata = object! { "resourceVersion" => revision.to_string() };
+                if initial_end && let Value::Object(metadata) = &mut metadata {
+                    metadata.insert("annotations", object! { "k8s.io/initial-events-end" => "true" });
+                }
+                let bookmark = object! {
+                    "apiVersion" => version.api_version(),
+                    "kind" => version.names.kind.clone(),
+                    "metadata" => metadata,
+                };
+                let shaped = self.shape.object(bookmark, self.first);
+                self.first = false;
+                self.write_value(EventType::Bookmark, &shaped, out);
+            }
+            // They are copied, or shared, faster than they are looked up.
+            Event::Object { kind, object, revision, shared: Some(shared) } if !self.is_raw() && !self.is_table() => {
+                out.share(self.frame(kind, &object, revision, &shared));
+            }
+            Event::Object { kind, object, revision, .. } => {
+                self.write_object(kind, &object, revision, out);
+                self.first = false;
+            }
+        }
+    }
+
+    /// The frame of an event that other watches may send as well, under gzip as a member of its own; `None` for any other
+    /// event.
+    ///
+    /// Errors: those of the compressor.
+    pub fn packed(&self, event: &Event) -> io::Result<Option<Packed>> {
+        let Event::Object { kind, object, revision, shared: Some(shared) } = event else { return Ok(None) };
+        if self.is_table() {
+            return Ok(None);
+        }
+        let frame = self.frame(*kind, object, *revision, shared);
+        let form = Form { is_compressed: true, ..self.form(*kind, shared) };
+        let member = shared.change.forms.get_or_make(form, || gzip_part(&frame).map(Bytes::from))?;
+        Ok(Some(Packed { member, frame_bytes: frame.len() }))
+    }
+
+    /// The frame of an event in the form of this watch, which is not that of a Table.
+    fn frame(&self, kind: EventType, object: &Encoded, revision: Revision, shared: &SharedChange) -> Bytes {
+        let make = || {
+            let mut pieces = Pieces::default();
+            self.write_object(kind, object, revision, &mut pieces);
+            Ok::<_, Infallible>(pieces.take_all().into())
+        };
+        let Ok(frame) = shared.change.forms.get_or_make(self.form(kind, shared), make);
+        frame
+    }
+
+    fn form(&self, kind: EventType, shared: &SharedChange) -> Form {
+        Form {
+            version: shared.version.clone(),
+            event: kind.as_str(),
+            media_type: self.encoding.stream_content_type(),
+            metadata_of: self.shape.transform.map(|transform| transform.version),
+            is_compressed: false,
+        }
+    }
+
+    /// Whether objects go out as they are stored, in the order of their names.
+    fn is_raw(&self) -> bool {
+        self.shape.is_plain() && self.encoding == Encoding::Json && self.target.resource.definition.is_some()
+    }
+
+    /// Whether events are rows, whose ages differ from one moment to the next.
+    fn is_table(&self) -> bool {
+        self.shape.columns.is_some()
+    }
+
+    fn write_object(&self, kind: EventType, object: &Encoded, revision: Revision, out: &mut Pieces) {
+        if self.is_raw() {
+            out.reserve(object.len_max() + AROUND_BYTES_MAX);
+            return write_event(kind, out, |out| out.object(object, revision));
+        }
+        #[cfg(test)]
+        tally::count();
+        let object = json::decode(&object.to_bytes(revision)).unwrap_or_default();
+        self.write_value(kind, &self.shape.object(object, self.first), out);
+    }
+
+    /// Appends an event; a kind that has no message goes as JSON within its frame.
+    fn write_value(&self, event: EventType, object: &Value, out: &mut Pieces) {
+        let to_json = || json::encode_as(object, layout::of(object));
+        match self.encoding {
+            Encoding::Protobuf => {
+                let bytes = kinds::seal(object).unwrap_or_else(to_json);
+                out.write(|out| protobuf::write_event(event.as_str(), &bytes, out));
+            }
+            Encoding::Json | Encoding::Yaml => {
+                write_event(event, out, |out| out.share(to_json().into()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::http::negotiate::{Transform, TransformKind};
+    use crate::http::query::IncludeObject;
+    use crate::registry::fixture::{create_namespace, newest, registry, target};
+    use crate::registry::{ListRequest, Registry, Start, WatchRequest};
+
+    const WATCHERS: usize = 50;
+
+    fn framing(encoding: Encoding, transform: Option<Transform>, target: &Target) -> Framing {
+        let shape = Shape { transform, include: IncludeObject::default(), columns: None, clock: Clock::default() };
+        Framing::new(encoding, shape, target.clone())
+    }
+
+    /// The next events of so many watches, each with its own.
+    async fn events(registry: &Arc<Registry>, target: &Target, name: &str) -> Vec<Event> {
+        let request = WatchRequest {
+            start: Start::After(newest(registry)),
+            select: ListRequest::default(),
+            bookmarks: false,
+            marks_initial_end: false,
+            timeout: Duration::from_secs(60),
+        };
+        let mut watches = Vec::new();
+        for _ in 0..WATCHERS {
+            watches.push(registry.watch(target, &request).await.expect("it starts"));
+        }
+        create_namespace(registry, name).await;
+        let mut events = Vec::new();
+        for watch in &mut watches {
+            events.push(watch.next().await.expect("it has the change"));
+        }
+        events
+    }
+
+    #[tokio::test]
+    async fn fifty_watches_of_one_form_have_an_event_made_once() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let metadata = Transform { kind: TransformKind::PartialObjectMetadata, version: "v1" };
+        for (name, encoding, transform) in
+            [("a", Encoding::Json, None), ("b", Encoding::Protobuf, None), ("c", Encoding::Json, Some(metadata))]
+        {
+            let before = tally::shaped();
+            let mut frames = Vec::new();
+            for event in events(&registry, &namespaces, name).await {
+                let mut pieces = Pieces::default();
+                framing(encoding, transform, &namespaces).write(event, &mut pieces);
+                frames.push(pieces.take_all());
+            }
+            assert_eq!(tally::shaped() - before, 1, "{name}");
+            assert!(frames.iter().all(|frame| !frame.is_empty() && *frame == frames[0]), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_event_is_compressed_once_for_all_watches() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let before = tally::shaped();
+        let framing = framing(Encoding::Json, None, &namespaces);
+        let events = events(&registry, &namespaces, "a").await;
+        let packed = events.iter().map(|event| framing.packed(event).expect("memory does not fail"));
+        let packed: Vec<Packed> = packed.map(|packed| packed.expect("it is shared")).collect();
+        assert_eq!(tally::shaped() - before, 1);
+        // The same bytes, not equal ones.
+        assert!(packed.iter().all(|one| one.member.as_ptr() == packed[0].member.as_ptr()));
+    }
+
+    #[tokio::test]
+    async fn forms_differ_by_what_they_are_made_for() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let metadata = |version| Some(Transform { kind: TransformKind::PartialObjectMetadata, version });
+        let events = events(&registry, &namespaces, "a").await;
+        let forms = [
+            (Encoding::Json, None),
+            (Encoding::Protobuf, None),
+            (Encoding::Json, metadata("v1")),
+            (Encoding::Json, metadata("v1beta1")),
+        ];
+        let mut frames = Vec::new();
+        for ((encoding, transform), event) in forms.into_iter().zip(events) {
+            let mut pieces = Pieces::default();
+            framing(encoding, transform, &namespaces).write(event, &mut pieces);
+            frames.push(pieces.take_all());
+        }
+        for (at, frame) in frames.iter().enumerate() {
+            assert!(!frames[..at].contains(frame), "{at}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Where pods go and where they do not stay, by kubectl: company that they wait for, taints, nodes that go or fall silent.
+
+use super::workloads::{Cluster, PATIENCE, PROFILE, cluster};
+
+/// A cluster of three nodes that are ready.
+fn settled() -> Option<Cluster> {
+    let cluster = cluster(&PROFILE)?;
+    cluster.ok(&format!("wait --for=create node/node-2 {PATIENCE}"));
+    cluster.ok(&format!("wait --for=condition=Ready node/node-0 node/node-1 node/node-2 {PATIENCE}"));
+    Some(cluster)
+}
+
+fn pod(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{spec}containers: [{{name: c, image: i}}]}}"
+    )
+}
+
+const SCHEDULED: &str = ".status.conditions[?(@.type==\"PodScheduled\")]";
+
+#[test]
+fn a_pod_that_must_be_beside_another_waits_for_it() {
+    let Some(cluster) = settled() else { return };
+    let beside = "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, \
+                  labelSelector: {matchLabels: {app: db}}}]}}, ";
+    cluster.apply(&pod("web", beside));
+    cluster.wait("pod/web", &format!("{SCHEDULED}.reason"), "Unschedulable");
+    let why = "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. no new claims to deallocate, preemption: 0/3 nodes \
+               are available: 3 Preemption is not helpful for scheduling.";
+    assert_eq!(cluster.get("pod/web", &format!("{SCHEDULED}.message")), why);
+    // A pod becomes company by its labels, too.
+    cluster.ok("run db --image=i");
+    cluster.ok(&format!("wait --for=condition=Ready pod/db {PATIENCE}"));
+    cluster.ok("label pod db app=db");
+    cluster.ok(&format!("wait --for=condition=Ready pod/web {PATIENCE}"));
+    assert_eq!(cluster.get("pod/web", ".spec.nodeName"), cluster.get("pod/db", ".spec.nodeName"));
+}
+
+#[test]
+fn pods_stay_on_a_tainted_node_as_long_as_they_tolerate_it() {
+    let Some(cluster) = cluster(&["--simulate-nodes", "1"]) else { return };
+    let patient = "tolerations: [{key: k, operator: Exists, effect: NoExecute, tolerationSeconds: 600}], ";
+    cluster.apply(&pod("patient", patient));
+    cluster.apply(&pod("hasty", ""));
+    cluster.ok(&format!("wait --for=condition=Ready pod/patient pod/hasty {PATIENCE}"));
+    cluster.ok("taint node node-0 k=v:NoExecute");
+    cluster.ok(&format!("wait --for=delete pod/hasty {PATIENCE}"));
+    assert_eq!(cluster.get("pod/patient", ".status.phase"), "Running");
+    cluster.apply(&pod("late", ""));
+    cluster.wait("pod/late", &format!("{SCHEDULED}.reason"), "Unschedulable");
+    let why = cluster.get("pod/late", &format!("{SCHEDULED}.message"));
+    assert!(why.starts_with("0/1 nodes are available: 1 node(s) had untolerated taint(s). "), "{why}");
+    cluster.pass("5m", "--for=delete pod/patient");
+    cluster.ok("taint node node-0 k-");
+    cluster.ok(&format!("wait --for=condition=Ready pod/late {PATIENCE}"));
+}
+
+#[test]
+fn pods_of_a_node_that_is_gone_go_and_come_elsewhere() {
+    let Some(cluster) = settled() else { return };
+    cluster.ok("create deployment web --image=web:1 --replicas=3");
+    cluster.rolled_out("deployment/web");
+    let [name, node] = ["name", "nodeName"].map(|field| {
+        let part = if field == "name" { "metadata" } else { "spec" };
+        cluster.get("pods -l app=web", &format!(".items[0].{part}.{field}"))
+    });
+    cluster.ok(&format!("delete node {node}"));
+    cluster.pass("30s", &format!("--for=delete pod/{name}"));
+    cluster.wait("deployment/web", ".status.availableReplicas", "3");
+    assert!(!cluster.get("pods -l app=web", ".items[*].spec.nodeName").contains(&node));
+}
+
+#[test]
+fn a_node_that_falls_silent_is_unknown() {
+    let Some(cluster) = settled() else { return };
+    cluster.apply(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: real}\nstatus: {conditions: [{type: Ready, status: 'True', reason: KubeletReady, \
+         lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z'}]}",
+    );
+    let ready = ".status.conditions[?(@.type==\"Ready\")]";
+    assert_eq!(cluster.get("node/real", &format!("{ready}.status")), "True");
+    cluster.pass("30s", &format!("--for=jsonpath={{{ready}.status}}=Unknown node/real"));
+    assert_eq!(cluster.get("node/real", &format!("{ready}.message")), "Kubelet stopped posting node status.");
+    let taint = ".spec.taints[?(@.effect==\"NoExecute\")].key";
+    cluster.wait("node/real", taint, "node.kubernetes.io/unreachable");
+    // Simulated nodes say nothing, and are not waited for.
+    assert_eq!(cluster.get("node/node-0", &format!("{ready}.status")), "True");
+}
