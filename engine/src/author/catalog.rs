@@ -117,7 +117,7 @@ impl DefinedKind {
         self.versions.iter().map(|version| version.api_version()).collect::<Vec<_>>().join(" or ")
     }
 
-    /// [`Kind::new`] in that version of Kubernetes.
+    /// [`DefinedKind::new`] in that version of Kubernetes.
     ///
     /// # Errors
     /// A value that the type of definitions can't hold.
