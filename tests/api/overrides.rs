@@ -23,7 +23,8 @@ fn start(data_dir: &Path, tabs: &str, arguments: &[&str]) -> Server {
     Server::start(data_dir, &[&common[..], &["--store-override", "/events=memory"], arguments].concat())
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+/// Waits until something holds, a minute at most.
+pub fn until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(60), "{what}");

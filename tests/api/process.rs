@@ -179,7 +179,7 @@ fn a_second_process_on_the_same_folder_is_told_so() {
     let (code, stderr) = Server::fail_to_start(&folder.0, &[]);
 
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("another process"), "{stderr}");
+    assert!(stderr.contains("is open already"), "{stderr}");
     assert_eq!(names(&get(&server, "/api/v1/namespaces")).len(), 4);
 }
 

@@ -90,7 +90,7 @@ fn a_kubeconfig_names_the_server_and_who_asks() {
         (whole.replace("certificate-authority-data:", "unread:"), "can't be asked"),
         (whole.replace("server: ", "proxy-url: http://a\n    server: "), "proxy-url"),
         (whole.replace("cluster: skiff", "cluster: other"), "has no cluster `other`"),
-        (whole.replace("server: https", "server: ftp"), "no http or https address"),
+        (whole.replace("server: https", "server: ftp"), "is not an http or https address"),
     ];
     for (kubeconfig, words) in faults {
         let (code, said) = run(&kubeconfig, &[]);
