@@ -20,7 +20,7 @@ Objects of every kind are decoded with the types of Kubernetes 1.37, which is ch
 their defaults. Then the kind's own rules in `engine/src/kinds/served` check them when they are created and updated. *Questions* are
 checked by what answers them, and not stored.
 
-[What is checked](what-is-checked.md) tells by kind what these rules look at, and what nobody does here.
+[What is checked](what-is-checked.md) tells by kind what these rules look at, and what is not done here.
 
 This page is made from the table of kinds by `tests/kinds.rs`, which fails where it is out of date.
 ";

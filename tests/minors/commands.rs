@@ -32,6 +32,13 @@ spec:
             - rule: isIP(self.address)
 "#;
 
+const SUITE: &str = "
+crds: [crd.yaml]
+cases:
+- name: an address
+  object: {apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: d}, spec: {address: 10.0.0.1}}
+";
+
 /// A folder for one test, with the definition of widgets.
 fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
@@ -139,7 +146,7 @@ fn other_commands_take_minors_too() {
     assert!(text.contains("refused: ") && text.ends_with("fine from 1.31 on\n"), "{text}");
     let (text, _) = told(&folder, &["diff", "--kubernetes-version", "1.30,1.31", "crd.yaml", "crd.yaml"]);
     assert!(text.starts_with("KUBERNETES"), "{text}");
-    fs::write(folder.join("a.suite.yaml"), "crds: [crd.yaml]\ncases: []\n").expect("the folder is writable");
+    fs::write(folder.join("a.suite.yaml"), SUITE).expect("the folder is writable");
     let (text, code) = told(&folder, &["test", "--kubernetes-version", "1.30,1.31", "a.suite.yaml"]);
     assert!(text.contains("isIP") && text.ends_with("fine from 1.31 on\n"), "{text}");
     assert_eq!(code, Some(2));

@@ -36,6 +36,7 @@ pub mod prepare;
 pub mod certificates;
 pub mod flow_control;
 pub(crate) mod devices;
+mod static_names;
 pub(crate) mod policies;
 mod data;
 mod decode;

@@ -7,15 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape;
 use crate::cel::types::Type;
-use crate::crd::{Column, ServedVersion};
+use crate::crd::Column;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::object;
-use crate::policy::STATIC_SUFFIX;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::expression;
 use crate::policy::mutation::{CompileError, MutationType};
@@ -28,20 +26,6 @@ pub const GROUP: &str = "admissionregistration.k8s.io";
 const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCHES: [&str; 2] = ["Equivalent", "Exact"];
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
-
-/// What is new does not have a name that those in files of the server's have.
-pub fn check_new_name(version: &ServedVersion, object: &Value) -> Option<Error> {
-    let root = FieldRef::root(object);
-    let metadata = root.field("metadata");
-    let name = metadata.field("name");
-    let is_reserved = version.minor.opens(Gate::ManifestBasedAdmissionControlConfig);
-    (is_reserved && name.text().ends_with(STATIC_SUFFIX)).then(|| {
-        name.invalid(format!(
-            "names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and cannot be managed \
-             via the API"
-        ))
-    })
-}
 
 /// Sets what Go sets in `MatchResources`.
 pub fn set_match_defaults(resources: &mut Value) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::strategy::{Cell, Strategy, Subresource, Table};
-use super::{metadata, policies};
+use super::{metadata, static_names};
 use crate::cel::env::Expressions;
 use crate::crd::definition::ServiceReference;
 use crate::crd::validate::conversion::{
@@ -63,7 +63,7 @@ impl Strategy for WebhookConfiguration {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = validate(version.minor, object);
-        errors.extend(policies::check_new_name(version, object));
+        errors.extend(static_names::check_new_name(version, object));
         errors
     }
 

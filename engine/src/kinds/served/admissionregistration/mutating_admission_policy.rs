@@ -5,7 +5,7 @@
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::policies::{self, Compiler};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata, prepare};
+use crate::kinds::{Kind, metadata, prepare, static_names};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
@@ -51,7 +51,7 @@ impl Strategy for MutatingAdmissionPolicy {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = validate(version.minor, object, None);
-        errors.extend(policies::check_new_name(version, object));
+        errors.extend(static_names::check_new_name(version, object));
         errors
     }
 

@@ -8,7 +8,7 @@ use crate::cel::types::Type;
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::policies::{self, Compiler};
 use crate::kinds::strategy::{Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, conditions, metadata, prepare};
+use crate::kinds::{Kind, conditions, metadata, prepare, static_names};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
@@ -46,7 +46,7 @@ impl Strategy for ValidatingAdmissionPolicy {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = validate(version.minor, object, None);
-        errors.extend(policies::check_new_name(version, object));
+        errors.extend(static_names::check_new_name(version, object));
         errors
     }
 

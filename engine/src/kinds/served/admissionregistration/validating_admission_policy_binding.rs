@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, defaults, metadata, policies, prepare};
+use crate::kinds::{Kind, defaults, metadata, policies, prepare, static_names};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -39,7 +39,7 @@ impl Strategy for ValidatingAdmissionPolicyBinding {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = validate(object);
-        errors.extend(policies::check_new_name(version, object));
+        errors.extend(static_names::check_new_name(version, object));
         errors
     }
 

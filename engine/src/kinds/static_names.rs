@@ -1,0 +1,24 @@
+//! Names of policies, bindings and webhook configurations that stand in files of the server.
+//!
+//! Source: `staticManifestsDir` of the configuration of admission plugins, Kubernetes 1.37.
+
+use crate::crd::ServedVersion;
+use crate::meta::field::Error;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::policy::STATIC_SUFFIX;
+use crate::value::Value;
+
+/// Refuses a new object whose name is reserved for files of the server.
+pub fn check_new_name(version: &ServedVersion, object: &Value) -> Option<Error> {
+    let root = FieldRef::root(object);
+    let metadata = root.field("metadata");
+    let name = metadata.field("name");
+    let is_reserved = version.minor.opens(Gate::ManifestBasedAdmissionControlConfig);
+    (is_reserved && name.text().ends_with(STATIC_SUFFIX)).then(|| {
+        name.invalid(format!(
+            "names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and cannot be managed \
+             via the API"
+        ))
+    })
+}
