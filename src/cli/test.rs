@@ -289,7 +289,10 @@ impl Test {
         let snapshots = path.with_extension("snap");
         let taken = match read_snapshots(&snapshots) {
             Ok(taken) => taken,
-            Err(fault) => return Tested::unusable(path, fault),
+            Err(fault) => {
+                tested.faults.extend(fault);
+                return tested;
+            }
         };
         let mut new = object! {};
         for suite in suites {
@@ -297,7 +300,9 @@ impl Test {
                 tested.faults.extend(faults);
             }
         }
+        // What could not be run has its snapshots still.
         if self.update
+            && tested.faults.is_empty()
             && new != taken
             && let Err(error) = fs::write(&snapshots, yaml::encode(&new))
         {

@@ -39,7 +39,7 @@ export interface Match {
   namespace?: string;
   name?: string;
   user?: string;
-  /** A path, or what paths begin with before a `*`: this alone is for those that are no resource. */
+  /** A path, or what paths begin with before a `*`: this alone is for those that are not resources. */
   path?: string;
 }
 

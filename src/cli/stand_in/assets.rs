@@ -17,7 +17,10 @@ use crate::meta::minor::Minor;
 ///
 /// Each is this program, which acts by the name it is called by. The folder is made where it is missing.
 #[derive(Args)]
-#[command(after_help = "Example:\n  export KUBEBUILDER_ASSETS=$(skiff assets)\n  go test ./...")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Example:\n  export KUBEBUILDER_ASSETS=$(skiff assets)\n  go test ./..."
+)]
 pub struct Assets {
     /// The minor version of Kubernetes to speak for; the newest one unless it is given
     #[arg(long, value_name = "MINOR", value_parser = Minor::parse)]

@@ -180,7 +180,7 @@ class ControlPlane:
         the object itself), ``namespace``, ``name``, ``user`` and ``path`` (with a ``*`` behind a beginning). ``skip`` lets so
         many go by, ``times`` are so many meet it, each with a ``probability`` that ``seed`` makes the same in each run.
 
-        It does one thing, if it is no ``delay`` alone (in seconds, before anything else): it answers with an ``error`` (a code,
+        It does one thing, if it is not a ``delay`` alone (in seconds, before anything else): it answers with an ``error`` (a code,
         or a `Failure`); ends a ``watch``, also one that is open, ``after_events`` or ``after`` a time; begins lists and
         watches at ``resourceVersion=0`` with the state of ``stale`` changes ago; cuts the connection to ``lose`` the request
         or the answer; or has the object written before, a ``conflict`` for who updates what they have read.

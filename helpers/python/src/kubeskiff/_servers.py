@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ._control_plane import ControlPlane, Fork, start
 
-_Options = tuple[Path, tuple[str, ...], tuple[str, ...]]
+_Options = tuple[Path, str | None, tuple[str, ...], tuple[str, ...]]
 
 
 class Servers:
@@ -20,7 +20,7 @@ class Servers:
     def plane(self, crds: Sequence[str | os.PathLike[str]], arguments: Sequence[str]) -> Fork:
         """A new control plane in the server that was started with these options, or is now."""
         # Paths are seen from the folder, and tests may change that.
-        options = (Path.cwd(), tuple(os.fspath(path) for path in crds), tuple(arguments))
+        options = (Path.cwd(), os.environ.get("SKIFF"), tuple(os.fspath(path) for path in crds), tuple(arguments))
         server = self._started.get(options)
         if server is None:
             server = self._started[options] = start(crds=crds, arguments=arguments)

@@ -61,7 +61,7 @@ final class Api {
      * The JSON that a request with a JSON body is answered with.
      *
      * @param body {@code null} for none
-     * @throws KubernetesClientException if that is no success
+     * @throws KubernetesClientException if that is not a success
      */
     @SuppressWarnings("unchecked")
     Map<String, Object> send(String method, String path, Map<String, Object> body) {
@@ -85,7 +85,8 @@ final class Api {
                     return JSON.unmarshal(said, Map.class);
                 }
                 Status status = JSON.unmarshal(said, Status.class);
-                throw new KubernetesClientException(status.getMessage(), code, status);
+                String message = status == null ? method + " " + path : status.getMessage();
+                throw new KubernetesClientException(message, code, status);
             }
         } catch (IOException error) {
             throw new KubernetesClientException(method + " " + path, error);
