@@ -96,7 +96,7 @@ fn shown(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// Every policy has a binding, and every binding a policy.
+/// Every binding has a policy. A policy without a binding is not enforced, as one in the database.
 fn check_references(policies: &[Value], bindings: &[Value]) -> Result<(), String> {
     for binding in bindings {
         let policy = binding.str_at(&["spec", "policyName"]);

@@ -102,11 +102,14 @@ impl Reconciler for Lifecycle {
         }
         let Some(status) = silent(&node, &time::format_seconds(now)) else { return Ok(Progress::Waits) };
         let was_ready = conditions::is_true(&node, conditions::READY);
+        if was_ready {
+            // First its pods: once the node is written, it is not looked at again.
+            self.doubt_pods_of(name).await?;
+        }
         self.client.write_status(NODES, &node, status).await?;
         if was_ready {
             let message = format!("Node {name} status is now: NodeNotReady");
             self.client.tell_normal(&node, "NodeNotReady", message);
-            self.doubt_pods_of(name).await?;
         }
         Ok(Progress::Waits)
     }

@@ -134,14 +134,15 @@ impl Reconciler for PodGarbage {
         known.take_in(&change.key, pod.as_ref());
         let Some(pod) = pod else { return Vec::new() };
         let node = pod.str_at(&["spec", "nodeName"]);
-        if node.is_empty() {
-            return if is_going(&pod) { vec![change.key.to_string()] } else { Vec::new() };
-        }
-        // Nothing is to be done for a pod that stays on a node that is there.
-        let is_settled = known.nodes.contains(node) && !is_going(&pod);
-        let about_node = (!is_settled).then(|| node.to_owned());
+        let about_pod = if node.is_empty() {
+            is_going(&pod).then(|| change.key.to_string())
+        } else {
+            // Nothing is to be done for a pod that stays on a node that is there.
+            let is_settled = known.nodes.contains(node) && !is_going(&pod);
+            (!is_settled).then(|| node.to_owned())
+        };
         let about_ended = (known.ended.len() > ENDED_MAX).then(|| ENDED.to_owned());
-        about_node.into_iter().chain(about_ended).collect()
+        about_pod.into_iter().chain(about_ended).collect()
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
@@ -188,6 +189,7 @@ impl PodGarbage {
                     message: "PodGC: node no longer exists",
                 };
                 self.collect(bound, |pod| pod.str_at(&["spec", "nodeName"]) == name, Some(why)).await?;
+                self.known().missing.remove(name);
                 Ok(Progress::Done)
             }
         }

@@ -91,9 +91,9 @@ impl Reconciler for TaintEviction {
         let (mut again, now) = (None, self.client.now());
         for key in bound {
             let Some(pod) = self.client.get(PODS, &key).await? else { continue };
-            let since = *self.bound().tolerating.entry(key).or_insert(now);
+            let since = *self.bound().tolerating.entry(key.clone()).or_insert(now);
             match stays(&pod, &taints, since, now) {
-                Stay::ForGood => {}
+                Stay::ForGood => _ = self.bound().tolerating.remove(&key),
                 Stay::For(pause) => again = sooner(again, Some(pause)),
                 Stay::No => self.evict(&pod).await?,
             }

@@ -177,8 +177,8 @@ impl Database {
             return Ok(found);
         }
         let found = self.inner.store.read(collection, key).await?;
-        if found.as_ref().is_some_and(|stored| stored.revision > self.revision()) {
-            // What is read after this must not be older.
+        if found.as_ref().is_none_or(|stored| stored.revision > self.revision()) {
+            // What is read after this must not be older; what is gone may be so by a change that is not visible yet.
             log::poll(&self.inner.view, &*self.inner.store).await?;
         }
         Ok(found)

@@ -1,6 +1,7 @@
 //! What clients are told of a change, in each form that they ask for: made once for all of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use bytes::Bytes;
 
@@ -9,6 +10,9 @@ use crate::work;
 
 /// How many forms of a change are kept.
 const FORMS_MAX: usize = 8;
+
+/// How large a form may be that is kept. Larger ones are made for each who asks.
+const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// How clients are told of a change.
 #[derive(Clone, Debug)]
@@ -33,13 +37,10 @@ impl PartialEq for Form {
 
 /// The forms of one change.
 #[derive(Debug, Default)]
-pub struct Forms(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// Most of those who watch have been told of the change.
-    is_old: bool,
-    made: Vec<(Form, Bytes)>,
+pub struct Forms {
+    /// Most of those who watch have been told of the change: nothing is kept any more.
+    is_old: AtomicBool,
+    made: Mutex<Vec<(Form, Bytes)>>,
 }
 
 impl Forms {
@@ -47,25 +48,32 @@ impl Forms {
     ///
     /// Errors: those of `make`, after which nothing is kept.
     pub fn get_or_make<E>(&self, form: Form, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = kept.made.iter().find(|(made, _)| *made == form) {
-            return Ok(bytes.clone());
-        }
-        if kept.is_old {
-            drop(kept);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_old.load(Ordering::Relaxed) {
+            made.clear();
+            drop(made);
             return make();
         }
-        let bytes = work::essential(make)?;
-        if kept.made.len() == FORMS_MAX {
-            kept.made.remove(0);
+        if let Some((_, bytes)) = made.iter().find(|(known, _)| *known == form) {
+            return Ok(bytes.clone());
         }
-        kept.made.push((form, bytes.clone()));
+        let bytes = work::essential(make)?;
+        if bytes.len() <= FORM_BYTES_MAX {
+            if made.len() == FORMS_MAX {
+                made.remove(0);
+            }
+            made.push((form, bytes.clone()));
+        }
         Ok(bytes)
     }
 
-    /// Keeps nothing any more: who is told so late has it made anew.
+    /// Keeps nothing any more: who is told so late has it made anew. Waits for nobody, as the view is locked meanwhile.
     pub(super) fn forget(&self) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Kept { is_old: true, made: Vec::new() };
+        self.is_old.store(true, Ordering::Relaxed);
+        match self.made.try_lock() {
+            Ok(mut made) => *made = Vec::new(),
+            Err(TryLockError::Poisoned(poisoned)) => *poisoned.into_inner() = Vec::new(),
+            Err(TryLockError::WouldBlock) => {}
+        }
     }
 }

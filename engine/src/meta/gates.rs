@@ -42,8 +42,6 @@ pub enum Gate {
     CustomResourceFieldSelectors,
     /// Groups of devices that go together.
     DraDeviceCompatibilityGroups,
-    /// Attributes that requests for devices derive.
-    DraDerivedAttributes,
     /// Attributes of devices that are lists.
     DraListTypeAttributes,
     /// What devices take of their node.
@@ -201,7 +199,7 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-const NAMES: [(Gate, &str); 46] = [
+const NAMES: [(Gate, &str); 45] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
     (Gate::CrdValidationRatcheting, "CRDValidationRatcheting"),
@@ -212,7 +210,6 @@ const NAMES: [(Gate, &str); 46] = [
     (Gate::CoordinatedLeaderElection, "CoordinatedLeaderElection"),
     (Gate::CustomResourceFieldSelectors, "CustomResourceFieldSelectors"),
     (Gate::DraDeviceCompatibilityGroups, "DRADeviceCompatibilityGroups"),
-    (Gate::DraDerivedAttributes, "DRADerivedAttributes"),
     (Gate::DraListTypeAttributes, "DRAListTypeAttributes"),
     (Gate::DraNodeAllocatableResources, "DRANodeAllocatableResources"),
     (Gate::DraOptionalNodeOperations, "DRAOptionalNodeOperations"),

@@ -210,9 +210,14 @@ impl State {
             (Some(node), Some(pod)) if !node.is_empty() => {
                 let pod = Pod::of(pod);
                 let known = self.nodes.get(node).and_then(|node| node.pods.get(key));
-                let counts_alike = known.is_some_and(|known| known.counts_as(&pod));
+                let counts_alike = known.map(|known| known.counts_as(&pod));
                 self.place(node, pod);
-                if counts_alike && !was_assumed { Woken::Nobody } else { Woken::Company }
+                match counts_alike {
+                    Some(true) if !was_assumed => Woken::Nobody,
+                    // Those that stay away from it as it was may come now.
+                    Some(false) => Woken::All,
+                    _ => Woken::Company,
+                }
             }
             _ if self.take_away(key) => Woken::All,
             _ => Woken::Nobody,
