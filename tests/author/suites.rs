@@ -147,22 +147,9 @@ fn snapshots_are_taken_and_compared() {
 #[test]
 fn with_watch_suites_run_again_when_a_file_changes() {
     let folder = folder("test-watch", &[("crd.yaml", BOATS), ("a.suite.yaml", SUITE)]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
-    command.current_dir(&folder).args(["test", "--watch", "a.suite.yaml"]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("the binary is there");
-    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
-    let mut verdict = || lines.by_ref().map_while(Result::ok).find(|line| line.contains(" passed, "));
-    let before = verdict();
-    let stricter = BOATS.replace("minimum: 2, maximum: 30", "minimum: 2, maximum: 29");
-    // As editors do, so that nobody reads half of it.
-    let beside = folder.join("crd.yaml.new");
-    fs::write(&beside, stricter.replace("minimum: 2,", "minimum: 2, multipleOf: 1,")).expect("writable");
-    fs::rename(&beside, folder.join("crd.yaml")).expect("it is one file system");
-    let after = verdict();
-    child.kill().expect("it runs");
-    child.wait().expect("it is our child");
-    assert_eq!(before.as_deref(), Some("5 cases: 5 passed, 0 failed"));
-    assert_eq!(after.as_deref(), Some("5 cases: 3 passed, 2 failed"));
+    let stricter = BOATS.replace("minimum: 2, maximum: 30", "minimum: 2, multipleOf: 1, maximum: 29");
+    let verdicts = watched(&folder, &folder.join("crd.yaml"), &stricter);
+    assert_eq!(verdicts, ["5 cases: 5 passed, 0 failed", "5 cases: 3 passed, 2 failed"]);
 }
 
 #[test]
@@ -170,20 +157,43 @@ fn with_watch_definitions_that_lie_elsewhere_count_too() {
     let suite = SUITE.replace("crds: [crd.yaml]", "crds: [../watch-elsewhere-crds/crd.yaml]");
     let folder = folder("watch-elsewhere", &[("a.suite.yaml", &suite)]);
     let crds = super::folder("watch-elsewhere-crds", &[("crd.yaml", BOATS)]);
+    let looser = BOATS.replace("minimum: 2, maximum: 30", "minimum: 2, maximum: 290");
+    let verdicts = watched(&folder, &crds.join("crd.yaml"), &looser);
+    assert_eq!(verdicts, ["5 cases: 5 passed, 0 failed", "5 cases: 4 passed, 1 failed"]);
+}
+
+/// What a watched suite comes to before and after a definition is replaced by a text.
+fn watched(folder: &Path, definition: &Path, text: &str) -> [String; 2] {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
-    command.current_dir(&folder).args(["test", "--watch", "a.suite.yaml"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.current_dir(folder).args(["test", "--watch", "a.suite.yaml"]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the binary is there");
     let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
-    let mut verdict = || lines.by_ref().map_while(Result::ok).find(|line| line.contains(" passed, "));
+    let mut verdict =
+        || lines.by_ref().map_while(Result::ok).find(|line| line.contains(" passed, ")).unwrap_or_default();
     let before = verdict();
-    let beside = crds.join("crd.yaml.new");
-    fs::write(&beside, BOATS.replace("minimum: 2, maximum: 30", "minimum: 2, maximum: 290")).expect("writable");
-    fs::rename(&beside, crds.join("crd.yaml")).expect("it is one file system");
+    // As editors do, so that nobody reads half of it.
+    let beside = definition.with_extension("yaml.new");
+    fs::write(&beside, text).expect("writable");
+    fs::rename(&beside, definition).expect("it is one file system");
     let after = verdict();
     child.kill().expect("it runs");
     child.wait().expect("it is our child");
-    assert_eq!(before.as_deref(), Some("5 cases: 5 passed, 0 failed"));
-    assert_eq!(after.as_deref(), Some("5 cases: 4 passed, 1 failed"));
+    [before, after]
+}
+
+#[test]
+fn snapshots_of_a_suite_that_cannot_be_run_are_kept() {
+    let folder = folder("kept-snapshots", &[("a.suite.yaml", "crds: [gone.yaml]\ncases: [{name: a, object: {}}]\n")]);
+    let snapshots = folder.join("a.suite.snap");
+    fs::write(&snapshots, "a: {}\n").expect("writable");
+    assert_eq!(skiff(&folder, &["test", "a.suite.yaml", "--update"]).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&snapshots).expect("it is there"), "a: {}\n");
+
+    // Neither hides the other.
+    fs::write(&snapshots, "a: [").expect("writable");
+    fs::write(folder.join("a.suite.yaml"), "cases: [").expect("writable");
+    let output = skiff(&folder, &["test", "a.suite.yaml"]);
+    assert_eq!(text(&output.stdout).matches("UNREADABLE").count(), 2, "{output:?}");
 }
 
 #[test]
