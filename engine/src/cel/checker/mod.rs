@@ -158,6 +158,8 @@ impl Checker<'_> {
 
     fn report(&mut self, id: ExprId, message: String) {
         let location = self.location(id);
+        let is_former = self.env.minor() < Type::OPTIONAL_SINCE;
+        let message = if is_former { message.replace("optional_type(", "optional(") } else { message };
         self.issues.push(Issue::new(location, message));
     }
 
