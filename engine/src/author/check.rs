@@ -189,7 +189,7 @@ impl BuiltIn {
     pub fn of_in(minor: Minor, api_version: &str, kind: &str) -> Option<BuiltIn> {
         let config = RuntimeConfig::of(minor);
         let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
-        let found = kinds::all().filter(is_it).find(|known| config.serves(known))?;
+        let found = kinds::of_all_minors().filter(is_it).find(|known| config.serves(known))?;
         Some(BuiltIn { strategy: found.strategy, version: Arc::new(found.served_version_in(minor)) })
     }
 

@@ -16,12 +16,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["svc"],
     categories: &["all"],
     status: true,
-    parts: &[Part {
-        name: "proxy",
-        verbs: CONNECTING_VERBS,
-        kind: Some(&PROXY_OPTIONS),
-        action: Action::ConnectService,
-    }],
+    parts: &[Part::new("proxy", CONNECTING_VERBS, Some(&PROXY_OPTIONS), Action::ConnectService)],
     selectable_fields: &[".spec.clusterIP", ".spec.type"],
     example: "metadata: {name: example}\nspec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}",
     ..Kind::new("", "v1", "Service", &Service)
