@@ -138,6 +138,53 @@ fn a_lint_names_what_older_clusters_refuse_and_ignore() {
     assert_eq!(code, Some(0), "{text}");
 }
 
+const GUARDED: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: addresses}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: isIP(object.metadata.name)}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b}
+spec: {hostnameOverride: x, containers: [{name: c, image: i}]}
+";
+
+#[test]
+fn a_lint_names_what_older_clusters_do_to_policies_and_objects() {
+    let folder = folder("minors-lint-objects");
+    fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");
+    let lint = |minor| {
+        let only = ["--only", "older-refuses,older-ignores"];
+        told(&folder, &[&["lint", "--min-kubernetes-version", minor], &only[..], &["guarded.yaml"]].concat())
+    };
+    let (text, code) = lint("1.29");
+    for expected in [
+        "error older-refuses: addresses: refused in Kubernetes 1.29: ValidatingAdmissionPolicy is not served in \
+         admissionregistration.k8s.io/v1",
+        "error older-refuses: addresses: refused in Kubernetes 1.30: spec.validations[0].expression: compilation failed",
+        "warning older-ignores: a: ignored in Kubernetes 1.29 to 1.33: the field `spec.hostnameOverride` is not known",
+        "ignored in Kubernetes 1.34: `spec.hostnameOverride` is dropped unless its feature gate is open",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!((code, lint("1.35").1), (Some(1), Some(0)));
+}
+
+#[test]
+fn policies_are_linted_as_the_minor_takes_them() {
+    let folder = folder("minors-lint-policies");
+    fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");
+    let (text, code) =
+        told(&folder, &["lint", "--kubernetes-version", "1.29-1.31", "--only", "policy-refused", "guarded.yaml"]);
+    let is_told = |cell: &str, what: &str| text.lines().any(|line| line.starts_with(cell) && line.contains(what));
+    assert!(is_told("1.29 ", "there is no ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1"), "{text}");
+    assert!(is_told("1.30 ", "undeclared reference to 'isIP'") && text.ends_with("fine from 1.31 on\n"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
 #[test]
 fn other_commands_take_minors_too() {
     let folder = folder("minors-others");

@@ -9,6 +9,7 @@ mod decide;
 mod ignore;
 pub(super) mod of_policies;
 mod older;
+mod older_objects;
 mod rules;
 mod shapes;
 
@@ -16,6 +17,7 @@ pub use decide::Decision;
 pub(super) use decide::{decide_named, decide_without};
 pub use lints::{LINTS, Lint, Severity, markdown};
 pub use older::older;
+pub use older_objects::older_object;
 
 use super::DefinedKind;
 use super::catalog::Priced;
