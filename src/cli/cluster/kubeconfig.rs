@@ -32,6 +32,9 @@ pub struct Config {
     pub headers: Vec<(String, String)>,
 }
 
+/// The credentials of users by their names, and the name of the user of the current context.
+pub type Users = (Vec<(String, Config)>, Option<String>);
+
 /// An entry of a file, and the folder that its paths start from.
 struct Entry {
     value: Value,
@@ -60,7 +63,7 @@ impl Config {
     ///
     /// # Errors
     /// What is missing, faulty or can't be done: plugins, whose credentials expire, are not run.
-    pub fn users(path: &Path) -> Result<(Vec<(String, Config)>, Option<String>), String> {
+    pub fn users(path: &Path) -> Result<Users, String> {
         let file = read_file(path)?;
         let mut users = Vec::new();
         for listed in file.value.items_at(&["users"]) {
