@@ -37,6 +37,10 @@ impl Strategy for Service {
         services::set_defaults(object);
     }
 
+    fn align(&self, new: &mut Value, old: Option<&Value>) {
+        services::align(new, old);
+    }
+
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
         object.make_object().insert("status", new_status());
     }
