@@ -65,7 +65,7 @@ impl Creation {
     fn is_taken(&self) -> Option<bool> {
         let kind = BuiltIn::of(self.object.str_at(&["apiVersion"]), self.object.str_at(&["kind"]))?;
         let Ok(checked) = kind.write(&self.object, None) else { return Some(false) };
-        Some(checked.errors.is_empty() && !(self.is_strict && !checked.unknown.is_empty()))
+        Some(checked.errors.is_empty() && (!self.is_strict || checked.unknown.is_empty()))
     }
 }
 

@@ -117,8 +117,8 @@ impl Terminal {
         let mut seen = Vec::new();
         while !seen.ends_with(mark.as_bytes()) {
             let mut byte = [0];
-            let read = self.shown.read_exact(&mut byte);
-            read.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&seen)));
+            let is_read = self.shown.read_exact(&mut byte).is_ok();
+            assert!(is_read, "it ends without {mark:?}: {}", String::from_utf8_lossy(&seen));
             seen.push(byte[0]);
         }
     }
