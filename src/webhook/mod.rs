@@ -22,6 +22,7 @@ use bytes::Bytes;
 use ipnet::IpNet;
 use tokio::time::{sleep, timeout};
 
+pub use connection::cleaned;
 use connection::{CallError, Connections};
 
 /// The longest answer that is read, in bytes.
