@@ -11,8 +11,12 @@ mod client;
 mod session;
 #[path = "editor/largest.rs"]
 mod largest;
+#[path = "editor/typing.rs"]
+mod typing;
 #[path = "editor/corpus.rs"]
 mod corpus;
+#[path = "editor/incremental.rs"]
+mod incremental;
 #[path = "editor/hostile.rs"]
 mod hostile;
 #[path = "editor/reference.rs"]

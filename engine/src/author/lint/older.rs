@@ -30,7 +30,14 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
     if older.is_empty() {
         return Ok(Vec::new());
     }
-    let newest = DefinedKind::new_in(newest, definition)?;
+    older_than(older, &DefinedKind::new_in(newest, definition)?, definition)
+}
+
+/// [`older`] of a definition of which the newest minor makes `newest`.
+///
+/// # Errors
+/// A value that the type of definitions can't hold.
+pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let mut told: Vec<OlderFault> = Vec::new();
     for &minor in older {
         let kind = DefinedKind::new_in(minor, definition)?;
@@ -41,7 +48,7 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
             let detail = error.detail.lines().next().unwrap_or_default();
             note(&mut told, minor, &OLDER_REFUSES, &at, format!("{}: {detail}", error.field), &remedy(error));
         }
-        ignored(&mut told, minor, definition, &kind, &newest)?;
+        ignored(&mut told, minor, definition, &kind, newest)?;
     }
     let mut findings = Vec::new();
     let mut found = Findings { version: "", is_used: true, wanted: &|_| true, findings: &mut findings };
