@@ -17,6 +17,8 @@ mod typing;
 mod corpus;
 #[path = "editor/incremental.rs"]
 mod incremental;
+#[path = "editor/folders.rs"]
+mod folders;
 #[path = "editor/hostile.rs"]
 mod hostile;
 #[path = "editor/reference.rs"]
