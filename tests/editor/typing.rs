@@ -51,7 +51,7 @@ pub fn spots(text: &str) -> Vec<Spot> {
     let plain = find(&|line| line.trim_start() == "type: object");
     let found = [
         spot("rule", "x", rule, &|line| text_end(lines[line])),
-        spot("bound", "0", bound, &end),
+        spot("bound", "1", bound, &end),
         spot("key", "x", key, &|line| end(line) - 1),
         spot("comment", " # 𝄞", plain, &end),
         spot("description", "x", description, &|line| text_end(lines[line])),
