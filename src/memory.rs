@@ -15,12 +15,12 @@
 //! forgets what nobody watches, and compiled definitions go.
 //!
 //! Lists beyond 128 KiB go out piece by piece from the snapshot as JSON; tables, YAML and protobuf are made as a whole, and
-//! reserved for. A database in memory holds half of the limit at most, former states with the present ones; what would be
-//! more is refused as etcd does beyond its quota.
+//! reserved for. Databases in memory, those of all control planes together, hold half of the limit at most, former states
+//! with the present ones; what would be more is refused as etcd does beyond its quota.
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -49,7 +49,7 @@ const WORK_SHARE: usize = 4;
 const WATCHES_SHARE: usize = 2;
 /// Which part is for objects that are kept in memory to be read.
 const VIEW_SHARE: usize = 4;
-/// Which part is for what a database in memory holds, its former states with it.
+/// Which part is for what databases in memory hold, their former states with it.
 const STORE_SHARE: usize = 2;
 /// Which part of the limit an answer may take that is made as a whole.
 const ANSWER_SHARE: usize = 2;
@@ -63,6 +63,7 @@ pub struct Memory {
     bodies: Pool,
     work: Pool,
     watches: Pool,
+    store: Arc<Room>,
     begun: Instant,
     /// Milliseconds since `begun` at the last look, and whether memory was short then.
     looked: AtomicU64,
@@ -73,6 +74,20 @@ pub struct Memory {
 struct Pool {
     free: Arc<Semaphore>,
     units: u32,
+}
+
+/// How many bytes there are for what databases in memory hold, all of the process together.
+#[derive(Debug)]
+pub struct Room {
+    bytes_max: usize,
+    taken: AtomicUsize,
+}
+
+/// A part of a room, until it is dropped.
+#[derive(Debug)]
+pub struct Portion {
+    room: Arc<Room>,
+    bytes: usize,
 }
 
 /// Memory that is kept free for its holder until this is dropped.
@@ -109,6 +124,37 @@ impl Pool {
     }
 }
 
+impl Room {
+    pub fn of(bytes_max: usize) -> Arc<Self> {
+        Arc::new(Room { bytes_max, taken: AtomicUsize::new(0) })
+    }
+
+    /// One that everything fits into.
+    pub fn endless() -> Arc<Self> {
+        Room::of(usize::MAX)
+    }
+
+    /// Whether so many bytes more fit. Others may take them at the same time: then a little more is taken than there is.
+    pub fn has(&self, bytes: usize) -> bool {
+        self.taken().saturating_add(bytes) <= self.bytes_max
+    }
+
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Portion {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        Portion { room: Arc::clone(self), bytes }
+    }
+
+    pub fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Portion {
+    fn drop(&mut self) {
+        self.room.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Memory {
     /// Hands out `limit_bytes` together.
     pub fn new(limit_bytes: usize) -> Self {
@@ -118,6 +164,7 @@ impl Memory {
             bodies: Pool::new(limit_bytes / BODIES_SHARE),
             work: Pool::new(limit_bytes / WORK_SHARE),
             watches: Pool::new(limit_bytes / WATCHES_SHARE),
+            store: Room::of(limit_bytes / STORE_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -137,9 +184,9 @@ impl Memory {
         self.limit_bytes / VIEW_SHARE
     }
 
-    /// How many bytes of objects a database in memory may hold.
-    pub fn store_bytes_max(&self) -> usize {
-        self.limit_bytes / STORE_SHARE
+    /// What databases in memory share.
+    pub fn store_room(&self) -> Arc<Room> {
+        Arc::clone(&self.store)
     }
 
     /// Memory to read a body of so many bytes.

@@ -11,8 +11,14 @@ mod client;
 mod session;
 #[path = "editor/largest.rs"]
 mod largest;
+#[path = "editor/typing.rs"]
+mod typing;
 #[path = "editor/corpus.rs"]
 mod corpus;
+#[path = "editor/incremental.rs"]
+mod incremental;
+#[path = "editor/folders.rs"]
+mod folders;
 #[path = "editor/hostile.rs"]
 mod hostile;
 #[path = "editor/reference.rs"]

@@ -131,6 +131,7 @@ fn read_request(reader: &mut BufReader<Stream>) -> std::io::Result<Value> {
         reader.read_line(&mut header)?;
         let Some((name, value)) = header.trim_end().split_once(": ") else { break };
         match name.to_ascii_lowercase().as_str() {
+            "authorization" => request["authorization"] = json!(value),
             "content-type" => request["contentType"] = json!(value),
             "content-length" => length = value.parse().unwrap_or_default(),
             "transfer-encoding" => chunked = value.contains("chunked"),

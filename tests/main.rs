@@ -26,6 +26,7 @@
 //! - `tests/api/rbac_model.rs` says in plain words, and slowly, what the documentation says of RBAC. Roles, bindings
 //!   and requests made from seeds are decided by it and by the index, after every change, and some through the
 //!   server.
+//! - `tests/pages.rs` runs every command of the documentation's pages, with the files that they show.
 //! - `tests/examples.rs` holds `crd-examples` to the errors of the reference.
 //! - `tests/growth` runs each pass over inputs that grow tenfold, in many shapes, and compares three counts: the
 //!   steps that the pass counts itself, the bytes that it allocates, and by hand the machine's instructions under
@@ -56,6 +57,8 @@ mod apply;
 mod examples;
 mod author;
 mod golden;
+mod pages;
+mod site;
 mod store;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -9,5 +9,7 @@ mod beside;
 mod commands;
 #[path = "minors/recorded.rs"]
 mod recorded;
+#[path = "minors/servers.rs"]
+mod servers;
 #[path = "minors/table.rs"]
 mod table;

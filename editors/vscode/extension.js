@@ -11,7 +11,7 @@ function start() {
   const server = { command: settings.get("path") || "skiff", args: ["lsp"] };
   const kubeconfig = settings.get("kubeconfig");
   client = new LanguageClient("kubeskiff", "kubeskiff", server, {
-    documentSelector: ["yaml", "json"].map((language) => ({ language })),
+    documentSelector: [{ language: "yaml" }, { language: "json" }, { pattern: "**/skiff.toml" }],
     initializationOptions: {
       fromCluster: settings.get("fromCluster"),
       ...(kubeconfig ? { kubeconfig } : {}),

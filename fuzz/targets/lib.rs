@@ -12,6 +12,7 @@ pub mod kinds;
 pub mod patches;
 pub mod paths;
 pub mod patterns;
+pub mod policies;
 pub mod protobuf;
 pub mod queries;
 pub mod requests;
@@ -42,7 +43,7 @@ pub struct Linear {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     json::TARGET,
     yaml::TARGET,
     paths::TARGET,
@@ -55,6 +56,7 @@ pub const TARGETS: [Target; 15] = [
     apply::TARGET,
     expressions::TARGET,
     roles::TARGET,
+    policies::TARGET,
     definitions::TARGET,
     kinds::TARGET,
     requests::TARGET,

@@ -69,6 +69,7 @@ async fn serve(definition: Value) -> Router {
         guards_namespaces: false,
         memory: Arc::new(Memory::of_system()),
         network: Default::default(),
+        lifetimes: Default::default(),
         deferred: Default::default(),
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");

@@ -1,10 +1,12 @@
 //! The audit log: who asked for what, when, and what they were answered.
 //!
 //! In: requests as they come and as they are answered. Out: one line of JSON a stage, an `audit.k8s.io/v1` Event at level
-//! Metadata; bodies never get here.
+//! Metadata, or one of the older form; bodies never get here.
 //! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
 
+mod legacy;
 mod policy;
+mod rotated;
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -21,6 +23,7 @@ use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Map, Value, json};
 
 pub use policy::Policy;
+pub use rotated::{RotatedFile, Rotation};
 
 /// Longer User-Agents are cut, as kube-apiserver cuts them.
 const USER_AGENT_BYTES_MAX: usize = 1024;
@@ -267,6 +270,8 @@ pub struct Log {
 enum Form {
     /// A whole event, a line a stage.
     Json,
+    /// The older form of that.
+    Legacy,
     /// What was asked and answered, for people: a line a request, a second one for a watch that begins.
     Brief,
 }
@@ -294,6 +299,11 @@ impl Log {
         Log { form: Form::Brief, ..Log::to(out) }
     }
 
+    /// The same, in kube-apiserver's older form.
+    pub fn in_legacy_form(self) -> Self {
+        Log { form: Form::Legacy, ..self }
+    }
+
     /// The same, of what a policy says.
     pub fn of(self, policy: Policy) -> Self {
         Log { policy: Some(policy), ..self }
@@ -306,6 +316,7 @@ impl Log {
         }
         let line = match (self.form, stage) {
             (Form::Json, _) => event.line(stage, now),
+            (Form::Legacy, _) => event.legacy_line(stage),
             (Form::Brief, Stage::RequestReceived) => return,
             (Form::Brief, _) => event.brief_line(stage, now),
         };

@@ -30,7 +30,7 @@ use crate::policy::{Mutating, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
 use crate::value::Value;
-use crate::webhook::{Access, Address, Client, Endpoint, ServiceAddress};
+use crate::webhook::{Access, Address, Client, Credentials, Endpoint, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const EVENT_RATE_LIMIT: &str = "EventRateLimit";
@@ -66,6 +66,8 @@ struct Settings {
     mutating_policies: Arc<[Hook<Mutating>]>,
     validating_webhooks: Vec<Arc<webhooks::Configuration>>,
     mutating_webhooks: Vec<Arc<webhooks::Configuration>>,
+    /// Who calls webhooks, validating and mutating ones.
+    callers: [Arc<Credentials>; 2],
     /// Set where the plugin is on.
     image_policy: Option<(plugins::ImagePolicy, Endpoint)>,
 }
@@ -77,6 +79,7 @@ impl Parts {
         Box::new(Webhooks {
             source: StoredWebhooks::new(self.storage.clone(), in_files.clone()),
             client: Arc::clone(&self.client),
+            credentials: Arc::clone(&settings.callers[usize::from(mutating)]),
             authorizer: Arc::clone(&self.authorizer),
             figures: Arc::clone(&self.figures),
             mutating,
@@ -209,7 +212,7 @@ pub struct Admission {
     pub disable_admission_plugins: Vec<String>,
 
     /// An AdmissionConfiguration, with what PodSecurity, ResourceQuota, ImagePolicyWebhook, EventRateLimit, PodNodeSelector and
-    /// PodTolerationRestriction are told, and with folders of policies and webhooks
+    /// PodTolerationRestriction are told, with folders of policies and webhooks, and with who calls webhooks
     #[arg(long, value_name = "FILE")]
     pub admission_control_config_file: Option<PathBuf>,
 
@@ -317,10 +320,12 @@ impl Admission {
         if let Some(value) = mutating_webhooks {
             let read = static_manifests::webhooks(value, WebhookKind::Mutating, minor);
             settings.mutating_webhooks = read.map_err(failed(MUTATING_WEBHOOKS))?;
+            settings.callers[1] = callers(value).map_err(failed(MUTATING_WEBHOOKS))?;
         }
         if let Some(value) = validating_webhooks {
             let read = static_manifests::webhooks(value, WebhookKind::Validating, minor);
             settings.validating_webhooks = read.map_err(failed(VALIDATING_WEBHOOKS))?;
+            settings.callers[0] = callers(value).map_err(failed(VALIDATING_WEBHOOKS))?;
         }
         Ok(())
     }
@@ -380,6 +385,18 @@ impl Admission {
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
         Chain { steps: wanted.map(|(name, _, make)| (*name, make(&parts))).collect(), figures }
     }
+}
+
+/// Who calls webhooks, by the kubeconfig that a plugin's configuration names.
+fn callers(configuration: &Value) -> Result<Arc<Credentials>, String> {
+    let path = configuration.str_at(&["kubeConfigFile"]);
+    if path.is_empty() {
+        return Ok(Arc::default());
+    }
+    let (users, current) = Config::users(Path::new(path))?;
+    let access = |config: Config| Access { identity: config.identity, headers: config.headers, ..Access::default() };
+    let users = users.into_iter().map(|(name, config)| (name, access(config))).collect();
+    Ok(Arc::new(Credentials::new(users, current.as_deref())))
 }
 
 /// What the plugin is told, and where the service is that its kubeconfig names.

@@ -17,8 +17,9 @@ use super::parallel;
 use super::policies::values;
 use super::print::{Stdout, UNUSABLE, ending, output, tell};
 use super::project::{Lints, Project, named_or};
+use crate::author::BuiltIn;
 use crate::author::fix::fix;
-use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint_in, markdown, older};
+use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint_in, markdown, older, older_object};
 use crate::author::policies::{is_policy, lint as policy_lint};
 use crate::meta::minor::Minor;
 use crate::object;
@@ -117,9 +118,9 @@ impl Least {
 
 /// A finding, and where it stands.
 struct Located {
-    /// What it is about: `crd`, `policy` or `binding`.
+    /// What it is about: `crd`, `policy`, `binding` or `object`.
     about: &'static str,
-    /// The name of the definition, the policy or the binding.
+    /// The name of the definition, the policy, the binding or the object.
     name: String,
     /// The document in its file.
     index: usize,
@@ -214,7 +215,9 @@ impl Lint {
         mut told: impl FnMut(&Found) -> ControlFlow<()>,
     ) -> Result<(Vec<Found>, bool), String> {
         let (sources, mut is_readable) = documents::read_telling(&self.crds);
-        if is_readable && !values(&sources).any(|value| is_definition(value) || is_policy(value)) {
+        if is_readable
+            && !values(&sources).any(|value| is_definition(value) || is_policy(value) || self.is_older_asked(value))
+        {
             return Err(none_in(&self.crds));
         }
         let mut found = Vec::new();
@@ -223,7 +226,7 @@ impl Lint {
             _ = found.iter().try_for_each(told);
             return Ok((found, is_readable));
         }
-        let mut of_policies = policy_findings(&sources);
+        let mut of_policies = policy_findings(&sources, minor);
         parallel::each(
             "files",
             &sources,
@@ -258,11 +261,11 @@ impl Lint {
             found.push(one);
             texts.push(edited.unwrap_or(source));
         }
-        if let Err(message) = self.fix_policies(&mut texts, found) {
+        if let Err(message) = self.fix_policies(minor, &mut texts, found) {
             tell(message);
             is_readable = false;
         }
-        let mut of_policies = policy_findings(&texts);
+        let mut of_policies = policy_findings(&texts, minor);
         for (at, (source, one)) in texts.iter().zip(found).enumerate() {
             self.take_policies(source, of_policies.remove(&at).unwrap_or_default(), one);
         }
@@ -270,11 +273,11 @@ impl Lint {
     }
 
     /// Fixes what can be fixed in policies and bindings.
-    fn fix_policies(&self, sources: &mut [Source], found: &mut [Found]) -> Result<(), String> {
+    fn fix_policies(&self, minor: Minor, sources: &mut [Source], found: &mut [Found]) -> Result<(), String> {
         let places = places(sources);
         let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
         let mut by_file: BTreeMap<usize, Vec<(usize, Finding)>> = BTreeMap::new();
-        for (index, finding) in policy_lint::lint(&manifests) {
+        for (index, finding) in policy_lint::lint_in(minor, &manifests) {
             let (at, document) = places[index];
             if document.is_whole() && self.is_wanted(finding.lint) {
                 by_file.entry(at).or_default().push((document.index, finding));
@@ -297,6 +300,12 @@ impl Lint {
             self.take(&source.documents[index], vec![finding], found);
         }
         found.sort();
+    }
+
+    /// Whether it is to be told what older minors say to an object.
+    fn is_older_asked(&self, object: &Value) -> bool {
+        self.min_kubernetes_version.is_some()
+            && BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])).is_some()
     }
 
     fn is_wanted(&self, lint: &Looked) -> bool {
@@ -325,6 +334,11 @@ impl Lint {
             }
             found.definitions += 1;
             self.take(document, findings, &mut found);
+        }
+        if let Some(oldest) = self.min_kubernetes_version {
+            for document in source.documents.iter().filter(|document| !is_definition(&document.value)) {
+                self.take(document, older_object(&between(oldest, minor), minor, &document.value), &mut found);
+            }
         }
         found.sort();
         Ok(found)
@@ -384,13 +398,13 @@ fn or_tell(looked: Result<Found, String>, source: &Source, is_readable: &mut boo
 }
 
 /// What is found in policies, for which all files count together: by the number of the file, each with that of its document.
-fn policy_findings(sources: &[Source]) -> BTreeMap<usize, Vec<(usize, Finding)>> {
+fn policy_findings(sources: &[Source], minor: Minor) -> BTreeMap<usize, Vec<(usize, Finding)>> {
     let numbered = sources.iter().enumerate();
     let places = numbered.flat_map(|(at, source)| (0..source.documents.len()).map(move |index| (at, index)));
     let places: Vec<(usize, usize)> = places.collect();
     let manifests: Vec<&Value> = places.iter().map(|(at, index)| &sources[*at].documents[*index].value).collect();
     let mut found: BTreeMap<usize, Vec<(usize, Finding)>> = BTreeMap::new();
-    for (index, finding) in policy_lint::lint(&manifests) {
+    for (index, finding) in policy_lint::lint_in(minor, &manifests) {
         let (at, document) = places[index];
         found.entry(at).or_default().push((document, finding));
     }
@@ -444,8 +458,9 @@ fn show_end(found: &[Found], fixes: bool) -> String {
 fn what_is(document: &Value) -> &'static str {
     match document.str_at(&["kind"]) {
         kind if kind.ends_with("PolicyBinding") => "binding",
-        kind if kind.ends_with("Policy") => "policy",
-        _ => "crd",
+        kind if kind.ends_with("AdmissionPolicy") => "policy",
+        "CustomResourceDefinition" => "crd",
+        _ => "object",
     }
 }
 

@@ -27,6 +27,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
 use crate::meta::gates::Gates;
 use crate::meta::minor::{Minor, MinorError};
+use crate::registry::Lifetimes;
 use crate::store::{Config, Durability};
 
 /// Serve the Kubernetes API for CustomResourceDefinitions and their objects
@@ -243,6 +244,7 @@ impl Serve {
             admission: self.admission,
             users: self.users,
             network: self.network,
+            lifetimes: Lifetimes::default(),
             switches,
             nodes,
             logs: logs.into_iter().chain(traced()).collect(),

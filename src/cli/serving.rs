@@ -30,7 +30,7 @@ use crate::controllers::{self, Controller, NodePlan, Switches};
 use crate::http::{self, App, Issuing, Limits, Shared};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
-use crate::registry::{Converter, Definitions, Registry, Resource, StoredPolicy};
+use crate::registry::{Converter, Definitions, Lifetimes, Registry, Resource, StoredPolicy};
 use crate::server::{
     AUTHORITY_SECRET, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Secrets,
     SecretsError, Tls, Trust, connections_max, stop_requested, threads,
@@ -61,6 +61,7 @@ pub struct Server {
     pub admission: Admission,
     pub users: Users,
     pub network: Network,
+    pub lifetimes: Lifetimes,
     pub switches: Switches,
     /// The nodes that are simulated.
     pub nodes: NodePlan,
@@ -262,6 +263,7 @@ impl Server {
             memory: Arc::clone(&self.store.memory),
             guards_namespaces,
             network: self.network.network(),
+            lifetimes: self.lifetimes,
             deferred: Default::default(),
         }
     }

@@ -103,21 +103,18 @@ impl CronJobs {
             let end = if has_succeeded { "Complete" } else { "Failed" };
             let message = format!("Saw completed job: {}, condition: {end}", job.str_at(&["metadata", "name"]));
             self.client.tell_normal(cron, "SawCompletedJob", message);
-            if let Some(at) = job.at(&["status", "completionTime"]).filter(|_| has_succeeded) {
-                let known = time_at(&status, &["lastSuccessfulTime"]);
-                if known.is_none_or(|known| {
-                    at.as_str().and_then(|at| at.parse().ok()).is_some_and(|at: Timestamp| at > known)
-                }) {
-                    status.make_object().insert("lastSuccessfulTime", at.clone());
-                }
-            }
         }
-        // One that was made, and not noted: who made it did not come further.
+        // It is only told of: where it was made for a moment, it is taken in as that moment is looked at again.
         for job in jobs.iter().filter(|job| !conditions::is_finished(job)) {
             let uid = job.str_at(&["metadata", "uid"]);
             if !active.iter().any(|known| known.str_at(&["uid"]) == uid) {
-                active.push(reference_to(job));
+                let name = job.str_at(&["metadata", "name"]);
+                let message = format!("Saw a job that the controller did not create or forgot: {name}");
+                self.client.tell_warning(cron, "UnexpectedJob", message);
             }
+        }
+        if let Some(at) = last_success(&status, jobs) {
+            status.make_object().insert("lastSuccessfulTime", at);
         }
         put_active(&mut status, active);
         Ok(status)
@@ -139,12 +136,18 @@ impl CronJobs {
             return Ok(());
         }
         let name = format!("{}-{}", cron.str_at(&["metadata", "name"]), at.as_second() / 60);
-        let is_it = |job: &Value| job.str_at(&["metadata", "name"]) == name;
-        if jobs.iter().any(is_it) || time_at(status, &["lastScheduleTime"]) == Some(at) {
+        let mut active = status.items_at(&["active"]).to_vec();
+        let made = jobs.iter().find(|job| job.str_at(&["metadata", "name"]) == name);
+        if made.is_some() || time_at(status, &["lastScheduleTime"]) == Some(at) {
+            // It was made, and not noted: whoever made it did not come further.
+            let is_noted = |job: &Value| active.iter().any(|known| known.get("uid") == job.at(&["metadata", "uid"]));
+            if let Some(job) = made.filter(|job| !conditions::is_finished(job) && !is_noted(job)) {
+                active.push(reference_to(job));
+                put_active(status, active);
+            }
             status.make_object().insert("lastScheduleTime", written(at));
             return Ok(());
         }
-        let mut active = status.items_at(&["active"]).to_vec();
         match cron.str_at(&["spec", "concurrencyPolicy"]) {
             "Forbid" if !active.is_empty() => {
                 let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
@@ -181,6 +184,13 @@ impl CronJobs {
         status.make_object().insert("lastScheduleTime", written(at));
         Ok(())
     }
+}
+
+/// When the last Job ended well, by its status or by one that is there; `None` where none did.
+fn last_success(status: &Value, jobs: &[Value]) -> Option<Value> {
+    let succeeded = jobs.iter().filter(|job| conditions::holds(conditions::of(job), "Complete"));
+    let times = succeeded.filter_map(|job| time_at(job, &["status", "completionTime"]));
+    times.chain(time_at(status, &["lastSuccessfulTime"])).max().map(written)
 }
 
 fn put_active(status: &mut Value, active: Vec<Value>) {
@@ -322,6 +332,21 @@ mod tests {
         let long_ago = check("status: {lastScheduleTime: '0001-01-01T00:00:00Z'}");
         assert_eq!((long_ago.0, long_ago.2), (ten("01:00"), Some(300)));
         assert!(long_ago.1 > 100_000_000);
+    }
+
+    #[test]
+    fn the_last_job_that_ended_well_is_known() {
+        let job = |condition: &str, at: &str| {
+            read(&format!(
+                "status: {{completionTime: '2026-01-01T00:0{at}:00Z', conditions: [{{type: {condition}, status: 'True'}}]}}"
+            ))
+        };
+        let jobs = [job("Complete", "1"), job("Complete", "3"), job("Failed", "5")];
+        let last = |status: &str| last_success(&read(status), &jobs).and_then(|at| at.as_str().map(str::to_owned));
+        assert_eq!(last("{}").as_deref(), Some("2026-01-01T00:03:00Z"));
+        let later = "2026-01-01T00:04:00Z";
+        assert_eq!(last(&format!("{{lastSuccessfulTime: '{later}'}}")).as_deref(), Some(later));
+        assert_eq!(last_success(&read("{}"), &jobs[2..]), None);
     }
 
     #[test]

@@ -74,14 +74,11 @@ impl Reconciler for DaemonSets {
         let nodes = self.client.list(NODES, "", |_| true).await?;
         let revisions = history::revisions(&self.client, TYPE, &set).await?;
         let hash = revisions.last().map(history::hash_of).unwrap_or_default().to_owned();
-        let seen = Seen { set: &set, nodes: &nodes, pods: by_node(&found), hash: &hash, now: self.client.now() };
+        let seen = Seen::new(&set, &nodes, &found, &hash, self.client.now());
         let plan = plan(&seen);
-        for pod in plan.delete.iter().filter(|pod| pods::is_over(pod)) {
-            let node = node_of(pod);
-            let message = format!("Found failed daemon pod {} on node {node}, will try to kill it", key_of(pod));
-            self.client.tell_warning(&set, "FailedDaemonPod", message);
-        }
-        delete_pods(&self.client, &set, &plan.delete).await?;
+        plan.delete.values().for_each(|pod| self.tell_of_ended(&set, pod));
+        let gone: Vec<Value> = plan.delete.values().map(|pod| (*pod).clone()).collect();
+        delete_pods(&self.client, &set, &gone).await?;
         let made = plan.create.iter().map(|node| new_pod(&set, node, &hash, self.family.reference(&set)));
         create_pods(&self.client, &self.family, &set, made).await?;
         let (status, again) = status_of(&seen);
@@ -90,6 +87,24 @@ impl Reconciler for DaemonSets {
         let live: Vec<&str> = found.iter().map(|pod| pod.str_at(&["metadata", "labels", POD_HASH])).collect();
         history::clean_up(&self.client, &revisions, limit, &live).await?;
         Ok(again.map_or(Progress::Done, Progress::After))
+    }
+}
+
+impl DaemonSets {
+    /// Tells of a pod that goes as it has come to its end.
+    fn tell_of_ended(&self, set: &Value, pod: &Value) {
+        let (key, node) = (key_of(pod), node_of(pod));
+        match pod.str_at(&["status", "phase"]) {
+            "Failed" => {
+                let message = format!("Found failed daemon pod {key} on node {node}, will try to kill it");
+                self.client.tell_warning(set, "FailedDaemonPod", message);
+            }
+            "Succeeded" => {
+                let message = format!("Found succeeded daemon pod {key} on node {node}, will try to delete it");
+                self.client.tell_normal(set, "SucceededDaemonPod", message);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -108,9 +123,11 @@ fn node_of(pod: &Value) -> &str {
     }
 }
 
-fn by_node(pods: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
+/// The pods of each node; one that has ended and goes is not looked at.
+fn by_node(found: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
     let mut by_node: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
-    pods.iter().for_each(|pod| by_node.entry(node_of(pod)).or_default().push(pod));
+    let counted = found.iter().filter(|pod| !(pods::is_over(pod) && is_going(pod)));
+    counted.for_each(|pod| by_node.entry(node_of(pod)).or_default().push(pod));
     // The oldest stays.
     by_node.values_mut().for_each(|pods| pods.sort_by_key(|pod| pod.str_at(&["metadata", "creationTimestamp"])));
     by_node
@@ -118,7 +135,8 @@ fn by_node(pods: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
 
 struct Seen<'s> {
     set: &'s Value,
-    nodes: &'s [Value],
+    /// What each node says.
+    nodes: BTreeMap<&'s str, Allowed>,
     pods: BTreeMap<&'s str, Vec<&'s Value>>,
     /// Of the present template.
     hash: &'s str,
@@ -193,58 +211,64 @@ fn new_pod(set: &Value, node: &str, hash: &str, reference: Value) -> Value {
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq)]
-struct Plan {
+struct Plan<'p> {
     /// On these nodes.
-    create: Vec<String>,
-    delete: Vec<Value>,
+    create: BTreeSet<&'p str>,
+    /// These pods, by their names.
+    delete: BTreeMap<&'p str, &'p Value>,
 }
 
-fn plan(seen: &Seen<'_>) -> Plan {
+impl<'p> Plan<'p> {
+    fn remove(&mut self, pod: &'p Value) {
+        self.delete.insert(pod.str_at(&["metadata", "name"]), pod);
+    }
+
+    fn remove_all(&mut self, pods: impl IntoIterator<Item = &'p Value>) {
+        pods.into_iter().for_each(|pod| self.remove(pod));
+    }
+}
+
+fn plan<'s>(seen: &Seen<'s>) -> Plan<'s> {
     let mut plan = Plan::default();
-    let surges = seen.amount("maxSurge", seen.wanted().len()) > 0;
-    for node in seen.nodes {
-        let name = node.str_at(&["metadata", "name"]);
+    let surges = seen.amount("maxSurge") > 0;
+    for (name, allowed) in &seen.nodes {
         let there = seen.pods.get(name).map(Vec::as_slice).unwrap_or_default();
         let (over, running): (Vec<&Value>, Vec<&Value>) =
             there.iter().copied().filter(|pod| !is_going(pod)).partition(|pod| pods::is_over(pod));
-        let allowed = allowed(seen.set, node);
-        if allowed == Allowed::No {
-            plan.delete.extend(running.into_iter().chain(over).cloned());
+        plan.remove_all(over);
+        if *allowed == Allowed::No {
+            plan.remove_all(running);
             continue;
         }
-        plan.delete.extend(over.iter().map(|pod| (*pod).clone()));
-        let is_missing = if surges {
-            plan.delete.extend(seen.surplus(&running).into_iter().cloned());
-            running.is_empty()
+        let is_missing = if surges { running.is_empty() } else { there.is_empty() };
+        if surges {
+            plan.remove_all(seen.surplus(&running));
         } else {
-            plan.delete.extend(running.iter().skip(1).map(|pod| (*pod).clone()));
-            there.is_empty()
-        };
-        if is_missing && allowed == Allowed::Yes {
-            plan.create.push(name.to_owned());
+            plan.remove_all(running.into_iter().skip(1));
+        }
+        if is_missing && *allowed == Allowed::Yes {
+            plan.create.insert(name);
         }
     }
-    let names: BTreeSet<&str> = seen.nodes.iter().map(|node| node.str_at(&["metadata", "name"])).collect();
-    let on_gone = seen.pods.iter().filter(|(node, _)| !names.contains(*node)).flat_map(|(_, pods)| pods);
-    plan.delete.extend(on_gone.filter(|pod| !is_going(pod)).map(|pod| (*pod).clone()));
+    let on_gone = seen.pods.iter().filter(|(node, _)| !seen.nodes.contains_key(*node)).flat_map(|(_, pods)| pods);
+    plan.remove_all(on_gone.copied().filter(|pod| !is_going(pod)));
     roll(seen, &mut plan);
     plan
 }
 
 /// Replaces pods of older templates: those that are not available anyway, and as many others as may be missing.
-fn roll(seen: &Seen<'_>, plan: &mut Plan) {
+fn roll<'s>(seen: &Seen<'s>, plan: &mut Plan<'s>) {
     if seen.set.str_at(&["spec", "updateStrategy", "type"]) != "RollingUpdate" {
         return;
     }
-    let wanted = seen.wanted();
-    let surge = seen.amount("maxSurge", wanted.len());
+    let surge = seen.amount("maxSurge");
     if surge > 0 {
         return surge_over(seen, surge, plan);
     }
-    let most = seen.amount("maxUnavailable", wanted.len()).max(1);
+    let most = seen.amount("maxUnavailable").max(1);
     let (mut missing, mut old) = (0, Vec::new());
-    for node in wanted {
-        let there = seen.pods.get(node.str_at(&["metadata", "name"])).map(Vec::as_slice).unwrap_or_default();
+    for name in seen.wanted() {
+        let there = seen.pods.get(name).map(Vec::as_slice).unwrap_or_default();
         let running = there.iter().find(|pod| !is_going(pod) && !pods::is_over(pod));
         let Some(pod) = running else {
             missing += 1;
@@ -253,18 +277,16 @@ fn roll(seen: &Seen<'_>, plan: &mut Plan) {
         let is_available = seen.availability(pod) == Availability::Yes;
         missing += i64::from(!is_available);
         if pod.str_at(&["metadata", "labels", POD_HASH]) != seen.hash {
-            old.push((is_available, (*pod).clone()));
+            old.push((is_available, *pod));
         }
     }
     let spare = usize::try_from(most - missing).unwrap_or_default();
     let (available, others): (Vec<_>, Vec<_>) = old.into_iter().partition(|(is_available, _)| *is_available);
-    let replaced = others.into_iter().chain(available.into_iter().take(spare)).map(|(_, pod)| pod);
-    let replaced: Vec<Value> = replaced.filter(|pod| !plan.delete.contains(pod)).collect();
-    plan.delete.extend(replaced);
+    plan.remove_all(others.into_iter().chain(available.into_iter().take(spare)).map(|(_, pod)| pod));
 }
 
 /// Makes new pods beside old ones, as many as may be too many; an old one goes once its successor is available.
-fn surge_over(seen: &Seen<'_>, most: i64, plan: &mut Plan) {
+fn surge_over<'s>(seen: &Seen<'s>, most: i64, plan: &mut Plan<'s>) {
     let (mut surging, mut available) = (0, 0);
     let (mut at_once, mut candidates, mut homeless) = (Vec::new(), Vec::new(), Vec::new());
     for (name, there) in &seen.pods {
@@ -276,46 +298,38 @@ fn surge_over(seen: &Seen<'_>, most: i64, plan: &mut Plan) {
         let is_available = |pod: &&&Value| seen.availability(pod) == Availability::Yes;
         available += i64::from(old.first().or(new.first()).is_some_and(|pod| is_available(&pod)));
         let Some(old) = old.first() else { continue };
-        let node = seen.nodes.iter().find(|node| node.str_at(&["metadata", "name"]) == *name);
-        let is_wanted = node.is_some_and(|node| allowed(seen.set, node) == Allowed::Yes);
+        let is_wanted = seen.nodes.get(name) == Some(&Allowed::Yes);
         match (new.first(), is_available(&old)) {
             (Some(new), _) if is_available(&new) => plan.remove(old),
             (Some(_), _) => surging += 1,
-            (None, false) if is_wanted => at_once.push((*name).to_owned()),
+            (None, false) if is_wanted => at_once.push(*name),
             (None, false) => plan.remove(old),
-            (None, true) if is_wanted => candidates.push((*name).to_owned()),
+            (None, true) if is_wanted => candidates.push(*name),
             (None, true) => homeless.push(*old),
         }
     }
     // Where the set has moved to other nodes, those that are left stay until there are enough.
-    let spare = usize::try_from(available - seen.wanted().len() as i64).unwrap_or_default();
+    let spare = usize::try_from(available - seen.wanted().count() as i64).unwrap_or_default();
     homeless.into_iter().take(spare).for_each(|pod| plan.remove(pod));
     candidates.truncate(usize::try_from(most - surging).unwrap_or_default());
-    for name in at_once.into_iter().chain(candidates) {
-        if !plan.create.contains(&name) {
-            plan.create.push(name);
-        }
-    }
-}
-
-impl Plan {
-    fn remove(&mut self, pod: &Value) {
-        if !self.delete.contains(pod) {
-            self.delete.push(pod.clone());
-        }
-    }
+    plan.create.extend(at_once.into_iter().chain(candidates));
 }
 
 impl<'s> Seen<'s> {
-    /// The nodes that are to have a pod.
-    fn wanted(&self) -> Vec<&'s Value> {
-        self.nodes.iter().filter(|node| allowed(self.set, node) == Allowed::Yes).collect()
+    fn new(set: &'s Value, nodes: &'s [Value], found: &'s [Value], hash: &'s str, now: Timestamp) -> Self {
+        let nodes = nodes.iter().map(|node| (node.str_at(&["metadata", "name"]), allowed(set, node)));
+        Seen { set, nodes: nodes.collect(), pods: by_node(found), hash, now }
     }
 
-    /// An amount of the rolling update, of so many pods.
-    fn amount(&self, field: &str, total: usize) -> i64 {
+    /// The names of the nodes that are to have a pod.
+    fn wanted(&self) -> impl Iterator<Item = &'s str> {
+        self.nodes.iter().filter(|(_, allowed)| **allowed == Allowed::Yes).map(|(name, _)| *name)
+    }
+
+    /// An amount of the rolling update, of the nodes that are to have a pod.
+    fn amount(&self, field: &str) -> i64 {
         let rolling = self.set.at(&["spec", "updateStrategy", "rollingUpdate", field]);
-        amount_of(rolling.filter(|amount| !amount.is_null()), total as i64, true)
+        amount_of(rolling.filter(|amount| !amount.is_null()), self.wanted().count() as i64, true)
     }
 
     /// Pods of the present template, and those of others.
@@ -344,27 +358,22 @@ impl<'s> Seen<'s> {
 fn status_of(seen: &Seen<'_>) -> (Value, Option<Duration>) {
     let (mut wanted, mut current, mut misplaced, mut ready, mut updated, mut available) = (0, 0, 0, 0, 0, 0);
     let mut again = None;
-    for node in seen.nodes {
-        let there = seen.pods.get(node.str_at(&["metadata", "name"])).and_then(|pods| pods.first());
-        if allowed(seen.set, node) == Allowed::No || (there.is_none() && allowed(seen.set, node) != Allowed::Yes) {
+    for (name, allowed) in &seen.nodes {
+        let there = seen.pods.get(name).and_then(|pods| pods.first());
+        if *allowed != Allowed::Yes {
             misplaced += i64::from(there.is_some());
             continue;
         }
         wanted += 1;
         let Some(pod) = there else { continue };
         current += 1;
-        if !pods::is_ready(pod) || is_going(pod) {
-            continue;
-        }
-        ready += 1;
+        updated += i64::from(pod.str_at(&["metadata", "labels", POD_HASH]) == seen.hash);
+        ready += i64::from(pods::is_ready(pod));
         match seen.availability(pod) {
             Availability::Yes => available += 1,
             Availability::In(pause) => again = sooner(again, Some(pause)),
             Availability::No => {}
         }
-    }
-    for pod in seen.pods.values().filter_map(|pods| pods.first()) {
-        updated += i64::from(pod.str_at(&["metadata", "labels", POD_HASH]) == seen.hash);
     }
     let mut status = object! {
         "currentNumberScheduled" => current,
@@ -426,9 +435,10 @@ mod tests {
     /// The nodes that get a pod, and the pods that go.
     fn planned_of(set: &Value, nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let plan = plan(&Seen { set, nodes, pods: by_node(found), hash: "new", now });
-        let deleted = plan.delete.iter().map(|pod| pod.str_at(&["metadata", "name"]).to_owned()).collect();
-        (plan.create, deleted)
+        let seen = Seen::new(set, nodes, found, "new", now);
+        let plan = plan(&seen);
+        let owned = |name: &&str| (*name).to_owned();
+        (plan.create.iter().map(owned).collect(), plan.delete.keys().map(owned).collect())
     }
 
     #[test]
@@ -474,7 +484,7 @@ mod tests {
         check(&[pod("new-a", "a", "new")], &["b"], &["on-a"]);
         // An old one that is of no use has a successor at once.
         let found = [old[0].clone(), unready(old[1].clone()), old[2].clone()];
-        assert_eq!(planned_of(&set, &nodes, &found), (names(&["b", "a"]), names(&[])));
+        assert_eq!(planned_of(&set, &nodes, &found), (names(&["a", "b"]), names(&[])));
         let found = [unready(old[0].clone()), unready(pod("new-a", "a", "new")), old[1].clone(), old[2].clone()];
         assert_eq!(planned_of(&set, &nodes, &found).1, ["on-a"]);
     }
@@ -491,8 +501,18 @@ mod tests {
         let (set, nodes) = (set(), ["a", "b"].map(|name| node(name, "")));
         let found = [pod("p", "a", "new")];
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let (status, _) = status_of(&Seen { set: &set, nodes: &nodes, pods: by_node(&found), hash: "new", now });
+        let (status, _) = status_of(&Seen::new(&set, &nodes, &found, "new", now));
         let counts = ["desiredNumberScheduled", "currentNumberScheduled", "numberReady", "numberUnavailable"];
         assert_eq!(counts.map(|count| int_at(&status, &[count])), [2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_pod_that_may_only_stay_is_misplaced() {
+        let (set, nodes) = (set(), [node("a", "taints: [{key: k, effect: NoSchedule}]"), node("b", "")]);
+        let found = [pod("p", "a", "new"), pod("q", "b", "old")];
+        let now = "2026-01-01T00:01:00Z".parse().expect("a time");
+        let (status, _) = status_of(&Seen::new(&set, &nodes, &found, "new", now));
+        let counts = ["desiredNumberScheduled", "numberMisscheduled", "numberAvailable", "updatedNumberScheduled"];
+        assert_eq!(counts.map(|count| int_at(&status, &[count])), [1, 1, 1, 0]);
     }
 }

@@ -85,6 +85,9 @@ impl Reconciler for Disruption {
         let is_covered = |pod: &Stored| selector.as_ref().is_some_and(|it| it.matches(|name| pod.label(name)));
         let covered = self.client.list(PODS, namespace, is_covered).await?;
         let now = self.client.now();
+        if covered.is_empty() && was_told_otherwise(&budget) {
+            self.client.tell_normal(&budget, "NoPods", "No matching pods found".to_owned());
+        }
         let expected = self.expected(&budget, &covered).await?;
         match &expected {
             Err(why) => {
@@ -170,6 +173,12 @@ impl Disruption {
         let is_it = uid == owner.str_at(&["uid"]);
         Ok(Ok(is_it.then(|| (uid.to_owned(), int_at(&scale, &["spec", "replicas"])))))
     }
+}
+
+/// Whether it is news to a budget that it covers no pods.
+fn was_told_otherwise(budget: &Value) -> bool {
+    let seen = int_at(budget, &["status", "observedGeneration"]);
+    seen != int_at(budget, &["metadata", "generation"]) || int_at(budget, &["status", "expectedPods"]) > 0
 }
 
 /// What is told of pods that a budget covers and no controller has.
@@ -332,5 +341,17 @@ mod tests {
         check(&evicted.replace("00:00:50", "00:00:00").replace("2026", "2025"), 3, [2, 1, 1]);
         let (failed, _) = status_of(&read("spec: {maxUnavailable: 1}"), &pods, Err("no".to_owned()), now);
         assert_eq!(failed.items_at(&["conditions"])[0].str_at(&["reason"]), "SyncFailed");
+    }
+
+    #[test]
+    fn a_budget_is_told_once_that_it_covers_no_pods() {
+        let check = |status: &str, expected: bool| {
+            let budget = read(&format!("metadata: {{generation: 2}}\nstatus: {status}"));
+            assert_eq!(was_told_otherwise(&budget), expected, "{status}");
+        };
+        check("{}", true);
+        check("{observedGeneration: 1}", true);
+        check("{observedGeneration: 2, expectedPods: 3}", true);
+        check("{observedGeneration: 2, expectedPods: 0}", false);
     }
 }

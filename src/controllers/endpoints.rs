@@ -52,7 +52,7 @@ impl Reconciler for Endpoints {
         if services::selector(&service).is_none() || is_going(&service) {
             return Ok(Progress::Done);
         }
-        let members = services::members(&self.client, &service).await?;
+        let members = self.services.members(&self.client, &service).await?;
         let there = self.client.get(ENDPOINTS, key).await?;
         let wanted = wanted(&service, &members, there.as_ref());
         match there {

@@ -97,6 +97,11 @@ impl Family {
         }
     }
 
+    /// Whether there is an owner under this key.
+    pub fn has_owner(&self, key: &str) -> bool {
+        self.index().selectors.contains_key(key)
+    }
+
     /// The keys of the children of an owner, and of those in its namespace that have no controller.
     pub fn of(&self, owner: &Value) -> Vec<Arc<str>> {
         let index = self.index();

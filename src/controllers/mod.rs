@@ -50,7 +50,9 @@ mod volume_expansion;
 mod ephemeral_volumes;
 mod quota;
 mod services;
+mod slices;
 mod endpoint_slice;
+mod endpoint_mirror;
 mod endpoints;
 mod disruption;
 mod autoscaler;
@@ -74,7 +76,7 @@ pub use self::simulated::{NodePlan, Stage};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
 /// The controllers of workloads.
-const WORKLOADS: [Workload; 26] = [
+const WORKLOADS: [Workload; 27] = [
     Workload::new(["deployment-controller", "deployment"], deployment::start),
     Workload::new(["replicaset-controller", "replicaset"], replica_set::start),
     Workload::new(["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
@@ -90,6 +92,7 @@ const WORKLOADS: [Workload; 26] = [
     Workload::new(["resourcequota-controller", "resourcequota"], quota::start),
     Workload::new(["endpointslice-controller", "endpointslice"], endpoint_slice::start),
     Workload::new(["endpoints-controller", "endpoint"], endpoints::start),
+    Workload::new(["endpointslice-mirroring-controller", "endpointslicemirroring"], endpoint_mirror::start),
     Workload::new(["disruption-controller", "disruption"], disruption::start),
     Workload::new(["horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"], autoscaler::start),
     Workload::new(

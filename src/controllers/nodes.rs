@@ -2,12 +2,56 @@
 //!
 //! Source: `k8s.io/component-helpers/scheduling/corev1`, release 1.37.
 
+use std::collections::HashMap;
+
 use crate::value::{Map, Value};
+use crate::work;
 
 /// The taints of a node with one of `effects` that none of `tolerations` tolerates.
 pub(super) fn untolerated<'n>(taints: &'n [Value], tolerations: &[Value], effects: &[&str]) -> Option<&'n Value> {
-    let mut with_effect = taints.iter().filter(|taint| effects.contains(&taint.str_at(&["effect"])));
-    with_effect.find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
+    work::steps(taints.len());
+    let mut with_effect = taints.iter().filter(|taint| effects.contains(&taint.str_at(&["effect"]))).peekable();
+    with_effect.peek()?;
+    let tolerations = Tolerations::of(tolerations);
+    with_effect.find(|taint| tolerations.about(taint).next().is_none())
+}
+
+/// The tolerations of a pod by key and effect: of many, only a few are looked at for each of many taints. Those without a
+/// key are alike, so the one that ends first stands for all.
+pub(super) struct Tolerations<'t>(HashMap<[&'t str; 2], Vec<&'t Value>>);
+
+impl<'t> Tolerations<'t> {
+    pub fn of(tolerations: &'t [Value]) -> Self {
+        work::steps(tolerations.len());
+        let seconds = |toleration: &Value| {
+            let seconds = toleration.get("tolerationSeconds").and_then(Value::as_i64);
+            seconds.unwrap_or(i64::MAX)
+        };
+        let mut by_key: HashMap<_, Vec<&Value>> = HashMap::new();
+        for toleration in tolerations {
+            let [key, effect] = ["key", "effect"].map(|field| toleration.str_at(&[field]));
+            let alike = by_key.entry([key, effect]).or_default();
+            match alike.first_mut() {
+                Some(first) if key.is_empty() => {
+                    if seconds(toleration) < seconds(first) {
+                        *first = toleration;
+                    }
+                }
+                _ => alike.push(toleration),
+            }
+        }
+        Tolerations(by_key)
+    }
+
+    /// Those that tolerate a taint.
+    pub fn about<'s>(&'s self, taint: &'s Value) -> impl Iterator<Item = &'s Value> {
+        let [key, effect] = ["key", "effect"].map(|field| taint.str_at(&[field]));
+        let ways = [[key, effect], [key, ""], ["", effect], ["", ""]];
+        ways.into_iter().filter_map(|way| self.0.get(&way)).flatten().copied().filter(move |toleration| {
+            work::step();
+            tolerates(toleration, taint)
+        })
+    }
 }
 
 /// Whether a toleration is about a taint.
@@ -72,6 +116,34 @@ mod tests {
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn ten_times_the_taints_and_tolerations_take_ten_times_the_steps() {
+        let all = |count: usize, rest: &str| -> Vec<Value> {
+            (0..count).map(|at| read(&format!("{{key: k{at}, effect: NoSchedule, {rest}}}"))).collect()
+        };
+        let steps = |count: usize| {
+            let (taints, tolerations) = (all(count, ""), all(count, "operator: Exists"));
+            let (found, steps) = work::counted(|| untolerated(&taints, &tolerations, &["NoSchedule"]).is_some());
+            assert!(!found && steps > count as u64, "{steps} steps");
+            assert!(untolerated(&taints, &tolerations[1..], &["NoSchedule"]).is_some());
+            steps
+        };
+        let (few, many) = (steps(50), steps(500));
+        assert!(many < 11 * few, "{few} steps, then {many}");
+    }
+
+    #[test]
+    fn of_those_without_a_key_the_one_that_ends_first_counts() {
+        let tolerations = read(
+            "[{operator: Exists, tolerationSeconds: 9}, {operator: Exists}, {operator: Exists, tolerationSeconds: 3}]",
+        );
+        let tolerations = Tolerations::of(tolerations.as_array().expect("it is a list"));
+        let taint = read("{key: k, effect: NoExecute}");
+        let seconds: Vec<_> =
+            tolerations.about(&taint).map(|it| it.get("tolerationSeconds").and_then(Value::as_i64)).collect();
+        assert_eq!(seconds, [Some(3)]);
     }
 
     #[test]

@@ -87,6 +87,16 @@ impl Known {
         }
     }
 
+    /// Takes a node in, or that it is gone: one that has come back is no longer missing, and the next time counts anew.
+    fn take_in_node(&mut self, name: &str, is_there: bool) {
+        if is_there {
+            self.nodes.insert(name.to_owned());
+            self.missing.remove(name);
+        } else {
+            self.nodes.remove(name);
+        }
+    }
+
     /// The keys of pods that have ended and are too many.
     fn surplus(&self, most: usize) -> Vec<String> {
         let surplus = self.ended.len().saturating_sub(most);
@@ -119,10 +129,7 @@ impl Reconciler for PodGarbage {
     fn note(&self, change: &Entry) -> Vec<String> {
         if NODES.is(&change.collection) {
             let mut known = self.known();
-            match change.stored {
-                Some(_) => _ = known.nodes.insert(change.key.to_string()),
-                None => _ = known.nodes.remove(&*change.key),
-            }
+            known.take_in_node(&change.key, change.stored.is_some());
             return vec![change.key.to_string()];
         }
         if !PODS.is(&change.collection) {
@@ -166,7 +173,6 @@ impl PodGarbage {
         let bound = self.known().pods_of(name);
         match node {
             Some(node) => {
-                self.known().missing.remove(name);
                 if is_out_of_service(&node) {
                     self.collect(bound, is_going, None).await?;
                 }
@@ -262,6 +268,17 @@ mod tests {
         assert_eq!(known.pods_of("node-0").len(), 4);
         known.take_in("d/evicted", None);
         assert_eq!((known.surplus(1), known.pods_of("node-0").len()), (vec!["d/old".to_owned()], 3));
+    }
+
+    #[test]
+    fn a_node_that_has_come_back_is_not_missing() {
+        let mut known = Known::default();
+        known.take_in_node("node-0", true);
+        known.take_in_node("node-0", false);
+        known.missing.insert("node-0".to_owned(), Timestamp::UNIX_EPOCH);
+        assert!(known.nodes.is_empty());
+        known.take_in_node("node-0", true);
+        assert!(known.nodes.contains("node-0") && known.missing.is_empty());
     }
 
     #[test]

@@ -76,8 +76,8 @@ pub(super) fn of_template(template: &Value, owner: &Value, reference: Value) -> 
     }
 }
 
-/// What the names of pods begin with: a hyphen is added where that leaves a name for them.
-fn prefix(owner: &str) -> String {
+/// What the names of what an owner makes begin with: a hyphen is added where that leaves room for a name.
+pub(super) fn prefix(owner: &str) -> String {
     let prefix = format!("{owner}-");
     if crate::meta::names::is_dns1123_subdomain(prefix.trim_end_matches('-')).is_empty() {
         prefix

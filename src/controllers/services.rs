@@ -1,20 +1,24 @@
 //! Which pods each service selects, and the addresses and ports that it reaches them at.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, Kind, NODES, PODS, is_going, place};
+use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
 use super::pods;
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
-use crate::store::Entry;
+use crate::store::{Entry, Stored};
 use crate::value::{Value, json};
 
 pub(super) const SERVICES: Kind = Kind("", "services");
-const ZONE: &str = "topology.kubernetes.io/zone";
+/// The label of nodes that says which zone they are in.
+pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The services, by what they select, and the pods that are selected.
+///
+/// A pod asks only the services that select one of its labels, and a service reads only its own pods: those are searched for once,
+/// and then kept from the feed.
 #[derive(Default)]
 pub(super) struct Services {
     index: Mutex<Index>,
@@ -22,9 +26,22 @@ pub(super) struct Services {
 
 #[derive(Default)]
 struct Index {
-    selectors: BTreeMap<String, LabelSelector>,
+    services: HashMap<String, Known>,
+    /// The services of a namespace that select a label, by one that each selects.
+    by_label: HashMap<Label, BTreeSet<String>>,
     /// The services of each pod, as it was last.
-    members: HashMap<Arc<str>, Vec<String>>,
+    members: HashMap<Arc<str>, BTreeSet<String>>,
+}
+
+/// The namespace, the name and the value of a label.
+type Label = (String, String, String);
+
+struct Known {
+    selector: LabelSelector,
+    label: Label,
+    pods: BTreeSet<Arc<str>>,
+    /// Whether the pods that were there before it have been searched for.
+    is_complete: bool,
 }
 
 impl Services {
@@ -38,30 +55,120 @@ impl Services {
 
     /// Takes a change in; returns the keys of the services that it is about.
     pub fn note(&self, change: &Entry) -> Vec<String> {
-        let mut index = self.index();
         if SERVICES.is(&change.collection) {
             let service = change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
-            match service.as_ref().and_then(selector) {
-                Some(selector) => _ = index.selectors.insert(change.key.to_string(), selector),
-                None => _ = index.selectors.remove(&*change.key),
-            }
+            self.index().take_in_service(&change.key, service.as_ref());
             return vec![change.key.to_string()];
         }
         if !PODS.is(&change.collection) {
             return Vec::new();
         }
-        let before = index.members.remove(&change.key).unwrap_or_default();
-        let Some(stored) = &change.stored else { return before };
-        let namespace = change.key.split_once('/').map_or("", |(namespace, _)| namespace);
-        let prefix = format!("{namespace}/");
-        let services = index.selectors.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(&prefix));
-        let selecting = services.filter(|(_, selector)| selector.matches(|name| stored.label(name)));
-        let now: Vec<String> = selecting.map(|(key, _)| key.clone()).collect();
-        let about: BTreeSet<String> = before.into_iter().chain(now.iter().cloned()).collect();
-        if !now.is_empty() {
-            index.members.insert(Arc::clone(&change.key), now);
+        self.index().take_in_pod(&change.key, change.stored.as_deref())
+    }
+
+    /// The pods behind a service, by their names.
+    pub async fn members(&self, client: &Client, service: &Value) -> Result<Vec<Member>, Status> {
+        let (Some(selector), key) = (selector(service), key_of(service)) else { return Ok(Vec::new()) };
+        let known = self.index().pods_of(&key);
+        let mut pods = match known {
+            Some(pods) => client.get_all(PODS, &pods).await?,
+            None => {
+                let is_selected = |stored: &Stored| selector.matches(|name| stored.label(name));
+                let pods = client.list(PODS, service.str_at(&["metadata", "namespace"]), is_selected).await?;
+                self.index().complete(&key, pods.iter().map(|pod| key_of(pod).into()));
+                pods
+            }
+        };
+        pods.retain(|pod| selector.matches(|name| pod.at(&["metadata", "labels", name]).and_then(Value::as_str)));
+        let mut nodes: HashMap<&str, Option<String>> = HashMap::new();
+        let mut members = Vec::new();
+        for pod in &pods {
+            let node = pod.str_at(&["spec", "nodeName"]);
+            if !nodes.contains_key(node) {
+                let found = if node.is_empty() { None } else { client.get(NODES, node).await? };
+                nodes.insert(node, found.map(|node| node.str_at(&["metadata", "labels", ZONE]).to_owned()));
+            }
+            members.extend(member(service, pod, nodes[node].as_deref()));
+        }
+        Ok(members)
+    }
+}
+
+impl Index {
+    fn take_in_service(&mut self, key: &str, service: Option<&Value>) {
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        let first = service.and_then(|service| service.at(&["spec", "selector"])?.as_object()?.iter().next());
+        let label = first.map(|(name, value)| {
+            (namespace.to_owned(), name.to_owned(), value.as_str().unwrap_or_default().to_owned())
+        });
+        let selected = service.and_then(selector).zip(label);
+        let is_same = |known: &Known| selected.as_ref().is_some_and(|(selector, _)| *selector == known.selector);
+        if self.services.get(key).is_some_and(is_same) {
+            return;
+        }
+        if let Some(known) = self.services.remove(key) {
+            self.forget_service(key, &known);
+        }
+        if let Some((selector, label)) = selected {
+            self.by_label.entry(label.clone()).or_default().insert(key.to_owned());
+            self.services.insert(key.to_owned(), Known { selector, label, pods: BTreeSet::new(), is_complete: false });
+        }
+    }
+
+    fn forget_service(&mut self, key: &str, known: &Known) {
+        if let Some(services) = self.by_label.get_mut(&known.label) {
+            services.remove(key);
+            if services.is_empty() {
+                self.by_label.remove(&known.label);
+            }
+        }
+        for pod in &known.pods {
+            if let Some(services) = self.members.get_mut(pod) {
+                services.remove(key);
+                if services.is_empty() {
+                    self.members.remove(pod);
+                }
+            }
+        }
+    }
+
+    /// Takes a pod in; returns the services that selected it, and those that do now.
+    fn take_in_pod(&mut self, key: &Arc<str>, pod: Option<&Stored>) -> Vec<String> {
+        let mut about = self.members.remove(key).unwrap_or_default();
+        for service in &about {
+            if let Some(known) = self.services.get_mut(service) {
+                known.pods.remove(key);
+            }
+        }
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        let labels = pod.into_iter().flat_map(Stored::labels);
+        let labels = labels.map(|(name, value)| (namespace.to_owned(), name.to_owned(), value.to_owned()));
+        let candidates: Vec<String> = labels.filter_map(|label| self.by_label.get(&label)).flatten().cloned().collect();
+        for service in candidates {
+            let Some(known) = self.services.get_mut(&service) else { continue };
+            if known.selector.matches(|name| pod.and_then(|pod| pod.label(name))) {
+                known.pods.insert(Arc::clone(key));
+                self.members.entry(Arc::clone(key)).or_default().insert(service.clone());
+                about.insert(service);
+            }
         }
         about.into_iter().collect()
+    }
+
+    /// The keys of the pods of a service; `None` before they were searched for.
+    fn pods_of(&self, service: &str) -> Option<Vec<Arc<str>>> {
+        let known = self.services.get(service).filter(|known| known.is_complete)?;
+        Some(known.pods.iter().cloned().collect())
+    }
+
+    /// Adds the pods that were found for a service: from now on the feed tells of those that come and go.
+    fn complete(&mut self, service: &str, pods: impl Iterator<Item = Arc<str>>) {
+        let Some(known) = self.services.get_mut(service) else { return };
+        known.is_complete = true;
+        for pod in pods {
+            known.pods.insert(Arc::clone(&pod));
+            self.members.entry(pod).or_default().insert(service.to_owned());
+        }
     }
 }
 
@@ -93,29 +200,14 @@ pub(super) struct Member {
     /// It would answer.
     pub serves: bool,
     pub is_going: bool,
-}
-
-/// The pods behind a service, by their names.
-pub(super) async fn members(client: &Client, service: &Value) -> Result<Vec<Member>, Status> {
-    let Some(selector) = selector(service) else { return Ok(Vec::new()) };
-    let namespace = service.str_at(&["metadata", "namespace"]);
-    let pods = client.list(PODS, namespace, |stored| selector.matches(|name| stored.label(name))).await?;
-    let mut zones: HashMap<String, String> = HashMap::new();
-    let mut members = Vec::new();
-    for pod in &pods {
-        let node = pod.str_at(&["spec", "nodeName"]);
-        if !zones.contains_key(node) {
-            let found = if node.is_empty() { None } else { client.get(NODES, node).await? };
-            let zone = found.map(|node| node.str_at(&["metadata", "labels", ZONE]).to_owned());
-            zones.insert(node.to_owned(), zone.unwrap_or_default());
-        }
-        members.extend(member(service, pod, &zones[node]));
-    }
-    Ok(members)
+    /// Its node is not there, and the service does not want it all the same.
+    pub is_lost: bool,
 }
 
 /// A pod as a service sees it; `None` where it has no address, or has ended.
-fn member(service: &Value, pod: &Value, zone: &str) -> Option<Member> {
+///
+/// `zone` is that of its node, and `None` where that is not there.
+fn member(service: &Value, pod: &Value, zone: Option<&str>) -> Option<Member> {
     let addresses: Vec<String> =
         pod.items_at(&["status", "podIPs"]).iter().map(|it| it.str_at(&["ip"]).to_owned()).collect();
     if addresses.is_empty() || pods::is_over(pod) {
@@ -135,7 +227,8 @@ fn member(service: &Value, pod: &Value, zone: &str) -> Option<Member> {
             "uid" => pod.str_at(&["metadata", "uid"]),
         },
         node: pod.str_at(&["spec", "nodeName"]).to_owned(),
-        zone: zone.to_owned(),
+        zone: zone.unwrap_or_default().to_owned(),
+        is_lost: zone.is_none() && !publishes,
         hostname: if is_host { pod.str_at(&["spec", "hostname"]).to_owned() } else { String::new() },
         ports: ports.collect(),
         is_ready: publishes || ready && !going,
@@ -188,7 +281,7 @@ pub(super) mod tests {
              status: {{phase: Running, podIPs: [{{ip: {address}}}], conditions: [{{type: Ready, status: '{}'}}]}}",
             if ready { "True" } else { "False" }
         ));
-        member(service, &pod, "z")
+        member(service, &pod, Some("z"))
     }
 
     #[test]
@@ -202,5 +295,39 @@ pub(super) mod tests {
             member.ports.iter().map(|port| format!("{} {:?}", port.str_at(&["name"]), port.get("port"))).collect();
         assert_eq!(ports, ["a Some(Int(8080))", "b Some(Int(81))", "d Some(Int(9000))"]);
         assert!(a_member(&service, "p", "''", false).is_some_and(|member| !member.is_ready));
+    }
+
+    fn entry(kind: Kind, key: &str, text: Option<&str>) -> Entry {
+        let stored = text.map(|text| Arc::new(Stored::fixture(key, "u", json::encode(&read(text)))));
+        let revision = crate::meta::Revision::new(1);
+        Entry { collection: kind.collection(), key: key.into(), uid: "u".into(), revision, stored }
+    }
+
+    #[test]
+    fn pods_are_known_to_the_services_that_select_them() {
+        let services = Services::default();
+        let note = |kind: Kind, key: &str, text: Option<&str>| services.note(&entry(kind, key, text));
+        let pods = |service: &str| services.index().pods_of(service).map(|pods| pods.len());
+        let selecting = |labels: &str| format!("spec: {{selector: {{{labels}}}}}");
+        note(SERVICES, "d/web", Some(&selecting("app: web, tier: front")));
+        note(SERVICES, "d/all", Some(&selecting("tier: front")));
+        note(SERVICES, "m/web", Some(&selecting("app: web, tier: front")));
+        let front = "metadata: {labels: {app: web, tier: front, other: x}}";
+        assert_eq!(note(PODS, "d/p", Some(front)), ["d/all", "d/web"]);
+        assert_eq!(note(PODS, "d/q", Some("metadata: {labels: {app: web}}")), [""; 0]);
+        // Before it was searched for what was there, it can't be told which pods a service has.
+        assert_eq!(pods("d/web"), None);
+        services.index().complete("d/web", ["d/p".into(), "d/earlier".into()].into_iter());
+        assert_eq!(pods("d/web"), Some(2));
+        assert_eq!(note(PODS, "d/earlier", None), ["d/web"]);
+        assert_eq!(note(PODS, "d/p", Some("metadata: {labels: {tier: front}}")), ["d/all", "d/web"]);
+        assert_eq!(pods("d/web"), Some(0));
+        // A service that selects others has to be searched for again; one that says the same has not.
+        note(SERVICES, "d/web", Some(&selecting("app: web, tier: front")));
+        assert_eq!(pods("d/web"), Some(0));
+        note(SERVICES, "d/web", Some(&selecting("tier: front")));
+        assert_eq!(pods("d/web"), None);
+        note(SERVICES, "d/web", None);
+        assert_eq!(note(PODS, "d/p", None), ["d/all"]);
     }
 }

@@ -133,9 +133,10 @@ fn stays(pod: &Value, taints: &[Value], since: Timestamp, now: Timestamp) -> Sta
     if nodes::untolerated(taints, tolerations, &["NoExecute"]).is_some() {
         return Stay::No;
     }
+    let tolerations = nodes::Tolerations::of(tolerations);
     let mut shortest: Option<Duration> = None;
     for taint in taints.iter().filter(|taint| taint.str_at(&["effect"]) == "NoExecute") {
-        let about = tolerations.iter().filter(|toleration| nodes::tolerates(toleration, taint));
+        let about = tolerations.about(taint);
         let seconds = about.filter_map(|toleration| toleration.get("tolerationSeconds").and_then(Value::as_i64)).min();
         let Some(seconds) = seconds else { continue };
         match left(time_at(taint, &["timeAdded"]).unwrap_or(since), seconds.max(0), now) {

@@ -55,7 +55,7 @@ impl Resource {
     pub fn built_in(version: Arc<ServedVersion>, verbs: &'static [&'static str]) -> Self {
         let status = version.status.then_some(Subresource { name: "status", verbs: SUBRESOURCE_VERBS, kind: None });
         let known = kinds::find(&version.group, &version.names.plural);
-        let parts = known.into_iter().flat_map(|kind| kind.parts).map(|part| Subresource {
+        let parts = known.into_iter().flat_map(|kind| kind.parts_in(version.minor)).map(|part| Subresource {
             name: part.name,
             verbs: part.verbs,
             kind: part.kind.map(|kind| (kind.group, kind.version, kind.kind)),

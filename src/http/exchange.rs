@@ -13,6 +13,7 @@ use crate::auth::UserInfo;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::FieldSelector;
 use crate::meta::{Status, names};
+use crate::patch::json_patch;
 use crate::processor::Share;
 use crate::registry::Warnings;
 use crate::webhook::patience;
@@ -143,10 +144,18 @@ impl Exchange {
         let bytes = collect(body, size_bytes.min(BODY_BYTES_MAX)).await?;
         // Before the body is looked through, which is work already.
         self.ready().await?;
-        let reserved = memory.for_work_on(&bytes, stored_bytes).await.map_err(|Full| no_memory())?;
+        let made_bytes = if self.may_copy(&bytes) { json_patch::COPIED_BYTES_MAX } else { 0 };
+        let reserved = memory.for_work_on(&bytes, stored_bytes + made_bytes).await.map_err(|Full| no_memory())?;
         self.hold(reserved);
         drop(room);
         Ok(bytes)
+    }
+
+    /// Whether the body is a patch that may copy what it finds: that makes more than the body holds.
+    fn may_copy(&self, body: &[u8]) -> bool {
+        // A name may be written with escapes.
+        let begins = |at: usize| body[at] == b'\\' || body[at..].starts_with(b"copy");
+        self.content_type.starts_with("application/json-patch+json") && (0..body.len()).any(begins)
     }
 
     /// Keeps memory reserved until the request is answered.

@@ -1,7 +1,8 @@
 //! Requests that somebody sends in another's name: who asks for it by headers, and whether they may.
 //!
 //! There are several ways to have the right. Each is asked in turn: those that hold for one verb of the request
-//! (`impersonate-on:MODE:VERB` and `impersonate:MODE`), then the one that holds for all (`impersonate`).
+//! (`impersonate-on:MODE:VERB` and `impersonate:MODE`), while the gate ConstrainedImpersonation is open, then the one that
+//! holds for all (`impersonate`).
 //! Source: `endpoints/filters/impersonation` of apiserver, release 1.37.
 
 use std::collections::{BTreeMap, HashMap};
@@ -158,16 +159,19 @@ fn unescape(key: &str) -> String {
     super::path::decode(key).unwrap_or_else(|_| key.to_owned())
 }
 
-/// Lets `requestor` be `wanted` for a request.
+/// Lets `requestor` be `wanted` for a request. Without `constrains` there is only the way that holds for all requests.
 ///
 /// Errors: 403 with the right that is missing.
 pub(super) fn impersonate(
-    authorizer: &dyn Authorizer,
+    (authorizer, constrains): (&dyn Authorizer, bool),
     last_modes: &LastModes,
     requestor: &UserInfo,
     wanted: &UserInfo,
     request: &Attributes<'_>,
 ) -> Result<Impersonated, Status> {
+    if !constrains {
+        return Check { authorizer, mode: Mode::Legacy, requestor }.check(wanted, request);
+    }
     let last = last_modes.get(&requestor.name);
     let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
     let mut first_refusal = None;
@@ -393,10 +397,26 @@ mod tests {
         let wanted = wanted(&headers(pairs)).expect("the headers make sense").expect("they ask for somebody");
         let request = ResourceAttributes { verb: "list", resource: "pods", namespace: "n", ..Default::default() };
         let request = Attributes::Resource(request);
-        let got = impersonate(&Lists(allowed), &LastModes::default(), &jane, &wanted, &request);
+        let got = impersonate((&Lists(allowed), true), &LastModes::default(), &jane, &wanted, &request);
         let got = got.map(|got| format!("{} {} {}", got.user.name, got.user.groups.join(","), got.constraint));
         let got = got.map_err(|refusal| refusal.message);
         assert_eq!(got.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn without_the_gate_only_the_right_that_holds_for_all_requests_counts() {
+        let jane = UserInfo::authenticated("jane", vec![]);
+        let wanted =
+            wanted(&headers(&[(USER, "joe")])).expect("the headers make sense").expect("they ask for somebody");
+        let request = ResourceAttributes { verb: "list", resource: "pods", namespace: "n", ..Default::default() };
+        let request = Attributes::Resource(request);
+        let rights =
+            &["impersonate:user-info authentication.k8s.io/users/ /joe", "impersonate-on:user-info:list /pods/ n/"];
+        let may = |rights: &'static [&'static str], constrains| {
+            impersonate((&Lists(rights), constrains), &LastModes::default(), &jane, &wanted, &request).is_ok()
+        };
+        assert!(may(rights, true) && !may(rights, false));
+        assert!(may(&["impersonate /users/ /joe"], false));
     }
 
     #[test]

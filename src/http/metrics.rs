@@ -273,7 +273,7 @@ fn resident_bytes() -> Option<u64> {
 /// Counters of Kubernetes whose names end so have no other suffix.
 const COUNT: &str = "_count";
 
-/// OpenMetrics as Prometheus' older text format, which differs in the names of counters and in the end.
+/// OpenMetrics as Prometheus' older text format, which differs in the names of counters, in bounds and in the end.
 fn as_prometheus(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len() + 256);
     let mut lines = open_metrics.lines().peekable();
@@ -291,6 +291,8 @@ fn as_prometheus(open_metrics: &str) -> String {
             out.push_str(&format!("# TYPE {name}{suffix} counter\n"));
         } else if let Some((name, rest)) = line.split_once("_count_total") {
             out.push_str(&format!("{name}{COUNT}{rest}\n"));
+        } else if let Some((name, (bound, rest))) = bucket(line) {
+            out.push_str(&format!("{name}{BOUND}{}\"{rest}\n", go_float(bound)));
         } else {
             out.push_str(line);
             out.push('\n');
@@ -299,9 +301,50 @@ fn as_prometheus(open_metrics: &str) -> String {
     out
 }
 
+/// The bound of a bucket, whose label comes first.
+const BOUND: &str = "_bucket{le=\"";
+
+/// The name of a histogram whose bucket a line is, with the bound and what follows.
+fn bucket(line: &str) -> Option<(&str, (&str, &str))> {
+    let (name, rest) = line.split_once(BOUND)?;
+    Some((name, rest.split_once('"')?))
+}
+
+/// A number as Go prints it, which has `1` for `1.0` and `1e+06` for a million.
+fn go_float(text: &str) -> String {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let Some(number) = number else { return text.to_owned() };
+    let scientific = format!("{number:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..6).contains(&exponent) {
+        return number.to_string();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_of_buckets_are_as_go_prints_them() {
+        for (bound, printed) in [
+            ("0.005", "0.005"),
+            ("1.0", "1"),
+            ("2.5", "2.5"),
+            ("100000.0", "100000"),
+            ("1000000.0", "1e+06"),
+            ("0.00001", "1e-05"),
+            ("+Inf", "+Inf"),
+        ] {
+            assert_eq!(
+                as_prometheus(&format!("a_bucket{{le=\"{bound}\",verb=\"GET\"}} 1")),
+                format!("a_bucket{{le=\"{printed}\",verb=\"GET\"}} 1\n")
+            );
+        }
+    }
 
     #[test]
     fn a_server_tells_the_minor_that_it_speaks_for() {

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::work;
+
 use super::query::Query;
 
 /// How bytes stand for objects.
@@ -304,6 +306,7 @@ impl<'a> Clause<'a> {
 
 /// The media ranges of an Accept header, best first. What is not a media range is left out.
 pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    work::bytes(accept.len());
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').filter_map(|clause| Clause::parse(clause.trim_matches(' '))).collect();
     // `goes_before` is not an order, as quality and wildcards pull both ways; the outcome is that of inserting one by one.

@@ -14,9 +14,10 @@ use sha2::{Digest, Sha512};
 use super::negotiate::PatchMediaType;
 use crate::crd::ServedVersion;
 use crate::kinds;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::schema::openapi::{self, Dialect, Options, PublishedKind};
-use crate::types;
+use crate::types::{self, collect_references};
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -41,6 +42,11 @@ fn read_shared() -> Shared {
     Shared { definitions: part("definitions"), parameters: part("parameters") }
 }
 
+/// The version of Kubernetes that the server of these versions speaks for.
+fn minor_of(versions: &[Arc<ServedVersion>]) -> Minor {
+    versions.first().map(|version| version.minor).unwrap_or_default()
+}
+
 /// The document of one group and version: all of its resources.
 pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
     let mut paths = Map::new();
@@ -55,7 +61,7 @@ pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
         own_schemas.into_iter().for_each(|(name, schema)| _ = schemas.insert(name, schema));
         own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
     }
-    insert_shared([&paths], Dialect::V3, &mut schemas);
+    insert_shared([&paths], minor_of(versions), Dialect::V3, &mut schemas);
     object! {
         "openapi" => "3.0.0",
         "info" => object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" },
@@ -81,7 +87,7 @@ pub fn v2_document(versions: &[Arc<ServedVersion>], server_version: &str) -> Val
         own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
         shared.into_iter().for_each(|(name, parameter)| _ = parameters.insert(name, parameter));
     }
-    insert_shared([&paths, &parameters], Dialect::V2, &mut definitions);
+    insert_shared([&paths, &parameters], minor_of(versions), Dialect::V2, &mut definitions);
     definitions.values_mut().for_each(remove_defaults);
     let token = object! {
         "description" => "Bearer Token authentication", "type" => "apiKey", "name" => "authorization", "in" => "header",
@@ -144,7 +150,7 @@ fn definition_name(group: &str, version: &str, kind: &str) -> String {
 }
 
 /// The definitions of a built-in kind and its list, and of every type within them.
-fn insert_published(kind: &kinds::Kind, dialect: Dialect, definitions: &mut Map) {
+fn insert_published(kind: &kinds::Kind, minor: Minor, dialect: Dialect, definitions: &mut Map) {
     let list = format!("{}List", kind.kind);
     let own = types::of_kind(kind.group, kind.version, kind.kind);
     let list = kind.can("list").then(|| types::of_kind(kind.group, kind.version, &list)).flatten();
@@ -154,7 +160,7 @@ fn insert_published(kind: &kinds::Kind, dialect: Dialect, definitions: &mut Map)
         if definitions.contains_key(&name) || SHARED.definitions.contains_key(&name) {
             continue;
         }
-        let definition = named.definition();
+        let definition = named.definition_in(minor);
         waiting.extend(definition.references);
         let schema = match dialect {
             Dialect::V2 => reduce_to_v2(&definition.schema),
@@ -165,10 +171,10 @@ fn insert_published(kind: &kinds::Kind, dialect: Dialect, definitions: &mut Map)
 }
 
 fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &mut Map) {
-    if let Some(kind) = kinds::all().find(|kind| kind.is_form(version)) {
-        insert_published(kind, dialect, definitions);
-        for kind in kind.parts.iter().filter_map(|part| part.kind) {
-            insert_published(kind, dialect, definitions);
+    if let Some(kind) = kinds::of_all_minors().find(|kind| kind.is_form(version)) {
+        insert_published(kind, version.minor, dialect, definitions);
+        for kind in kind.parts_in(version.minor).filter_map(|part| part.kind) {
+            insert_published(kind, version.minor, dialect, definitions);
         }
         return;
     }
@@ -196,7 +202,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
 }
 
 /// Adds the shared definitions that `others` and definitions refer to, and those that these refer to.
-fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, dialect: Dialect, definitions: &mut Map) {
+fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, minor: Minor, dialect: Dialect, definitions: &mut Map) {
     let mut wanted = HashSet::new();
     let others = others.into_iter().flat_map(Map::values);
     others.for_each(|other| collect_references(other, &mut wanted));
@@ -206,36 +212,16 @@ fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, dialect: Dialect
         if definitions.contains_key(&name) {
             continue;
         }
-        let Some(definition) = SHARED.definitions.get(&name) else { continue };
+        let Some(mut definition) = SHARED.definitions.get(&name).cloned() else { continue };
+        types::make_older(minor, &name, &mut definition);
         let definition = match dialect {
-            Dialect::V2 => reduce_to_v2(definition),
-            Dialect::V3 => definition.clone(),
+            Dialect::V2 => reduce_to_v2(&definition),
+            Dialect::V3 => definition,
         };
         let mut wanted = HashSet::new();
         collect_references(&definition, &mut wanted);
         waiting.extend(wanted);
         definitions.insert(name, definition);
-    }
-}
-
-fn collect_references(value: &Value, names: &mut HashSet<String>) {
-    work::step();
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields.iter() {
-                match (name, value) {
-                    ("$ref", Value::String(reference)) => {
-                        let name = reference.rsplit('/').next().unwrap_or_default();
-                        if !names.contains(name) {
-                            names.insert(name.to_owned());
-                        }
-                    }
-                    _ => collect_references(value, names),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_references(item, names)),
-        _ => {}
     }
 }
 
@@ -367,7 +353,7 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     if can("get") {
         paths.insert(format!("{root}/{{name}}"), writer.path(&possible(&ITEM), "", item, ""));
     }
-    for part in built_in.into_iter().flat_map(|kind| kind.parts) {
+    for part in built_in.into_iter().flat_map(|kind| kind.parts_in(version.minor)) {
         let operations: Vec<Operation> =
             PART.iter().filter(|operation| part.verbs.contains(&operation.name)).copied().collect();
         paths.insert(format!("{root}/{{name}}/{}", part.name), writer.path(&operations, part.name, item, ""));
@@ -554,7 +540,13 @@ impl PathWriter<'_> {
     }
 
     fn parameters(&self, set: &str) -> Vec<Value> {
-        shared_parameters(set).iter().map(|parameter| self.in_dialect(parameter.clone())).collect()
+        let is_known = |parameter: &&Value| {
+            let is_in =
+                |options| types::is_field_in(self.version.minor, "meta.v1", options, parameter.str_at(&["name"]));
+            is_in("ListOptions") && is_in("DeleteOptions")
+        };
+        let known = shared_parameters(set).iter().filter(is_known);
+        known.map(|parameter| self.in_dialect(parameter.clone())).collect()
     }
 
     /// v2 has no schema in a parameter: its fields stand in the parameter itself.
@@ -745,7 +737,7 @@ mod tests {
     /// What is published of a built-in kind, at a path within its definitions.
     fn published(group: &str, plural: &str, dialect: Dialect, path: &[&str]) -> Value {
         let mut definitions = Map::new();
-        insert_published(kinds::find(group, plural).expect("it is a kind"), dialect, &mut definitions);
+        insert_published(kinds::find(group, plural).expect("it is a kind"), Minor::NEWEST, dialect, &mut definitions);
         Value::from(definitions).at(path).cloned().unwrap_or_default()
     }
 

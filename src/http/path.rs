@@ -5,6 +5,7 @@
 //! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
 
 use crate::auth::{Attributes, ResourceAttributes};
+use crate::work;
 
 /// The beginning of all paths that are not of Kubernetes.
 pub const SKIFF_PREFIX: &str = "/skiff/v1/";
@@ -130,6 +131,7 @@ pub fn undetermined(uri: &str) -> String {
 
 /// Reads the path of a request, without its query.
 pub fn parse(path: &str) -> Result<Target, MalformedEscape> {
+    work::bytes(path.len());
     let path = decode(path)?;
     Ok(match path.as_str() {
         "/" | "/index.html" => Target::Root,

@@ -16,6 +16,7 @@ use crate::object;
 use crate::protobuf;
 use crate::registry::{FieldValidation, not_registered, type_meta};
 use crate::value::{Map, Value, is_printable, json, json_type};
+use crate::work;
 
 /// The parameters of a query, decoded, in the order they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub struct Query {
 impl Query {
     /// Reads what stands behind the `?`. Parameters that don't decode, and those with a semicolon, are left out.
     pub fn parse(query: &str) -> Self {
+        work::bytes(query.len());
         let parameters = query
             .split('&')
             .filter(|parameter| !parameter.is_empty() && !parameter.contains(';'))

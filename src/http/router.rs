@@ -106,7 +106,7 @@ async fn impersonate(app: &App, exchange: &mut Exchange, target: &Target) -> Res
         }
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };
-    let authorizer = &*app.authorizer;
+    let authorizer = (&*app.authorizer, app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation));
     let impersonated =
         impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, &wanted, &attributes)?;
     exchange.observe(|observed| observed.impersonated(&impersonated));

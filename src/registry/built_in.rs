@@ -25,7 +25,7 @@ impl BuiltIn {
     /// Every built-in kind that is served, in the order of discovery; a kind stands for all its versions in a group.
     pub fn all(config: &RuntimeConfig) -> Vec<BuiltIn> {
         let mut all: Vec<BuiltIn> = Vec::new();
-        for kind in kinds::all().filter(|kind| config.serves(kind)) {
+        for kind in kinds::of_all_minors().filter(|kind| config.serves(kind)) {
             let is_known = |known: &BuiltIn| (known.kind.group, known.kind.plural) == (kind.group, kind.plural);
             if let Some(known) = all.iter_mut().find(|known| is_known(known)) {
                 known.forms.push(kind);

@@ -40,6 +40,7 @@ pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Reg
         memory: Arc::new(Memory::of_system()),
         guards_namespaces: false,
         network: Default::default(),
+        lifetimes: Default::default(),
         deferred: Default::default(),
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");

@@ -16,6 +16,7 @@ mod get;
 mod built_in;
 mod computed;
 mod own_conditions;
+mod lifetimes;
 mod list;
 mod mutated;
 mod past;
@@ -69,6 +70,7 @@ pub use definitions::{Definitions, StoredNamespaces};
 pub use delete::{DeleteRequest, Deletion};
 pub use derive::Undecodable;
 pub use kubernetes_service::Advertised;
+pub use lifetimes::Lifetimes;
 pub use list::{ListAt, ListPage, ListRequest};
 pub use objects::StoredObjects;
 pub use patch::{PatchRequest, PatchType};
@@ -99,6 +101,7 @@ pub struct Registry {
     pub guards_namespaces: bool,
     /// What services are allocated of.
     pub network: ServiceNetwork,
+    pub lifetimes: Lifetimes,
     /// Set once the objects are there that are made after the start.
     pub deferred: OnceCell<()>,
 }

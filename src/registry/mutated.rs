@@ -8,7 +8,7 @@ use crate::admission::Misread;
 use crate::apply::TypeSchema;
 use crate::crd::ServedVersion;
 use crate::kinds;
-use crate::policy::mutation::Mutated;
+use crate::policy::mutation::{Mutated, check_numbers};
 use crate::schema::typed::Findings;
 use crate::value::{Value, json};
 
@@ -48,7 +48,10 @@ impl<'a> Place<'a> {
             return Err(Misread::Fault(why.to_owned()));
         }
         let object = match mutated {
-            Mutated::Merged(object) => object,
+            Mutated::Merged(object) => {
+                check_numbers(&object)?;
+                object
+            }
             Mutated::Patched(object) => {
                 let (_, kind) = type_meta(&object).map_err(Misread::Broken)?;
                 if kind.is_empty() {
@@ -105,6 +108,7 @@ impl<'a> Place<'a> {
                 return Err(unfit(why));
             }
             message.truncate_numbers(&mut object);
+            check_numbers(&object)?;
         }
         let is_own = self.resource.versions.iter().any(|version| version.names.kind == kind);
         let (object, findings) = if is_own {

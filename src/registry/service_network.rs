@@ -26,7 +26,7 @@ use crate::kinds::services::allocate::{
     Addresses, AllocationError, DryRun, IpRange, PortRange, Ports, Refusal, allocate_cluster_ips, allocate_node_ports,
     give_back, give_back_node_ports,
 };
-use crate::kinds::services::{Families, Family, keep_allocated, set_cluster_ips, settle_families};
+use crate::kinds::services::{Families, Family, align, settle_families};
 use crate::kinds::services::{addresses, ranges};
 use crate::meta::Status;
 use crate::object;
@@ -232,10 +232,7 @@ impl Registry {
         }
         let name = new.str_at(&["metadata", "name"]).to_owned();
         let told = |error| told(&name, error);
-        if let Some(old) = old {
-            keep_allocated(new, old);
-        }
-        set_cluster_ips(new, old);
+        align(new, old);
         let families = self.network.families();
         settle_families(new, old, families).map_err(|errors| told(AllocationError::Invalid(errors)))?;
         let mut holdings = self.holdings((&target.namespace, &name)).await?;

@@ -86,7 +86,12 @@ impl Registry {
         if let Some(reference) = object.at(&["spec", "boundObjectRef"]).filter(|reference| !reference.is_null()) {
             self.bind(&mut about, reference).await?;
         }
-        let seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+        let mut seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+        if let Some(shortened) = self.lifetimes.shortened_s(seconds) {
+            warnings.add(format!("requested expiration of {seconds} seconds shortened to {shortened} seconds"));
+            object.make_object().entry("spec").make_object().insert("expirationSeconds", Value::Int(shortened));
+            seconds = shortened;
+        }
         let (issued_at_s, audiences) = (moment.as_second(), object.items_at(&["spec", "audiences"]).iter());
         let claims = Claims {
             audiences: audiences.filter_map(Value::as_str).map(str::to_owned).collect(),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Room};
 use crate::meta::Revision;
 
 use super::feed::DatabaseFeed;
@@ -60,7 +60,7 @@ impl Database {
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => Arc::new(InMemory::default().with_room(config.memory.store_bytes_max())),
+            Location::Memory => Arc::new(InMemory::within(config.memory.store_room())),
             Location::File(path) => Arc::new(Sqlite::open(Place::Own(path), config.durability).await?),
             Location::Shared(path) => Arc::new(Sqlite::open(Place::Shared(path), config.durability).await?),
         };
@@ -72,13 +72,14 @@ impl Database {
     ///
     /// Errors: it can't be read, or the copy can't be written.
     pub async fn fork(&self, location: &Location, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
+        let room = if *location == Location::Memory { config.memory.store_room() } else { Room::endless() };
         let copy = match self.inner.store.copied() {
             Some(copy) => copy,
-            None => InMemory::copy_of(&*self.inner.store).await?,
+            None => InMemory::copy_of(&*self.inner.store, room).await?,
         };
         without.iter().for_each(|name| copy.forget_secret(name));
         let store: Arc<dyn Store> = match location {
-            Location::Memory => Arc::new(copy.with_room(config.memory.store_bytes_max())),
+            Location::Memory => Arc::new(copy),
             Location::File(path) => Arc::new(Sqlite::filled(path, config.durability, &copy).await?),
             Location::Shared(_) | Location::Postgres(_) => {
                 return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));

@@ -27,6 +27,8 @@ pub enum Outcome {
         uid: Arc<str>,
     },
     GuardFailed,
+    /// It would be more than the database may hold.
+    NoSpace,
 }
 
 impl Outcome {
@@ -34,7 +36,7 @@ impl Outcome {
     pub fn revision(&self) -> Option<Revision> {
         match self {
             Outcome::Committed { revision, .. } => Some(*revision),
-            Outcome::GuardFailed => None,
+            Outcome::GuardFailed | Outcome::NoSpace => None,
         }
     }
 }

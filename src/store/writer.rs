@@ -41,16 +41,17 @@ pub(super) async fn run(
     while !received.is_empty() || queue.recv_many(&mut received, BATCH_MAX).await > 0 {
         let mut batch = take_batch(&mut received);
         match commit(&mut batch, &*store, &view).await {
-            Err(full @ (StoreError::DiskFull | StoreError::NoSpace))
-                if !batch.is_empty() && store.make_room().await =>
-            {
+            Err(full @ StoreError::DiskFull) if !batch.is_empty() && store.make_room().await => {
                 // Deletions alone: they make room.
                 let deleted = commit(&mut batch, &*store, &view).await;
                 refuse(&mut batch, &deleted.err().unwrap_or_else(|| full.clone()));
                 health.note(Some(&full));
             }
             committed => {
-                health.note(committed.as_ref().err());
+                health.note(match &committed {
+                    Ok(refused) => *refused,
+                    Err(error) => Some(error),
+                });
                 refuse(&mut batch, &committed.err().unwrap_or(StoreError::Closed));
             }
         }
@@ -91,9 +92,15 @@ fn refuse(batch: &mut Vec<Waiting>, error: &StoreError) {
     }
 }
 
-/// Commits a batch and answers it. Errors: nothing of it is made; where the disk is full its deletions are left to be tried
-/// again, and all others are answered.
-async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Result<(), StoreError> {
+/// Commits a batch and answers it. Returns why some of its writes were refused, where the others were made.
+///
+/// Errors: nothing of it is made; where the disk is full its deletions are left to be tried again, and all others are
+/// answered.
+async fn commit(
+    batch: &mut Vec<Waiting>,
+    store: &dyn Store,
+    view: &View,
+) -> Result<Option<&'static StoreError>, StoreError> {
     let mut writes = Vec::with_capacity(batch.len());
     let mut waiting = Vec::with_capacity(batch.len());
     for Waiting { writes: together, done, _share } in batch.drain(..) {
@@ -114,7 +121,7 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Res
                 done,
                 _share,
             }));
-            if matches!(error, StoreError::DiskFull | StoreError::NoSpace) {
+            if matches!(error, StoreError::DiskFull) {
                 let adds = |waiting: &mut Waiting| waiting.writes.iter().any(|write| write.put().is_some());
                 let mut others: Vec<_> = batch.extract_if(.., adds).collect();
                 refuse(&mut others, &error);
@@ -130,18 +137,20 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Res
     {
         tracing::error!(%error, "the log can't be read");
     }
+    let refused = outcomes.contains(&Outcome::NoSpace).then_some(&StoreError::NoSpace);
     let mut outcomes = outcomes.into_iter();
     for (count, done, _) in waiting {
         // Those that are joined have the outcome of the first.
         let result = match outcomes.next() {
             Some(Outcome::Committed { revision, .. }) => Ok(Committed { revision }),
             Some(Outcome::GuardFailed) => Err(WriteError::GuardFailed),
+            Some(Outcome::NoSpace) => Err(WriteError::Store(StoreError::NoSpace)),
             None => Err(WriteError::Store(StoreError::Closed)),
         };
         (1..count).for_each(|_| _ = outcomes.next());
         _ = done.send(result);
     }
-    Ok(())
+    Ok(refused)
 }
 
 /// What becomes visible of a write, if it was made.

@@ -198,7 +198,7 @@ enum SendError {
 }
 
 /// The path from the root, without empty and dot segments: Go's `path.Join("/", path)`, which client-go puts it through.
-fn cleaned(path: &[u8]) -> Vec<u8> {
+pub fn cleaned(path: &[u8]) -> Vec<u8> {
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in path.split(|byte| *byte == b'/') {
         match segment {

@@ -8,6 +8,7 @@
 
 mod answer;
 mod connection;
+mod credentials;
 pub mod patience;
 pub(crate) mod trust;
 
@@ -22,7 +23,10 @@ use bytes::Bytes;
 use ipnet::IpNet;
 use tokio::time::{sleep, timeout};
 
+pub use connection::cleaned;
 use connection::{CallError, Connections};
+
+pub use credentials::Credentials;
 
 /// The longest answer that is read, in bytes.
 pub const ANSWER_BYTES_MAX: usize = 8 << 20;
@@ -47,7 +51,7 @@ pub struct Endpoint {
     pub address: Address,
     /// Certificates in PEM; empty for those that the system trusts.
     pub ca_bundle: Vec<u8>,
-    /// What a kubeconfig says beside; `None` for webhooks that objects name.
+    /// What a kubeconfig says beside; `None` for a caller without a name, who believes what the system does.
     pub access: Option<Arc<Access>>,
 }
 

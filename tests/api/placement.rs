@@ -1,5 +1,6 @@
 //! Where pods go and where they do not stay, by kubectl: company that they wait for, taints, nodes that go or fall silent.
 
+use super::overrides::until;
 use super::workloads::{Cluster, PATIENCE, PROFILE, cluster};
 
 /// A cluster of three nodes that are ready.
@@ -56,6 +57,41 @@ fn pods_stay_on_a_tainted_node_as_long_as_they_tolerate_it() {
 }
 
 #[test]
+fn the_time_for_which_a_taint_is_tolerated_counts_from_the_taint() {
+    let Some(cluster) = cluster(&["--simulate-nodes", "1"]) else { return };
+    let patient = "tolerations: [{key: k, operator: Exists, effect: NoExecute, tolerationSeconds: 600}], ";
+    cluster.apply(&pod("patient", patient));
+    cluster.apply(&pod("hasty", ""));
+    cluster.ok(&format!("wait --for=condition=Ready pod/patient pod/hasty {PATIENCE}"));
+    cluster.ok("taint node node-0 k=v:NoExecute");
+    cluster.ok(&format!("wait --for=delete pod/hasty {PATIENCE}"));
+    cluster.clock(r#"{"advance": "400s"}"#);
+    // What else changes has nothing begin anew.
+    cluster.ok("label node node-0 a=b");
+    assert_eq!(cluster.get("pod/patient", ".status.phase"), "Running");
+    cluster.clock(r#"{"advance": "250s"}"#);
+    cluster.ok(&format!("wait --for=delete pod/patient {PATIENCE}"));
+}
+
+#[test]
+fn a_node_that_comes_back_keeps_its_pods() {
+    let Some(cluster) = cluster(&["--simulate-nodes", "1", "--controllers", "*,podgc"]) else { return };
+    cluster.apply(&pod("web", ""));
+    cluster.ok(&format!("wait --for=condition=Ready pod/web {PATIENCE}"));
+    cluster.ok("delete node node-0");
+    cluster.clock(r#"{"advance": "30s"}"#);
+    cluster.apply("apiVersion: v1\nkind: Node\nmetadata: {name: node-0, annotations: {kwok.x-k8s.io/node: fake}}");
+    cluster.ok(&format!("wait --for=condition=Ready node/node-0 {PATIENCE}"));
+    cluster.ok("delete node node-0");
+    // The next time counts from its own beginning.
+    cluster.clock(r#"{"advance": "30s"}"#);
+    let waited = cluster.kubectl.run("wait --for=delete pod/web --timeout=2s");
+    assert_eq!((waited.code, cluster.get("pod/web", ".status.phase").as_str()), (Some(1), "Running"));
+    cluster.clock(r#"{"advance": "15s"}"#);
+    cluster.ok(&format!("wait --for=delete pod/web {PATIENCE}"));
+}
+
+#[test]
 fn pods_of_a_node_that_is_gone_go_and_come_elsewhere() {
     let Some(cluster) = settled() else { return };
     cluster.ok("create deployment web --image=web:1 --replicas=3");
@@ -79,8 +115,16 @@ fn a_node_that_falls_silent_is_unknown() {
     );
     let ready = ".status.conditions[?(@.type==\"Ready\")]";
     assert_eq!(cluster.get("node/real", &format!("{ready}.status")), "True");
+    // No kubelet is there, so the test says of the pod what one would.
+    cluster.apply(&pod("there", "nodeName: real, "));
+    let status = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
+    cluster.ok(&format!("patch pod there --subresource=status --type=merge -p {status}"));
     cluster.pass("30s", &format!("--for=jsonpath={{{ready}.status}}=Unknown node/real"));
     assert_eq!(cluster.get("node/real", &format!("{ready}.message")), "Kubelet stopped posting node status.");
+    // Its pods were told first.
+    assert_eq!(cluster.get("pod/there", &format!("{ready}.status")), "False");
+    let told = || cluster.ok("get events --field-selector involvedObject.name=there");
+    until("it is told why", || told().contains("Node is not ready"));
     let taint = ".spec.taints[?(@.effect==\"NoExecute\")].key";
     cluster.wait("node/real", taint, "node.kubernetes.io/unreachable");
     // Simulated nodes say nothing, and are not waited for.

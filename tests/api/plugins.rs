@@ -187,9 +187,12 @@ fn plugins_go_by_their_configuration() {
     let refused = make("tight", json!({"nodeSelector": {"zone": "c"}}));
     let why = "pods \"p\" is forbidden: pod node label selector labels conflict with its namespace whitelist";
     assert_eq!((refused.status, refused.json()["message"].as_str()), (403, Some(why)));
+    // Refused before anything is validated, so that PodSecurity has not been asked.
+    assert_eq!(refused.header("warning"), "");
     let refused = make("n", json!({"tolerations": [{"key": "x", "operator": "Exists"}]}));
     let message = refused.json()["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.ends_with("conflict with its cluster whitelist"), "{message}");
+    assert_eq!(refused.header("warning"), "");
 }
 
 #[test]

@@ -111,6 +111,14 @@ fn subresources_connections_and_collections_are_asked_about() {
         &format!("failed expression: {exec}"),
     );
     assert_eq!(server.send("POST", &format!("{pods}/x/exec?command=ls"), &[], None).status, 404);
+    // What is asked for behind the pod is the path of the options, whatever the query says.
+    policy("proxy", "", &["pods/proxy"], &["CONNECT"], "!has(object.path)");
+    check_denied(
+        &server.send("GET", &format!("{pods}/x/proxy/a/b/?path=c"), &[], None),
+        "proxy",
+        "failed expression: !has(object.path)",
+    );
+    assert_ne!(server.send("GET", &format!("{pods}/x/proxy?path=c"), &[], None).status, 422);
     let account = "/api/v1/namespaces/default/serviceaccounts";
     make(&server, account, &json!({"metadata": {"name": "x"}}));
     let token =
@@ -341,6 +349,27 @@ fn an_object_that_a_mutation_makes_invalid_is_refused_as_if_it_was_sent_so() {
 }
 
 #[test]
+fn a_number_that_json_does_not_have_ends_the_request_and_nothing_else() {
+    let (server, _folder) = start();
+    let expression = "Object{spec: Object.spec{weight: 1.0 / (object.metadata.name == 'a' ? 0.0 : 2.0)}}";
+    let mutation = json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.stable.example.com";
+    let weight = json!([{
+        "op": "add", "value": {"type": "number"},
+        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight",
+    }]);
+    let json_patch = [("Content-Type", "application/json-patch+json")];
+    let patched = server.send("PATCH", path, &json_patch, Some(weight.to_string().as_bytes()));
+    assert_eq!(patched.status, 200, "{}", patched.json());
+    mutate(&server, "p", "Never", mutation);
+    let answer = create(&server, CRONTABS, &crontab("a"));
+    let message = "json: unsupported value: +Inf";
+    assert_eq!((answer.status, answer.json()["message"].as_str()), (500, Some(message)), "{}", answer.json());
+    let made = create(&server, CRONTABS, &crontab("b")).json();
+    assert_eq!(made["spec"]["weight"], 0.5, "{made}");
+}
+
+#[test]
 fn policies_that_undo_each_other_are_asked_twice_and_no_more() {
     let (server, _folder) = start();
     for (name, image) in [("p", "'one'"), ("q", "object.spec.image + 'x'")] {
@@ -384,4 +413,30 @@ fn the_audit_log_has_what_policies_say_of_a_request() {
             "message": "not this one", "policy": "p", "binding": "p", "expressionIndex": 0, "validationActions": ["Audit"],
         }])
     );
+}
+
+#[test]
+fn a_definition_that_comes_later_is_seen_when_the_policy_is_written_again() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let spec = |expression: &str| {
+        // What is matched by `*` is not looked at.
+        let mut constraints = rules("stable.example.com", &["crontabs"], &["CREATE"]);
+        constraints["resourceRules"][0]["apiVersions"] = json!(["v1"]);
+        json!({"matchConstraints": constraints, "validations": [{"expression": expression}]})
+    };
+    enforce(&server, "p", spec("object.metadata.nam != ''"), json!({}));
+    assert_eq!(status_of(&server, "p"), json!({"observedGeneration": 1, "typeChecking": {}}));
+    let definition = std::fs::read_to_string(super::crontabs_file()).expect("it reads");
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let yaml = [("Content-Type", "application/yaml")];
+    assert_eq!(server.send("POST", definitions, &yaml, Some(definition.as_bytes())).status, 201);
+    super::wait_for(&server, CRONTABS, |answer| answer.status == 200);
+    assert_eq!(status_of(&server, "p"), json!({"observedGeneration": 1, "typeChecking": {}}));
+    let path = format!("{POLICIES}/validatingadmissionpolicies/p");
+    let patch = json!({"spec": spec("object.metadata.nam != '-'")}).to_string();
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(patch.as_bytes())).status, 200);
+    let status = status_of(&server, "p");
+    let warning = status["typeChecking"]["expressionWarnings"][0]["warning"].as_str().unwrap_or_default();
+    assert!(warning.contains("undefined field 'nam'"), "{status}");
 }

@@ -1,5 +1,6 @@
 //! Several servers on one Postgres are one server.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -100,6 +101,43 @@ fn a_page_is_followed_on_another_server() {
         second["items"].as_array().into_iter().flatten().map(|item| &item["metadata"]["name"]).collect();
     assert_eq!(names, ["c"]);
     assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+}
+
+/// Both give them at the same time, until there are none left.
+#[test]
+fn no_address_or_port_of_a_service_is_given_twice() {
+    const PORTS: usize = 24;
+    let Some(url) = new_database() else { return };
+    let folder = Folder::for_test();
+    let ports = format!("30100-{}", 30_100 + PORTS - 1);
+    let servers = ["one", "other"].map(|name| {
+        let flags = ["--service-cluster-ip-range", "10.7.0.0/26", "--service-node-port-range", &ports];
+        let store = ["--store", &url];
+        Server::start(&folder.0.join(name), &[&store[..], &flags[..]].concat())
+    });
+    let create = |server: &Server, name: &str| {
+        let spec = json!({"type": "NodePort", "ports": [{"port": 80}]});
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec});
+        post(server, "/api/v1/namespaces/default/services", &service)
+    };
+    let made: Vec<Value> = std::thread::scope(|scope| {
+        let (servers, create) = (&servers, &create);
+        let making: Vec<_> = (0..PORTS)
+            .map(|number| scope.spawn(move || create(&servers[number % 2], &format!("service-{number}"))))
+            .collect();
+        making.into_iter().map(|one| one.join().expect("it is answered")).map(|answer| answer.json()).collect()
+    });
+    for field in ["/spec/clusterIP", "/spec/ports/0/nodePort"] {
+        let given: BTreeSet<_> =
+            made.iter().filter_map(|service| service.pointer(field)).map(Value::to_string).collect();
+        assert_eq!(given.len(), PORTS, "{field}: {made:?}");
+    }
+    for server in &servers {
+        assert_eq!(create(server, "one-too-many").status, 500, "no port is left");
+    }
+    let first = "/api/v1/namespaces/default/services/service-0";
+    assert_eq!(servers[0].send("DELETE", first, &[], None).status, 200);
+    assert_eq!(create(&servers[1], "next").status, 201, "what one gives back the other gives");
 }
 
 /// Stops a server that writes, in a moment when it has the counter: its session is in a transaction that has locked the row.

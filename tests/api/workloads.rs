@@ -326,6 +326,21 @@ fn a_cron_job_starts_jobs() {
 }
 
 #[test]
+fn a_job_that_people_start_is_not_one_of_the_schedule() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: tick}\nspec:\n  schedule: '@yearly'\n  jobTemplate: {spec: {template: \
+         {metadata: {annotations: {pod-complete.stage.kwok.x-k8s.io/weight: '0'}}, spec: {restartPolicy: Never, containers: [{name: c, \
+         image: i}]}}}}",
+    );
+    cluster.ok("create job --from=cronjob/tick now");
+    let told = || cluster.ok("get events --field-selector involvedObject.kind=CronJob");
+    let message = "Saw a job that the controller did not create or forgot: now";
+    until("it is told of", || told().contains(message));
+    assert_eq!(cluster.get("cronjob/tick", ".status.active"), "");
+}
+
+#[test]
 fn a_stateful_set_keeps_its_pods_and_their_claims() {
     let Some(cluster) = cluster(&PROFILE) else { return };
     cluster.apply(
@@ -350,16 +365,48 @@ fn a_stateful_set_keeps_its_pods_and_their_claims() {
     cluster.ok("rollout undo statefulset/db");
     cluster.rolled_out("statefulset/db");
     assert_eq!(cluster.get("pod/db-0", ".spec.containers[0].image"), "i:1");
-    cluster.ok("scale statefulset/db --replicas=1");
-    cluster.ok(&format!("wait --for=delete pod/db-1 pod/db-2 {PATIENCE}"));
+    cluster.ok("scale statefulset/db --replicas=2");
+    cluster.ok(&format!("wait --for=delete pod/db-2 {PATIENCE}"));
     assert_eq!(cluster.get("pvc", ".items[*].metadata.name"), "data-db-0 data-db-1 data-db-2");
     cluster.ok(&format!("delete pvc data-db-2 {PATIENCE}"));
     let retention =
         "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenDeleted\":\"Delete\",\"whenScaled\":\"Delete\"}}}";
     cluster.ok(&format!("patch statefulset db --type=merge -p {retention}"));
+    let owner = ".metadata.ownerReferences[*].kind";
+    cluster.wait("pvc/data-db-1", owner, "StatefulSet");
+    cluster.ok("scale statefulset/db --replicas=1");
     cluster.ok(&format!("wait --for=delete pvc/data-db-1 {PATIENCE}"));
+    // The next pod of that number has a claim of its own.
+    cluster.ok("scale statefulset/db --replicas=2");
+    cluster.wait("statefulset/db", ".status.readyReplicas", "2");
+    assert_eq!(cluster.get("pvc/data-db-1", ".status.phase"), "Bound");
+    let told = cluster.ok("get events --field-selector involvedObject.kind=StatefulSet");
+    assert!(told.contains("Create Pod db-0 in StatefulSet db successful"), "{told}");
+    assert!(told.contains("Create Claim data-db-0 Pod db-0 in StatefulSet db success"), "{told}");
+    let retention = "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenScaled\":\"Retain\"}}}";
+    cluster.ok(&format!("patch statefulset db --type=merge -p {retention}"));
     cluster.ok("delete statefulset db");
     cluster.ok(&format!("wait --for=delete pvc/data-db-0 {PATIENCE}"));
+}
+
+#[test]
+fn several_pods_of_a_stateful_set_are_updated_at_once() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let set = |version: &str, weight: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: db}}\nspec:\n  replicas: 4\n  serviceName: db\n  \
+             podManagementPolicy: Parallel\n  updateStrategy: {{rollingUpdate: {{maxUnavailable: 50%}}}}\n  selector: {{matchLabels: \
+             {{a: b}}}}\n  template:\n    metadata: {{labels: {{a: b, v: {version}}}, annotations: \
+             {{pod-ready.stage.kwok.x-k8s.io/weight: '{weight}'}}}}\n    spec: {{containers: [{{name: c, image: i}}]}}"
+        )
+    };
+    cluster.apply(&set("one", "1"));
+    cluster.rolled_out("statefulset/db");
+    // New pods that are never ready: half of all are replaced, and no more.
+    cluster.apply(&set("two", "0"));
+    cluster.wait("statefulset/db", ".status.updatedReplicas", "2");
+    cluster.wait("statefulset/db", ".status.readyReplicas", "2");
+    assert_eq!(cluster.get("pods", ".items[*].metadata.labels.v"), "one one two two");
 }
 
 #[test]
@@ -373,8 +420,13 @@ fn a_daemon_set_is_on_every_node_that_comes() {
     cluster.rolled_out("daemonset/agent");
     cluster.apply("apiVersion: v1\nkind: Node\nmetadata: {name: extra, annotations: {kwok.x-k8s.io/node: fake}}");
     cluster.wait("daemonset/agent", ".status.numberAvailable", "4");
+    // What may only stay is misplaced, and what may not goes.
+    cluster.ok("taint node extra k=v:NoSchedule");
+    cluster.wait("daemonset/agent", ".status.numberMisscheduled", "1");
+    assert_eq!(cluster.get("daemonset/agent", ".status.desiredNumberScheduled"), "3");
     cluster.ok("taint node extra k=v:NoExecute");
-    cluster.wait("daemonset/agent", ".status.desiredNumberScheduled", "3");
+    cluster.wait("daemonset/agent", ".status.numberMisscheduled", "0");
+    assert_eq!(cluster.get("daemonset/agent", ".status.desiredNumberScheduled"), "3");
     cluster.ok("set image daemonset/agent c=i:2");
     cluster.rolled_out("daemonset/agent");
     assert_eq!(cluster.get("pods", ".items[*].spec.containers[0].image"), "i:2 i:2 i:2");
@@ -399,6 +451,71 @@ fn services_have_the_addresses_of_ready_pods() {
     cluster.ok(&format!("wait --for=delete pod -l app=web {PATIENCE}"));
     cluster.ok("delete service web");
     cluster.ok(&format!("wait --for=delete endpoints/web {PATIENCE}"));
+}
+
+#[test]
+fn endpoints_that_people_write_are_mirrored() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply("apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {ports: [{port: 5432}]}");
+    let endpoints = |addresses: &str| {
+        format!(
+            "apiVersion: v1\nkind: Endpoints\nmetadata: {{name: db, labels: {{team: a}}}}\nsubsets: [{{addresses: [{addresses}], \
+             ports: [{{port: 5432}}]}}]"
+        )
+    };
+    cluster.apply(&endpoints("{ip: 192.0.2.1}, {ip: 192.0.2.2}"));
+    let slices = "endpointslices -l kubernetes.io/service-name=db,team=a";
+    let addresses = || cluster.get(slices, ".items[*].endpoints[*].addresses[0]");
+    until("they are mirrored", || addresses() == "192.0.2.1 192.0.2.2");
+    let manager = ".items[*].metadata.labels.endpointslice\\.kubernetes\\.io/managed-by";
+    assert_eq!(cluster.get(slices, manager), "endpointslicemirroring-controller.k8s.io");
+    assert_eq!(cluster.get(slices, ".items[*].metadata.ownerReferences[*].kind"), "Endpoints");
+    cluster.apply(&endpoints("{ip: 192.0.2.2}"));
+    until("they follow", || addresses() == "192.0.2.2");
+    // A service that selects pods has no use for them.
+    cluster.ok("patch service db --type=merge -p {\"spec\":{\"selector\":{\"app\":\"db\"}}}");
+    until("no mirror is left", || addresses().is_empty());
+}
+
+#[test]
+fn endpoints_say_for_whom_they_are() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok(&format!("wait --for=create node/node-2 {PATIENCE}"));
+    for (node, zone) in [("node-0", "a"), ("node-1", "a"), ("node-2", "b")] {
+        cluster.ok(&format!("label node {node} topology.kubernetes.io/zone={zone}"));
+    }
+    cluster.ok("create deployment web --image=web:1 --replicas=3");
+    cluster.rolled_out("deployment/web");
+    let service = |annotations: &str, spec: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: web, annotations: {{{annotations}}}}}\nspec: {{selector: {{app: web}}, ports: \
+             [{{port: 80}}]{spec}}}"
+        )
+    };
+    let slices = "endpointslices -l kubernetes.io/service-name=web";
+    let sorted = |path: &str| {
+        let mut found: Vec<String> = cluster.get(slices, path).split(' ').map(str::to_owned).collect();
+        found.sort();
+        found.join(" ")
+    };
+    let (zones, nodes) =
+        (".items[*].endpoints[*].hints.forZones[*].name", ".items[*].endpoints[*].hints.forNodes[*].name");
+    cluster.apply(&service("", ", trafficDistribution: PreferSameZone"));
+    until("each is for its zone", || sorted(zones) == "a a b");
+    assert_eq!(sorted(nodes), "");
+    cluster.apply(&service("", ", trafficDistribution: PreferSameNode"));
+    until("each is for its node first", || sorted(nodes) == "node-0 node-1 node-2");
+    cluster.apply(&service("", ""));
+    until("each is for all", || sorted(zones).is_empty() && sorted(nodes).is_empty());
+    cluster.apply(&service("service.kubernetes.io/topology-mode: Auto", ""));
+    until("zones share them out by their processors", || sorted(zones) == "a a b");
+    // One can't be shared out among two zones.
+    cluster.ok("scale deployment/web --replicas=1");
+    until("each is for all again", || sorted(zones).is_empty());
+    let told = cluster.ok("get events --field-selector involvedObject.kind=Service");
+    assert!(told.contains("Topology Aware Hints has been enabled, addressType: IPv4"), "{told}");
+    let why = "Insufficient number of endpoints (1 endpoints, 2 zones), addressType: IPv4";
+    until("it is said why", || cluster.ok("get events --field-selector involvedObject.kind=Service").contains(why));
 }
 
 #[test]

@@ -213,6 +213,22 @@ fn a_rule_about_what_did_not_exist_breaks_nothing() {
 }
 
 #[test]
+fn a_format_that_no_server_looks_at_breaks_nothing() {
+    let sail = |format: &str| BOATS.replace(RIG, &format!("{RIG}\n                sail: {{type: string{format}}}"));
+    let added = |name: &str, format: &str, change: &str| {
+        compare(name, &sail(""), &sail(&format!(", format: {format}")), &[change]);
+    };
+    added("format-unknown", "knots", "safe      spec.sail: text-constraint-changed: format `knots` added");
+    added("format-known", "uuid", "MAY BREAK spec.sail: text-constraint-changed: format `uuid` added");
+}
+
+#[test]
+fn a_name_that_is_required_twice_is_one_change() {
+    let new = BOATS.replace("required: [length]", "required: [length, crew, crew]");
+    compare("required-twice", BOATS, &new, &["safe      spec.crew: required-added: it has a default"]);
+}
+
+#[test]
 fn a_list_of_values_is_held_against_whatever_comes_instead() {
     let pattern = |pattern: &str| {
         BOATS.replace(

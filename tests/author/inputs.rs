@@ -99,3 +99,12 @@ fn examples_of_a_reference_need_not_say_that_they_are_valid() {
     let has = |name: &str| printed.contains(&format!("Example: {name}\n"));
     assert!(has("a boat has defaults") && !has("a boat does not shrink"), "{printed}");
 }
+
+#[test]
+fn a_definition_without_a_kind_defines_no_document_without_one() {
+    let patch = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n";
+    let folder = folder("inputs-no-kind", &[("crd.yaml", patch), ("alerts.yaml", "groups: []\n")]);
+    let said = text(&skiff(&folder, &["validate", "crd.yaml", "alerts.yaml"]).stdout);
+    assert!(said.contains("error: document: not checked: it has no kind\n --> alerts.yaml:1:1\n"), "{said}");
+    assert!(said.ends_with("2 documents: 0 valid, 1 invalid, 1 not checked\n"), "{said}");
+}

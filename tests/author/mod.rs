@@ -1,5 +1,6 @@
 //! The tools of schema authors, through the real binary: what they print and how they end.
 
+mod built_in;
 mod claims;
 mod cluster;
 mod commands;
@@ -10,7 +11,6 @@ mod eval;
 mod inputs;
 mod lint;
 mod policies;
-mod readme;
 mod schemas;
 mod suites;
 mod terminal;

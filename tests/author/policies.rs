@@ -177,7 +177,7 @@ fn suites_say_who_asks_and_what_policies_answer() {
     let printed = text(&output.stdout);
     assert!(printed.starts_with(expected), "{printed}");
     assert_eq!(output.status.code(), Some(0));
-    let covered = "ValidatingAdmissionPolicy crew: 3 of 3 expressions have been tried (100%)\n";
+    let covered = "ValidatingAdmissionPolicy crew: 5 of 5 expressions have been tried (100%)\n";
     assert!(printed.contains(covered), "{printed}");
     assert!(printed.contains("MutatingAdmissionPolicy rig: 1 of 1 expressions have been tried (100%)\n"), "{printed}");
 }
@@ -244,19 +244,26 @@ fn what_a_suite_has_not_tried_of_policies_is_told() {
     let cases = SUITE.split("- name: a long boat").next().expect("there is a part before");
     let folder = files("policies-coverage", &[("a.suite.yaml", cases)]);
     let printed = text(&skiff(&folder, &["test", "a.suite.yaml"]).stdout);
-    assert!(printed.contains("ValidatingAdmissionPolicy crew: 0 of 3 expressions have been tried (0%)\n"), "{printed}");
+    assert!(
+        printed.contains("ValidatingAdmissionPolicy crew: 1 of 5 expressions have been tried (20%)\n"),
+        "{printed}"
+    );
     assert!(!printed.contains("never false"), "{printed}");
     let least = skiff(&folder, &["test", "--min-coverage", "40", "a.suite.yaml"]);
-    let few = "FAIL ValidatingAdmissionPolicy crew: 0 of 3 expressions are covered, less than 40%\n";
+    let few = "FAIL ValidatingAdmissionPolicy crew: 1 of 5 expressions are covered, less than 40%\n";
     assert_eq!(least.status.code(), Some(1));
     assert!(text(&least.stdout).contains(few), "{least:?}");
     let printed = text(&skiff(&folder, &["test", "--coverage", "a.suite.yaml"]).stdout);
     let expected = "\
-ValidatingAdmissionPolicy crew: 0 of 3 expressions have been tried (0%)
+ValidatingAdmissionPolicy crew: 1 of 5 expressions have been tried (20%)
   matchConditions[0]: request.userInfo.username != 'robot'
     never false
   validations[0]: object.spec.length <= int(params.data.length)
     never false
+  validations[1]: namespaceObject.metadata.labels.env == 'prod' || object.spec.crew < 3
+    never false
+  validations[0].messageExpression: 'no boat is longer than ' + params.data.length
+    never evaluated
 ";
     assert!(printed.contains(expected), "{printed}");
     let output = skiff(&folder, &["test", "a.suite.yaml", "-o", "json"]);

@@ -1,7 +1,9 @@
-//! What a terminal gets that a pipe does not: colours. The terminal is one that `script` makes.
+//! What a terminal gets that a pipe does not: colours, how far long work is, questions with completion and history. The
+//! terminal is one that `script` makes.
 
 use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::{BOATS, folder, skiff, text};
 use crate::kubectl::left_out;
@@ -53,48 +55,93 @@ fn a_terminal_gets_the_verdicts_of_suites_in_colours() {
     assert!(shown.ends_with("5 cases: 4 passed, \u{1b}[1;31m1 failed\u{1b}[0m\n"), "{shown}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_terminal_is_shown_how_far_long_work_is() {
+    let folder = folder("terminal-progress", &[("crd.yaml", BOATS), ("boat.yaml", BOAT)]);
+    // A file whose writer takes its time.
+    let slow = folder.join("slow.yaml");
+    _ = std::fs::remove_file(&slow);
+    assert!(Command::new("mkfifo").arg(&slow).status().is_ok_and(|status| status.success()));
+    let Some(mut terminal) = Terminal::start(&folder, "validate -f crd.yaml boat.yaml slow.yaml", &[]) else {
+        return left_out("script");
+    };
+    terminal.until("1 of 2 files");
+    std::fs::write(&slow, BOAT.replace("crew: 5", "crew: 3")).expect("it is read");
+    let (shown, code) = terminal.end();
+    let (_, findings) = shown.split_once("\r\u{1b}[K").expect("the line goes before anything else is printed");
+    assert!(findings.contains("Boat a: spec: Invalid value"), "{shown}");
+    assert!(findings.ends_with("2 documents: 1 valid, 1 invalid\r\n"), "{shown}");
+    assert_eq!(code, Some(1));
+}
+
 #[test]
 fn expressions_are_asked_for_with_completion_and_history() {
     let folder = folder("terminal-eval", &[]);
     let state = folder.join("state");
     _ = std::fs::remove_dir_all(&state);
-    let mut command = Command::new("script");
-    command.current_dir(&folder).env("XDG_STATE_HOME", &state).env("TERM", "xterm");
-    command
-        .args(["--quiet", "--return", "--command"])
-        .arg(format!("{} eval --var lengthy=3", env!("CARGO_BIN_EXE_skiff")));
-    command.arg("/dev/null").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let Ok(mut child) = command.spawn() else { return left_out("script") };
-    let (mut keys, mut shown) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
-    let mut until = |mark: &str| {
-        let mut seen = Vec::new();
-        while !seen.ends_with(mark.as_bytes()) {
-            let mut byte = [0];
-            shown.read_exact(&mut byte).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&seen)));
-            seen.push(byte[0]);
-        }
+    let variables = [("XDG_STATE_HOME", state.to_str().expect("the path is text")), ("TERM", "xterm")];
+    let Some(mut terminal) = Terminal::start(&folder, "eval --var lengthy=3", &variables) else {
+        return left_out("script");
     };
     for (typed, result) in [("1 + 2\r", "int, cost"), ("lengt\t + 4\r", "7\r\n")] {
-        until("> ");
-        keys.write_all(typed.as_bytes()).expect("it reads");
-        until(result);
+        terminal.until("> ");
+        terminal.keys.write_all(typed.as_bytes()).expect("it reads");
+        terminal.until(result);
     }
-    until("> ");
-    keys.write_all(b"\x04").expect("it reads");
-    let mut rest = Vec::new();
-    _ = shown.read_to_end(&mut rest);
-    assert_eq!(child.wait().expect("it is our child").code(), Some(0));
+    terminal.until("> ");
+    terminal.keys.write_all(b"\x04").expect("it reads");
+    assert_eq!(terminal.end().1, Some(0));
     let history = std::fs::read_to_string(state.join("skiff/eval_history")).expect("lines are kept");
     assert!(history.contains("1 + 2\n") && history.contains("lengthy + 4\n"), "{history}");
 }
 
-/// What a terminal shows, its lines ended as in a file; `None` where there is no `script`.
-fn on_terminal(folder: &std::path::Path, arguments: &str, variables: &[(&str, &str)]) -> Option<String> {
+/// A command on a terminal, while it runs.
+struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    shown: ChildStdout,
+}
+
+impl Terminal {
+    /// `None` where there is no `script`.
+    fn start(folder: &Path, arguments: &str, variables: &[(&str, &str)]) -> Option<Terminal> {
+        let mut command = on_script(folder, arguments, variables);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let (keys, shown) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        Some(Terminal { child, keys, shown })
+    }
+
+    /// Waits until this is shown.
+    fn until(&mut self, mark: &str) {
+        let mut seen = Vec::new();
+        while !seen.ends_with(mark.as_bytes()) {
+            let mut byte = [0];
+            let is_read = self.shown.read_exact(&mut byte).is_ok();
+            assert!(is_read, "it ends without {mark:?}: {}", String::from_utf8_lossy(&seen));
+            seen.push(byte[0]);
+        }
+    }
+
+    /// What is shown from here on, and the exit code.
+    fn end(mut self) -> (String, Option<i32>) {
+        let mut rest = Vec::new();
+        _ = self.shown.read_to_end(&mut rest);
+        (text(&rest), self.child.wait().expect("it is our child").code())
+    }
+}
+
+fn on_script(folder: &Path, arguments: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new("script");
-    command.current_dir(folder).env_remove("NO_COLOR").envs(variables.iter().copied()).stdin(Stdio::null());
+    command.current_dir(folder).env_remove("NO_COLOR").envs(variables.iter().copied());
     command.args(["--quiet", "--return", "--command"]);
     command.arg(format!("{} {arguments}", env!("CARGO_BIN_EXE_skiff"))).arg("/dev/null");
-    let output = command.output().ok()?;
+    command
+}
+
+/// What a terminal shows, its lines ended as in a file; `None` where there is no `script`.
+fn on_terminal(folder: &Path, arguments: &str, variables: &[(&str, &str)]) -> Option<String> {
+    let output = on_script(folder, arguments, variables).stdin(Stdio::null()).output().ok()?;
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     Some(text(&output.stdout).replace("\r\n", "\n"))
 }

@@ -8,6 +8,7 @@ use crate::server::Server;
 
 mod stand_ins;
 mod go;
+mod java;
 mod python;
 mod node;
 mod kube_rs;

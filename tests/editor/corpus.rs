@@ -1,9 +1,15 @@
 //! Sessions over the ten largest definitions of the corpus: an edit leaves what a fresh text would be, and memory is bounded.
 
+use std::collections::HashMap;
+
+use kubeskiff::author::editor::check::{Checks, Diagnostic};
+use kubeskiff::author::editor::{Position, Range, Text};
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::incremental::workspace;
 use crate::largest::largest;
+use crate::typing::{Edit, spots};
 
 /// A server may take so much for ten large definitions that are being typed in, built for tests.
 const MEMORY_MIB_MAX: u64 = 1500;
@@ -55,6 +61,38 @@ fn an_incremental_edit_is_what_a_fresh_text_would_be() {
         assert!(memory < MEMORY_MIB_MAX, "{memory} MiB");
     }
     assert_eq!(typing.stop(), Some(0));
+}
+
+fn written(text: &mut Text, edit: Edit) {
+    let position = |character: usize| Position { line: edit.line as u32, character: character as u32 };
+    text.edit(Some(Range { start: position(edit.from), end: position(edit.to) }), edit.comes);
+}
+
+#[test]
+fn after_every_edit_is_told_what_a_fresh_read_tells() {
+    let Some(texts) = largest() else { return };
+    for (number, original) in texts.iter().enumerate() {
+        let name = format!("/corpus/{number}.yaml");
+        let mut fresh: HashMap<String, Vec<Diagnostic>> = HashMap::new();
+        let (mut known, mut checks, mut text) = (workspace(), Checks::default(), Text::from(original.as_str()));
+        known.check(&name, &text, &mut checks);
+        for spot in spots(original) {
+            // A letter stays while others are typed elsewhere.
+            let edits = [spot.letter(), spot.letter(), spot.back()];
+            for (at, edit) in edits.into_iter().enumerate() {
+                written(&mut text, edit);
+                let found = known.check(&name, &text, &mut checks);
+                let expected = fresh
+                    .entry(text.as_str().to_owned())
+                    .or_insert_with(|| workspace().check(&name, &text, &mut Checks::default()));
+                assert!(found == *expected, "{number}: {edit:?} in {}: {found:?} {expected:?}", spot.name);
+                // Of a comment nothing is compiled. The first letter may make versions differ that had one schema.
+                let (counts, of_one) = (checks.counts(), usize::from(spot.name != "comment"));
+                assert_eq!((counts.documents, counts.definitions), (1, of_one), "{number}: {}", spot.name);
+                assert!(at == 0 || counts.schemas <= of_one, "{number}: {}: {counts:?}", spot.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn conversations_about_kinds_hold_but_for_the_known_ones() {
 const PAUSE_S: f64 = 1.1;
 
 /// The conversations of a file, without the long pauses that its server needed and ours does not.
-fn read(file: &str) -> Vec<Value> {
+pub fn read(file: &str) -> Vec<Value> {
     let bytes = fs::read(root().join("kinds").join(format!("{file}.jsonl.gz"))).expect("the file is there");
     let text = String::from_utf8(gunzip(&bytes)).expect("it is text");
     let mut conversations: Vec<Value> =

@@ -10,7 +10,7 @@ mod request;
 mod watch;
 pub mod webhook;
 mod run;
-mod kinds;
+pub mod kinds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

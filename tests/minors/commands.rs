@@ -1,12 +1,10 @@
-//! The commands and the server, for minors that differ.
+//! The commands, for minors that differ.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
-const WIDGETS: &str = r#"
+pub const WIDGETS: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -40,14 +38,15 @@ cases:
 ";
 
 /// A folder for one test, with the definition of widgets.
-fn folder(test: &str) -> PathBuf {
+pub fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     fs::create_dir_all(&folder).expect("the folder for tests is writable");
     fs::write(folder.join("crd.yaml"), WIDGETS).expect("the folder for tests is writable");
     folder
 }
 
-fn skiff(folder: &Path, arguments: &[&str]) -> Output {
+/// Runs `skiff` in a folder.
+pub fn skiff(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
     command.current_dir(folder).args(arguments).output().expect("the binary was built with the tests")
 }
@@ -139,6 +138,53 @@ fn a_lint_names_what_older_clusters_refuse_and_ignore() {
     assert_eq!(code, Some(0), "{text}");
 }
 
+const GUARDED: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: addresses}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: isIP(object.metadata.name)}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b}
+spec: {hostnameOverride: x, containers: [{name: c, image: i}]}
+";
+
+#[test]
+fn a_lint_names_what_older_clusters_do_to_policies_and_objects() {
+    let folder = folder("minors-lint-objects");
+    fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");
+    let lint = |minor| {
+        let only = ["--only", "older-refuses,older-ignores"];
+        told(&folder, &[&["lint", "--min-kubernetes-version", minor], &only[..], &["guarded.yaml"]].concat())
+    };
+    let (text, code) = lint("1.29");
+    for expected in [
+        "error older-refuses: addresses: refused in Kubernetes 1.29: ValidatingAdmissionPolicy is not served in \
+         admissionregistration.k8s.io/v1",
+        "error older-refuses: addresses: refused in Kubernetes 1.30: spec.validations[0].expression: compilation failed",
+        "warning older-ignores: a: ignored in Kubernetes 1.29 to 1.33: the field `spec.hostnameOverride` is not known",
+        "ignored in Kubernetes 1.34: `spec.hostnameOverride` is dropped unless its feature gate is open",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!((code, lint("1.35").1), (Some(1), Some(0)));
+}
+
+#[test]
+fn policies_are_linted_as_the_minor_takes_them() {
+    let folder = folder("minors-lint-policies");
+    fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");
+    let (text, code) =
+        told(&folder, &["lint", "--kubernetes-version", "1.29-1.31", "--only", "policy-refused", "guarded.yaml"]);
+    let is_told = |cell: &str, what: &str| text.lines().any(|line| line.starts_with(cell) && line.contains(what));
+    assert!(is_told("1.29 ", "there is no ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1"), "{text}");
+    assert!(is_told("1.30 ", "undeclared reference to 'isIP'") && text.ends_with("fine from 1.31 on\n"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
 #[test]
 fn other_commands_take_minors_too() {
     let folder = folder("minors-others");
@@ -161,194 +207,4 @@ fn what_is_no_minor_is_refused() {
     }
     let output = skiff(&folder, &["serve", "--emulated-version", "wardle=1.31"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("component not registered: wardle"), "{output:?}");
-}
-
-/// A server that is killed when it goes out of scope, and the address of its plain HTTP.
-struct Server(Child, String);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-impl Server {
-    fn start(emulated: &str) -> Server {
-        Server::gated(emulated, "")
-    }
-
-    /// The same with feature gates.
-    fn gated(emulated: &str, gates: &str) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_skiff"))
-            .args(["serve", "--store", "memory", "--listen", "127.0.0.1:0", "--insecure-listen", "127.0.0.1:0"])
-            .args(["--data-dir", env!("CARGO_TARGET_TMPDIR"), "--emulated-version", emulated, "--feature-gates", gates])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built with the tests");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("stdout is a pipe")).read_line(&mut line).expect("it can be read");
-        assert!(line.starts_with("ready "), "{line}");
-        let stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
-        let plain = stderr.lines().map_while(Result::ok).find_map(|line| {
-            let (_, rest) = line.split_once("http://")?;
-            Some(rest.split(|char: char| !char.is_ascii_digit() && !matches!(char, '.' | ':')).next()?.to_owned())
-        });
-        Server(child, plain.expect("it tells where plain HTTP is served"))
-    }
-
-    /// The body of an answer.
-    fn ask(&self, method: &str, path: &str, body: &str) -> String {
-        self.send(method, path, ("application/yaml", body))
-    }
-
-    /// The answer to an applied configuration.
-    fn apply(&self, path: &str, body: &str) -> String {
-        self.send("PATCH", path, ("application/apply-patch+yaml", body))
-    }
-
-    fn send(&self, method: &str, path: &str, (content_type, body): (&str, &str)) -> String {
-        let mut stream = TcpStream::connect(&self.1).expect("the server listens");
-        let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
-        );
-        stream.write_all((head + body).as_bytes()).expect("the server reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("the server answers");
-        answer
-    }
-}
-
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-#[test]
-fn a_server_speaks_for_an_older_minor() {
-    let server = Server::start("kube=1.30");
-    let version = server.ask("GET", "/version", "");
-    assert!(version.contains("\"minor\": \"30\"") && version.contains("\"gitVersion\": \"v1.30.0+skiff-"), "{version}");
-    // resource.k8s.io/v1 came with 1.34, and deviceclasses with it.
-    let groups = server.ask("GET", "/apis", "");
-    assert!(!groups.contains("resource.k8s.io") && groups.contains("apps/v1"), "{groups}");
-    let answer = server.ask("POST", DEFINITIONS, WIDGETS);
-    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("undeclared reference to 'isIP'"), "{answer}");
-    let without_rule = WIDGETS.replace("isIP(self.address)", "self.address != ''");
-    let answer = server.ask("POST", DEFINITIONS, &without_rule);
-    assert!(answer.starts_with("HTTP/1.1 201") && !answer.contains("selectableFields"), "{answer}");
-}
-
-#[test]
-fn fields_of_a_server_are_those_of_the_minor_that_it_speaks_for() {
-    const PODS: &str = "/api/v1/namespaces/default/pods";
-    let pod = |name: &str| {
-        format!(
-            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{hostnameOverride: x, containers: [{{name: c, image: i}}]}}\n"
-        )
-    };
-    let server = Server::start("1.33");
-    let answer = server.ask("POST", &format!("{PODS}?fieldValidation=Strict"), &pod("a"));
-    let unknown = "unknown field \\\"spec.hostnameOverride\\\"";
-    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(unknown), "{answer}");
-    let answer = server.ask("POST", PODS, &pod("a"));
-    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("warning: 299"), "{answer}");
-    let stored = |name: &str| server.ask("GET", &format!("{PODS}/{name}"), "");
-    assert!(!stored("a").contains("hostnameOverride"), "{}", stored("a"));
-    // The type that apply works on does not have it either.
-    let applied = server.apply(&format!("{PODS}/b?fieldManager=m"), &pod("b"));
-    assert!(applied.contains(".spec.hostnameOverride: field not declared in schema"), "{applied}");
-    let newer = Server::start("1.34");
-    let answer = newer.ask("POST", &format!("{PODS}?fieldValidation=Strict"), &pod("a"));
-    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("hostnameOverride"), "{answer}");
-    let metrics = newer.ask("GET", "/metrics", "");
-    assert!(metrics.contains("kubernetes_build_info{") && metrics.contains("minor=\"34\""), "{metrics}");
-}
-
-#[test]
-fn without_a_word_a_server_speaks_for_the_newest_minor() {
-    let server = Server::start("1.37");
-    assert!(server.ask("GET", "/version", "").contains("\"minor\": \"37\""));
-    assert!(server.ask("GET", "/apis", "").contains("resource.k8s.io"));
-    assert!(server.ask("POST", DEFINITIONS, WIDGETS).starts_with("HTTP/1.1 201"));
-}
-
-#[test]
-fn feature_gates_are_those_of_the_minor() {
-    let folder = folder("minors-gates");
-    let refused = |minor: &str, gates: &str| {
-        let output = skiff(&folder, &["serve", "--emulated-version", minor, "--feature-gates", gates]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    let text = refused("1.29", "CustomResourceFieldSelectors=true");
-    assert!(text.contains("unrecognized feature gate: CustomResourceFieldSelectors"), "{text}");
-    let text = refused("1.34", "CRDValidationRatcheting=false");
-    let locked = "cannot set feature gate CRDValidationRatcheting to false, feature is locked to true";
-    assert!(text.contains(locked), "{text}");
-}
-
-const LENGTHS: &str = "
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: ADDRESS}
-spec:
-  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
-  validations: [{expression: \"EXPRESSION\"}]
-";
-
-#[test]
-fn gates_change_what_a_minor_does() {
-    let server =
-        Server::gated("1.30", "CustomResourceFieldSelectors=true,CRDValidationRatcheting=false,WatchList=true");
-    let definition = WIDGETS.replace("isIP(self.address)", "self.address != ''");
-    let answer = server.ask("POST", DEFINITIONS, &definition);
-    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("selectableFields"), "{answer}");
-    let watch =
-        "/api/v1/configmaps?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1";
-    assert!(server.ask("GET", watch, "").starts_with("HTTP/1.1 200"));
-    let server = Server::start("1.30");
-    let answer = server.ask("GET", watch, "");
-    let told = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
-    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains(told), "{answer}");
-}
-
-#[test]
-fn expressions_of_policies_are_those_of_the_minor() {
-    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-    let write = |minor: &str, expression: &str| {
-        let text = LENGTHS.replace("ADDRESS", "a").replace("EXPRESSION", expression);
-        Server::start(minor).ask("POST", POLICIES, &text)
-    };
-    let answer = write("1.30", "isIP(object.metadata.name)");
-    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("undeclared reference to 'isIP'"), "{answer}");
-    let answer = write("1.31", "isIP(object.metadata.name)");
-    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
-}
-
-const STATEFUL_SET: &str = "
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: a}
-spec:
-  serviceName: a
-  selector: {matchLabels: {a: b}}
-  updateStrategy: {rollingUpdate: {maxUnavailable: 2}}
-  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
-";
-
-#[test]
-fn fields_and_kinds_follow_the_minor_and_its_gates() {
-    let keeps = |server: &Server| {
-        let answer = server.ask("POST", "/apis/apps/v1/namespaces/default/statefulsets?dryRun=All", STATEFUL_SET);
-        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
-        answer.contains("maxUnavailable\":2")
-    };
-    let serves = |server: &Server| server.ask("GET", "/apis", "").contains("storagemigration.k8s.io/v1");
-    let newest = Server::start("1.37");
-    assert!(keeps(&newest) && serves(&newest));
-    let older = Server::start("1.36");
-    assert!(!keeps(&older) && !serves(&older));
-    assert!(keeps(&Server::gated("1.36", "MaxUnavailableStatefulSet=true")));
-    let without = Server::gated("1.37", "MaxUnavailableStatefulSet=false,StorageVersionMigrator=false");
-    assert!(!keeps(&without) && !serves(&without));
 }

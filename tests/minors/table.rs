@@ -8,6 +8,7 @@ use kubeskiff::author::{self, BuiltIn};
 use kubeskiff::cel::env::{Env, Expressions};
 use kubeskiff::cel::library;
 use kubeskiff::kinds;
+use kubeskiff::meta::gates::Gate;
 use kubeskiff::meta::minor::Minor;
 use kubeskiff::types;
 use kubeskiff::value::yaml;
@@ -118,21 +119,59 @@ fn features() -> String {
 
 /// Versions of built-in kinds that are not served by all minors.
 fn served() -> String {
-    let mut by_version: BTreeMap<(Minor, String), Vec<&str>> = BTreeMap::new();
-    for kind in kinds::all() {
+    let mut by_version: BTreeMap<(Minor, Minor, String), Vec<&str>> = BTreeMap::new();
+    let mut where_asked: BTreeMap<(Minor, Minor, String), Vec<&str>> = BTreeMap::new();
+    for kind in kinds::of_all_minors() {
         let is_served = |minor| BuiltIn::of_in(minor, &kind.api_version(), kind.kind).is_some();
-        if is_served(Minor::OLDEST) || !is_served(Minor::NEWEST) {
-            continue;
-        }
-        if let Some(first) = Minor::all().find(|minor| is_served(*minor)) {
-            by_version.entry((first, kind.api_version())).or_default().push(kind.kind);
+        for (is_there, told) in [
+            (&is_served as &dyn Fn(Minor) -> bool, &mut by_version),
+            (&|minor| !kind.is_default && kind.is_in(minor), &mut where_asked),
+        ] {
+            let there: Vec<Minor> = Minor::all().filter(|minor| is_there(*minor)).collect();
+            if let (Some(first), Some(last)) = (there.first(), there.last())
+                && there.len() < Minor::COUNT
+            {
+                told.entry((*first, *last, kind.api_version())).or_default().push(kind.kind);
+            }
         }
     }
-    let mut text = "| from | version | kinds |\n|---|---|---|\n".to_owned();
-    for ((minor, version), mut kinds) in by_version {
-        kinds.sort_unstable();
-        kinds.dedup();
-        text.push_str(&format!("| {minor} | {version} | {} |\n", kinds.join(", ")));
+    let table = |told: BTreeMap<(Minor, Minor, String), Vec<&str>>| {
+        let mut text = "| from | to | version | kinds |\n|---|---|---|---|\n".to_owned();
+        for ((first, last, version), mut kinds) in told {
+            kinds.sort_unstable();
+            kinds.dedup();
+            text.push_str(&format!("| {first} | {last} | {version} | {} |\n", kinds.join(", ")));
+        }
+        text
+    };
+    format!("{}\nWhere `--runtime-config` asks for them:\n\n{}", table(by_version), table(where_asked))
+}
+
+/// What each gate that changes something here is in each minor, unless somebody sets it.
+fn gates() -> String {
+    let minors: Vec<Minor> = Minor::all().collect();
+    let head: Vec<String> = minors.iter().map(Minor::to_string).collect();
+    let mut text = format!("| | {} |\n|---|{}\n", head.join(" | "), "---|".repeat(minors.len()));
+    for gate in Gate::all() {
+        let cell = |minor: &Minor| match (gate.is_known_in(*minor), gate.is_open_in(*minor)) {
+            (false, _) => "",
+            (true, false) => "off",
+            (true, true) => "on",
+        };
+        let cells: Vec<&str> = minors.iter().map(cell).collect();
+        text.push_str(&format!("| `{}` | {} |\n", gate.name(), cells.join(" | ")));
+    }
+    text
+}
+
+/// Subresources that came later, with the gates that they are behind.
+fn parts() -> String {
+    let mut text = "| from | subresource | gate |\n|---|---|---|\n".to_owned();
+    for (kind, part) in kinds::all().flat_map(|kind| kind.parts.iter().map(move |part| (kind, part))) {
+        if part.since > Minor::OLDEST {
+            let gate = part.gate.map_or(String::new(), |gate| format!("`{}`", gate.name()));
+            text.push_str(&format!("| {} | {}/{} | {gate} |\n", part.since, kind.plural, part.name));
+        }
     }
     text
 }
@@ -162,10 +201,13 @@ fn the_tables_of_the_documentation_are_those_of_the_data() {
     let page = fs::read_to_string(&file).expect("it is there");
     let (head, _) = page.split_once(HERE).expect("the page says where the tables begin");
     let tables = format!(
-        "\n## Definitions\n\n{}\n## Functions\n\n{}\n## Kinds\n\n{}\n## Fields of built-in kinds\n\n{}",
+        "\n## Definitions\n\n{}\n## Functions\n\n{}\n## Feature gates\n\n{}\n## Kinds\n\n{}\n## Subresources\n\n{}\n\
+         ## Fields of built-in kinds\n\n{}",
         features(),
         functions(),
+        gates(),
         served(),
+        parts(),
         fields()
     );
     let made = format!("{head}{HERE}{tables}");

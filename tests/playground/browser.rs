@@ -24,10 +24,41 @@ fn run(file: &str, variables: &[(&str, &str)]) {
     assert!(told.status.success(), "{}{}", text(&told.stdout), text(&told.stderr));
 }
 
+/// A folder with a project of two definitions and an object.
+fn project() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("skiff-project-{}", std::process::id()));
+    let definition = |plural: &str, kind: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {plural}.harbour.example.com}}\n\
+             spec:\n  group: harbour.example.com\n  scope: Namespaced\n  names: {{plural: {plural}, singular: one-{plural}, kind: {kind}}}\n  \
+             versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        \
+             properties:\n          spec:\n            type: object\n            properties: {{length: {{type: integer}}}}\n            \
+             x-kubernetes-validations: [{{rule: self.length >= 9, message: a boat is long}}]\n"
+        )
+    };
+    let boat = "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata: {name: daisy, namespace: default}\nspec: {length: 7}\n";
+    let files = [
+        ("skiff.toml", "definitions = [\"crds\"]\nobjects = [\"objects/*.yaml\"]\n".to_owned()),
+        ("crds/boats.yaml", definition("boats", "Boat")),
+        ("crds/piers.yaml", definition("piers", "Pier")),
+        ("objects/boat.yaml", boat.to_owned()),
+    ];
+    for (name, text) in files {
+        let file = folder.join(name);
+        std::fs::create_dir_all(file.parent().expect("it is in the folder")).expect("the folder is ours");
+        std::fs::write(file, text).expect("the folder is ours");
+    }
+    folder
+}
+
 #[test]
 fn the_playground_is_used() {
     let (_program, address) = playground();
-    run("playground.test.js", &[("SKIFF_URL", &format!("http://{address}/"))]);
+    let folder = project();
+    let mut beside = Program::start_in(&folder, &["playground", "--listen", "127.0.0.1:0"]);
+    let in_project = beside.line("ready");
+    run("playground.test.js", &[("SKIFF_URL", &format!("http://{address}/")), ("SKIFF_PROJECT", &in_project)]);
+    _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -38,7 +69,8 @@ fn a_hostile_page_reaches_nothing() {
 
 /// A server with the example definitions, plain HTTP at a port of its own, and a page: the link to the page.
 fn live(mode: &str, plain: &str) -> (Program, String) {
-    let folder: PathBuf = std::env::temp_dir().join(format!("skiff-live-{}-{mode}", std::process::id()));
+    let port = plain.rsplit(':').next().unwrap_or_default();
+    let folder: PathBuf = std::env::temp_dir().join(format!("skiff-live-{}-{mode}-{port}", std::process::id()));
     let folder = folder.to_str().expect("the folder is text").to_owned();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("crd-examples");
     let examples = examples.to_str().expect("the folder is text");
@@ -62,10 +94,22 @@ fn live(mode: &str, plain: &str) -> (Program, String) {
 }
 
 #[test]
+fn a_hostile_page_changes_nothing_in_a_server_behind_the_page() {
+    let plain = free_address();
+    let (_write, link) = live("write", &plain);
+    let (url, _) = link.split_once('#').expect("the link has a secret");
+    run("hostile.test.js", &[("SKIFF_URL", url), ("SKIFF_PLAIN", &format!("http://{plain}"))]);
+}
+
+/// An address that nothing listens on.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("there is a free port").to_string()
+}
+
+#[test]
 fn the_page_beside_a_server_is_used() {
     // Its port is told on standard error alone.
-    let plain =
-        TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("there is a free port").to_string();
+    let plain = free_address();
     let (_read, link) = live("read", &plain);
     let (_write, write_link) = live("write", "127.0.0.1:0");
     let api = format!("http://{plain}");

@@ -19,8 +19,13 @@ pub struct Program {
 
 impl Program {
     pub fn start(arguments: &[&str]) -> Program {
+        Program::start_in(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
+    }
+
+    /// The same in a folder.
+    pub fn start_in(folder: &Path, arguments: &[&str]) -> Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
-        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(arguments).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the binary was built with the tests");
         let stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
         Program { child, stdout }

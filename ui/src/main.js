@@ -5,7 +5,7 @@ import { byId, h, toast } from "./dom.js";
 import { editor, goTo, mark, setText, text } from "./editors.js";
 import * as findings from "./findings.js";
 import { decode, encode } from "./link.js";
-import { startLive } from "./live.js";
+import { startLive, view } from "./live.js";
 import * as object from "./object.js";
 import * as params from "./params.js";
 import * as policies from "./policies.js";
@@ -183,7 +183,10 @@ async function start() {
   });
   const linked = async () => {
     const texts = await decode(location.hash);
-    if (texts) open(texts);
+    if (texts) {
+      if (about.live !== "none") view("playground");
+      open(texts);
+    }
     return texts !== undefined;
   };
   addEventListener("hashchange", linked);

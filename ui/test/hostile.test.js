@@ -5,6 +5,8 @@ import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { REBOUND, newPage, start, stop, url } from "./browser.js";
 
+/** The API behind the page, if there is one that may be written to. */
+const { SKIFF_PLAIN: api } = process.env;
 const { port } = new URL(url);
 let server;
 before(async () => {
@@ -86,6 +88,46 @@ for (const host of ["127.0.0.1", "localhost", REBOUND]) {
       }, url),
     ]);
     assert.ok(answer === undefined || answer.status() === 403, String(answer?.status()));
+  });
+}
+
+for (const host of ["127.0.0.1", "localhost", REBOUND]) {
+  test(`a page at ${host} can't change anything in a server behind the page`, { skip: !api }, async () => {
+    const path = `/api/v1/namespaces/default/configmaps`;
+    const headers = { "content-type": "application/json" };
+    const name = `of-${host.replaceAll(".", "-")}`;
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { a: "1" } };
+    const made = await fetch(`${api}${path}`, { method: "POST", headers, body: JSON.stringify(object) });
+    const { metadata } = await made.json();
+    const page = await hostile(host);
+    const tried = await page.evaluate(async ([url, path, name]) => {
+      const at = `${url}live${path}`;
+      const of = (name) => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { a: "2" } });
+      const [changed, made] = [of(name), of(`${name}-new`)];
+      const outcome = (answer) => answer.then(({ type, status }) => `${type} ${status}`, () => "failed");
+      const authorization = `Bearer ${"0".repeat(64)}`;
+      return [
+        await outcome(fetch(`${at}/${name}`, { method: "DELETE" })),
+        await outcome(fetch(`${at}/${name}`, { method: "DELETE", headers: { authorization } })),
+        await outcome(fetch(`${at}/${name}`, { method: "PUT", body: changed, headers: { authorization, "content-type": "application/json" } })),
+        await outcome(fetch(at, { method: "POST", body: made })),
+        // What needs no permission of the other side may be sent; nobody can read the answer.
+        (await outcome(fetch(at, { method: "POST", body: made, mode: "no-cors", credentials: "include" }))).replace("opaque 0", "failed"),
+      ];
+    }, [url, path, name]);
+    assert.deepEqual([...new Set(tried)], ["failed"], tried.join(", "));
+    await Promise.all([
+      page.waitForResponse((response) => response.url().includes("/live/")).catch(() => undefined),
+      page.evaluate(([url, path]) => {
+        const form = Object.assign(document.createElement("form"), { method: "post", action: `${url}live${path}`, enctype: "text/plain" });
+        form.innerHTML = "<input name='{\"kind\":\"' value='ConfigMap\"}'>";
+        document.body.append(form);
+        form.submit();
+      }, [url, path]),
+    ]);
+    const kept = await (await fetch(`${api}${path}/${name}`)).json();
+    assert.equal(kept.metadata.resourceVersion, metadata.resourceVersion);
+    assert.equal((await fetch(`${api}${path}/${name}-new`)).status, 404);
   });
 }
 

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { axe, newPage, playground, shown, start, stop, type, url, verdict } from "./browser.js";
+import { axe, colours, layout, newPage, playground, shown, start, stop, type, url, verdict } from "./browser.js";
 
 before(start);
 after(stop);
@@ -66,6 +66,40 @@ test("typing changes the verdict, and the line is underlined", async () => {
   await type(page, "object", "spec: [");
   assert.match(await verdict(page), /can't be read/);
   assert.match(await page.locator(".errors").textContent(), /line 1/);
+  assert.deepEqual(page.faults, []);
+});
+
+test("an update is forgiven what it leaves alone", async () => {
+  const page = await playground();
+  const crew = DEFINITION.replace("                  type: string\n            x-", "                  type: string\n                  maxLength: 3\n            x-");
+  await type(page, "definition", crew);
+  const before = LONG.replace("crew: []", "crew: [anna]");
+  await type(page, "object", before);
+  assert.match(await verdict(page), /^Refused/);
+  await page.click("#tab-old");
+  await type(page, "old", before);
+  await page.click("#tab-object");
+  await type(page, "object", before.replace("length: 12", "length: 13"));
+  assert.match(await verdict(page), /^Updated/);
+  assert.match(await page.locator(".notes").textContent(), /Forgiven, as the update left the values alone.*spec\.crew\[0\]/);
+  // What it changes is not.
+  await type(page, "object", before.replace("anna", "annika"));
+  assert.match(await verdict(page), /^Refused/);
+  assert.match(await page.locator(".errors").textContent(), /spec\.crew\[0\]/);
+  assert.deepEqual(page.faults, []);
+});
+
+test("the definitions of a project are among the examples", { skip: !process.env.SKIFF_PROJECT }, async () => {
+  const page = await newPage();
+  await page.goto(process.env.SKIFF_PROJECT);
+  await shown(page);
+  // The first is open, with the object of its kind; a second has none.
+  assert.match(await verdict(page), /^Refused/);
+  assert.match(await page.locator(".errors").textContent(), /a boat is long/);
+  const names = await page.locator("#examples option:not([value=''])").allTextContents();
+  assert.deepEqual(names.slice(0, 2), ["boats.harbour.example.com (crds/boats.yaml)", "piers.harbour.example.com (crds/piers.yaml)"]);
+  await page.selectOption("#examples", "1");
+  await page.waitForFunction(() => document.querySelector("#definition .cm-content").textContent.includes("piers.harbour"));
   assert.deepEqual(page.faults, []);
 });
 
@@ -260,10 +294,46 @@ test("the page has the structure that is expected", async () => {
   assert.equal(found, readFileSync(file, "utf8"));
 });
 
-test("axe finds nothing serious, in light and dark, wide and narrow", async () => {
+for (const [width, beside] of [[1280, true], [480, false]]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`a screenshot shows where things are: ${width} wide, ${colorScheme}`, async () => {
+      const page = await playground({ colorScheme, viewport: { width, height: 900 } });
+      await type(page, "definition", DEFINITION);
+      await type(page, "object", BOAT);
+      const names = ["header", "#definition", "#object", "#verdict", "#rules", "#object-after", "#findings", "footer"];
+      const parts = await layout(page, names);
+      const by = Object.fromEntries(parts.map((part) => [part.name, part]));
+      for (const { name, box, ink } of parts) {
+        assert.ok(box.x >= 0 && box.x + box.width <= width + 1, `${name} is within the page`);
+        assert.ok(ink > 0.002 && ink < 0.6, `${name} shows something: ${ink}`);
+      }
+      const isBelow = (one, other) => one.box.y >= other.box.y + other.box.height - 1;
+      const isRight = (one, other) => one.box.x >= other.box.x + other.box.width - 1;
+      assert.ok(beside ? isRight(by["#object"], by["#definition"]) : isBelow(by["#object"], by["#definition"]), "the object");
+      assert.ok(beside ? isRight(by["#object-after"], by["#rules"]) : isBelow(by["#object-after"], by["#rules"]), "what becomes of it");
+      for (const [upper, lower] of [["header", "#definition"], ["#object", "#verdict"], ["#verdict", "#rules"], ["#object-after", "#findings"], ["#findings", "footer"]]) {
+        assert.ok(isBelow(by[lower], by[upper]), `${lower} is below ${upper}`);
+      }
+      // The verdict is coloured, and what is around it is as dark as was asked for.
+      const { background, coloured } = await colours(page, "#verdict");
+      assert.equal(background < 128, colorScheme === "dark", String(background));
+      assert.ok(coloured > 0.001, String(coloured));
+    });
+  }
+}
+
+test("axe finds nothing serious in any view, in light and dark, wide and narrow", async () => {
   for (const colorScheme of ["light", "dark"]) {
     const page = await playground({ colorScheme, viewport: { width: colorScheme === "dark" ? 480 : 1280, height: 900 } });
     assert.deepEqual(await axe(page), [], colorScheme);
+    for (const tab of ["old", "request", "object"]) {
+      await page.click(`#tab-${tab}`);
+      assert.deepEqual(await axe(page), [], `${colorScheme} ${tab}`);
+    }
+    await page.selectOption("#examples", { label: "A policy, its parameters, and a user" });
+    await page.locator("#policies").waitFor();
+    await page.evaluate(() => document.querySelectorAll("details").forEach((it) => { it.open = true; }));
+    assert.deepEqual(await axe(page), [], `${colorScheme} policies`);
     await page.click("#case");
     await page.waitForSelector("#dialog[open]");
     assert.deepEqual(await axe(page), [], colorScheme);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::crd::validate::expressions::SchemaCosts;
+use crate::crd::validate::validated::Validated;
 use crate::crd::write::split_api_version;
 use crate::crd::{self, Definition, ServedVersion, defaults, definition, strategy, validate};
 use crate::meta::field::ErrorList;
@@ -28,8 +28,8 @@ pub struct DefinedKind {
 pub struct Priced {
     /// The kind.
     pub kind: DefinedKind,
-    /// What the rules of each schema cost.
-    pub costs: Vec<SchemaCosts>,
+    /// Its schemas, with what their rules cost.
+    pub schemas: Validated,
     /// Paths of fields that definitions do not have.
     pub unknown: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl Catalog {
 
     /// Adds a kind; an earlier one of the same name goes.
     pub fn insert(&mut self, kind: DefinedKind) -> &DefinedKind {
-        let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
+        let key = kind.key();
         self.kinds.insert(key.clone(), kind);
         &self.kinds[&key]
     }
@@ -89,7 +89,9 @@ impl Catalog {
     /// The kind of an object, in whatever version.
     pub fn of(&self, object: &Value) -> Option<&DefinedKind> {
         let (group, _) = split_api_version(object.str_at(&["apiVersion"])).ok()?;
-        self.named(group, object.str_at(&["kind"]))
+        // A definition that lacks the name of its kind defines nothing that could be named.
+        let kind = Some(object.str_at(&["kind"])).filter(|kind| !kind.is_empty())?;
+        self.named(group, kind)
     }
 
     /// The kind of this name.
@@ -123,7 +125,7 @@ impl DefinedKind {
     /// A value that the type of definitions can't hold.
     pub fn new_in(minor: Minor, value: &Value) -> Result<DefinedKind, UnmarshalError> {
         let (definition, _) = definition::decode_in(minor, value)?;
-        Ok(DefinedKind::of(definition, |definition| (validate::create(definition), ())).0)
+        Ok(DefinedKind::of(definition, &Validated::default()).0)
     }
 
     /// The same with what its rules cost, and with the paths of fields that definitions do not have.
@@ -131,18 +133,28 @@ impl DefinedKind {
     /// # Errors
     /// A value that the type of definitions can't hold.
     pub fn priced(minor: Minor, value: &Value) -> Result<Priced, UnmarshalError> {
-        let (definition, findings) = definition::decode_in(minor, value)?;
-        let (kind, costs) = DefinedKind::of(definition, validate::create_with_costs);
-        Ok(Priced { kind, costs, unknown: findings.unknown })
+        DefinedKind::priced_after(minor, value, &Validated::default())
     }
 
-    fn of<T>(mut definition: Definition, validate: impl FnOnce(&Definition) -> (ErrorList, T)) -> (DefinedKind, T) {
+    /// The same where an earlier form of the definition was priced: schemas that are as they were `before` are not compiled
+    /// again.
+    ///
+    /// # Errors
+    /// A value that the type of definitions can't hold.
+    pub fn priced_after(minor: Minor, value: &Value, before: &Validated) -> Result<Priced, UnmarshalError> {
+        let (definition, findings) = definition::decode_in(minor, value)?;
+        let (kind, schemas) = DefinedKind::of(definition, before);
+        Ok(Priced { kind, schemas, unknown: findings.unknown })
+    }
+
+    fn of(mut definition: Definition, before: &Validated) -> (DefinedKind, Validated) {
         defaults::set_defaults(&mut definition);
         strategy::prepare_create(&mut definition);
-        let (errors, more) = validate(&definition);
+        let (errors, schemas) = validate::create_after(&definition, before);
         definition.status.accepted_names = definition.spec.names.clone();
-        let versions = crd::compile(&definition).into_iter().map(Arc::new).collect();
-        (DefinedKind { definition, versions, errors, traces: Traces::default() }, more)
+        let versions = crd::compile_with(&definition, |schema| schemas.structural(schema).cloned());
+        let versions = versions.into_iter().map(Arc::new).collect();
+        (DefinedKind { definition, versions, errors, traces: Traces::default() }, schemas)
     }
 
     /// The version that an object names, if it is served.
@@ -154,6 +166,11 @@ impl DefinedKind {
     /// Whether a webhook makes its versions of each other.
     pub fn has_webhook(&self) -> bool {
         self.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook")
+    }
+
+    /// The group and the name of the kind.
+    pub fn key(&self) -> (String, String) {
+        (self.definition.spec.group.clone(), self.definition.spec.names.kind.clone())
     }
 
     /// `Kind.group`.

@@ -189,7 +189,7 @@ impl BuiltIn {
     pub fn of_in(minor: Minor, api_version: &str, kind: &str) -> Option<BuiltIn> {
         let config = RuntimeConfig::of(minor);
         let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
-        let found = kinds::all().filter(is_it).find(|known| config.serves(known))?;
+        let found = kinds::of_all_minors().filter(is_it).find(|known| config.serves(known))?;
         Some(BuiltIn { strategy: found.strategy, version: Arc::new(found.served_version_in(minor)) })
     }
 
@@ -242,14 +242,20 @@ impl Checker<'_> {
                 generate_name(&mut new, || "xxxxx".to_owned());
                 // Some kinds make more of it.
                 metadata_mut(&mut new).insert("uid", Value::from(UID));
+                strategy.align(&mut new, None);
                 write.create(new, &mut observe)
             }
             Some(mut old) => {
                 place(version, &mut old);
+                // As it was when it was stored.
+                strategy.align(&mut old, None);
                 let revision = Some(old.str_at(&["metadata", "resourceVersion"]).to_owned());
                 let revision = revision.filter(|revision| !revision.is_empty()).unwrap_or_else(|| "1".to_owned());
                 for object in [&mut old, &mut new] {
                     metadata_mut(object).insert("resourceVersion", Value::from(revision.as_str()));
+                }
+                if !options.is_status {
+                    strategy.align(&mut new, Some(&old));
                 }
                 let outcome = write.update(new, &old, &mut observe);
                 // Kinds look at their metadata once more, and the server tells each error once.

@@ -212,6 +212,11 @@ impl Env {
         self
     }
 
+    /// The version of Kubernetes whose server this is.
+    pub fn minor(&self) -> Minor {
+        self.library.minor
+    }
+
     /// The type of a variable, of a constant, or of what names a type.
     pub fn global(&self, name: &str) -> Option<Type> {
         if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
@@ -251,7 +256,9 @@ impl Env {
     /// The type that is called `name`.
     pub fn type_named(&self, name: &str) -> Option<Type> {
         match name {
-            Type::OPTIONAL if self.library.optionals => Some(Type::optional(Type::Dyn)),
+            Type::OPTIONAL if self.library.optionals && self.minor() >= Type::OPTIONAL_SINCE => {
+                Some(Type::optional(Type::Dyn))
+            }
             "net.IP" if self.library.function("ip").is_some() => Some(Type::opaque(name, Vec::new())),
             "net.CIDR" if self.library.function("cidr").is_some() => Some(Type::opaque(name, Vec::new())),
             _ => Type::named(name),

@@ -42,6 +42,8 @@ pub struct Overload {
     pub built: Minor,
     /// What a call cost in versions before the one named, the oldest first.
     pub former_costs: Vec<(Minor, Cost)>,
+    /// What a call did in versions before the one named, the oldest first.
+    pub former_runs: Vec<(Minor, Implementation)>,
 }
 
 /// What an overload does. `arguments` agree with its parameters, of which lists and maps are known to be such, not what
@@ -208,6 +210,13 @@ impl Overload {
         self
     }
 
+    /// The same, whose calls did this before that version. Of several such, the oldest is told first.
+    #[must_use]
+    pub fn formerly(mut self, minor: u16, run: Implementation) -> Self {
+        self.former_runs.push((Minor::of(minor), run));
+        self
+    }
+
     /// The first version of Kubernetes whose new expressions may call it: what the version before knows, or what its own
     /// servers brought to a library that was known.
     pub fn new_since(&self) -> Minor {
@@ -219,13 +228,25 @@ impl Overload {
         self.former_costs.iter().find(|(before, _)| minor < *before).map_or(self.cost, |(_, cost)| *cost)
     }
 
+    /// Whether it was another one in some version.
+    pub fn has_changed(&self) -> bool {
+        !self.former_costs.is_empty() || !self.former_runs.is_empty()
+    }
+
+    /// What a call does in that version.
+    pub fn run_in(&self, minor: Minor) -> Run {
+        let former = self.former_runs.iter().find(|(before, _)| minor < *before);
+        former.map_or(self.run, |(_, run)| Run::Function(*run))
+    }
+
     fn declare(id: &'static str, is_member: bool, params: Vec<Type>, result: Type, cost: Cost, run: Run) -> Self {
         let mut type_params = Vec::new();
         for ty in params.iter().chain([&result]) {
             collect_type_params(ty, &mut type_params);
         }
         let (since, built) = (Minor::of(0), Minor::of(0));
-        Overload { id, is_member, params, result, type_params, cost, run, since, built, former_costs: Vec::new() }
+        let (former_costs, former_runs) = (Vec::new(), Vec::new());
+        Overload { id, is_member, params, result, type_params, cost, run, since, built, former_costs, former_runs }
     }
 }
 

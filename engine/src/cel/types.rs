@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::declared::ObjectType;
 use super::wellknown;
+use crate::meta::minor::Minor;
 
 /// The type of an expression. Clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +79,8 @@ pub struct OpaqueType {
 impl Type {
     /// The name of `optional_type`.
     pub const OPTIONAL: &str = "optional_type";
+    /// The version of Kubernetes that began to call it so. Before, errors had `optional`, and no expression could name it.
+    pub const OPTIONAL_SINCE: Minor = Minor::of(31);
 
     /// A list of this type.
     pub fn list(element: Type) -> Type {

@@ -6,6 +6,7 @@ use super::definition::{Definition, Spec, Version};
 use super::{Names, Scope, ServedVersion};
 use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
+use crate::schema::json_schema::JsonSchema;
 use crate::schema::structural::Structural;
 use crate::work;
 
@@ -25,6 +26,15 @@ pub fn is_terminating(definition: &Definition) -> bool {
 /// Every declared version, under the accepted names. A schema that can't be made structural specifies nothing; validation
 /// lets none be stored.
 pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
+    compile_with(definition, |_| None)
+}
+
+/// The same with structural schemas that were made already, as far as `made` has them.
+pub fn compile_with(
+    definition: &Definition,
+    made: impl Fn(&Arc<JsonSchema>) -> Option<Arc<Structural>>,
+) -> Vec<ServedVersion> {
+    let structural = |schema: &Arc<JsonSchema>| made(schema).unwrap_or_else(|| Arc::new(structural(schema)));
     let spec = &definition.spec;
     let generation = definition.metadata.get("generation").and_then(|generation| generation.as_i64());
     let names = Arc::new(served_names(definition));
@@ -39,7 +49,7 @@ pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
             schema_generation: generation.unwrap_or_default(),
             served: version.served,
             storage: version.storage,
-            structural: Arc::new(structural(version)),
+            structural: schema_of(version).map(structural).unwrap_or_default(),
             rules: Default::default(),
             preserve_unknown_fields: spec.preserve_unknown_fields,
             status: version.subresources.as_ref().is_some_and(|subresources| subresources.status),
@@ -52,9 +62,12 @@ pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
         .collect()
 }
 
-fn structural(version: &Version) -> Structural {
-    let schema = version.schema.as_ref().and_then(Option::as_ref);
-    let mut structural = schema.and_then(|schema| to_structural(schema).ok()).unwrap_or_default();
+fn schema_of(version: &Version) -> Option<&Arc<JsonSchema>> {
+    version.schema.as_ref().and_then(Option::as_ref)
+}
+
+fn structural(schema: &JsonSchema) -> Structural {
+    let mut structural = to_structural(schema).unwrap_or_default();
     prune_defaults(&mut structural);
     structural
 }

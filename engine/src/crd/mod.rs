@@ -16,6 +16,6 @@ pub mod nested;
 pub mod write;
 
 pub(in crate::crd) use compile::{REPEATED_NAMES_BYTES_MAX, repeated_names_bytes};
-pub use compile::{compile, is_served, is_terminating, priority};
+pub use compile::{compile, compile_with, is_served, is_terminating, priority};
 pub use definition::Definition;
 pub use served::{Column, Names, Scale, Scope, SelectorForm, ServedVersion};

@@ -32,6 +32,13 @@ pub fn prepare_update(new: &mut Definition, old: &Definition) {
 /// A write to `/status` keeps the spec, and the metadata but for finalizers and ownership.
 pub fn prepare_status_update(new: &mut Definition, old: &Definition) {
     new.spec = old.spec.clone();
+    let is_told = |status: &Status| {
+        status.observed_generation != 0 || status.conditions.iter().any(|condition| condition.observed_generation != 0)
+    };
+    if !new.minor.opens(Gate::CrdObservedGenerationTracking) && !is_told(&old.status) {
+        new.status.observed_generation = 0;
+        new.status.conditions.iter_mut().for_each(|condition| condition.observed_generation = 0);
+    }
 }
 
 /// What the first deletion makes of a definition; `None` where it is being deleted already.
@@ -70,5 +77,31 @@ fn note_storage_version(definition: &mut Definition) {
     let Some(storage) = definition.spec.versions.iter().find(|version| version.storage) else { return };
     if !definition.status.stored_versions.contains(&storage.name) {
         definition.status.stored_versions.push(storage.name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::definition;
+    use super::*;
+    use crate::meta::minor::Minor;
+    use crate::value::yaml;
+
+    #[test]
+    fn the_generation_that_a_status_is_about_is_told_behind_its_gate() {
+        let read = |minor, status: &str| {
+            let text = format!("{{metadata: {{name: as.b.c}}, status: {status}}}");
+            let text = yaml::decode(text.as_bytes()).expect("the test is YAML");
+            definition::decode_in(Minor::of(minor), &text).expect("it is a definition").0
+        };
+        let told = "{observedGeneration: 2, conditions: [{type: A, observedGeneration: 2}]}";
+        let written = |minor, old: &str| {
+            let mut new = read(minor, told);
+            prepare_status_update(&mut new, &read(minor, old));
+            (new.status.observed_generation, new.status.conditions[0].observed_generation)
+        };
+        assert_eq!(written(36, "{}"), (2, 2));
+        assert_eq!(written(35, "{}"), (0, 0));
+        assert_eq!(written(35, "{observedGeneration: 1}"), (2, 2));
     }
 }

@@ -135,6 +135,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// Whether the newest minor does not have it any more.
+    pub is_former: bool,
     /// The feature gate without which it is not served by default.
     pub gate: Option<Gate>,
     /// What everybody is warned of who uses it, where its type does not tell.
@@ -160,12 +162,31 @@ pub struct Part {
     pub kind: Option<&'static Kind>,
     /// What is done by it.
     pub action: Action,
+    /// The minor that brought it.
+    pub since: Minor,
+    /// The feature gate without which it is not there.
+    pub gate: Option<Gate>,
 }
 
 impl Part {
+    /// One that all minors have.
+    const fn new(
+        name: &'static str,
+        verbs: &'static [&'static str],
+        kind: Option<&'static Kind>,
+        action: Action,
+    ) -> Self {
+        Part { name, verbs, kind, action, since: Minor::OLDEST, gate: None }
+    }
+
+    /// Whether a server that speaks for that version of Kubernetes has it.
+    pub fn is_in(&self, minor: Minor) -> bool {
+        self.since <= minor && self.gate.is_none_or(|gate| minor.opens(gate))
+    }
+
     /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
     const fn scale(selector: SelectorForm) -> Self {
-        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+        Part::new("scale", &["get", "patch", "update"], Some(&SCALE), Action::Scale(selector))
     }
 }
 
@@ -259,6 +280,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            is_former: false,
             gate: None,
             deprecation: None,
         }
@@ -274,6 +296,11 @@ impl Kind {
         }
     }
 
+    /// A version of the kind that older minors have, where it is asked for.
+    const fn former(self, version: &'static str) -> Self {
+        Kind { version, is_default: false, is_former: true, ..self }
+    }
+
     /// Whether it is asked and answered, and nothing else comes of it.
     pub fn is_question(&self) -> bool {
         self.review.is_some_and(|review| review != Review::Binding)
@@ -281,8 +308,11 @@ impl Kind {
 
     /// Whether that version of Kubernetes has it.
     pub fn is_in(&self, minor: Minor) -> bool {
+        if minor == Minor::NEWEST {
+            return !self.is_former;
+        }
         let named = types::of_kind(self.group, self.version, self.kind);
-        minor == Minor::NEWEST || named.is_none_or(|named| named.is_in(u32::from(minor.number())))
+        named.is_none_or(|named| named.is_in(u32::from(minor.number())))
     }
 
     /// What everybody is warned of who uses it.
@@ -311,6 +341,11 @@ impl Kind {
     /// Its subresource `name`, beside `/status`.
     pub fn part(&self, name: &str) -> Option<&'static Part> {
         self.parts.iter().find(|part| part.name == name)
+    }
+
+    /// Its subresources, beside `/status`, in that version of Kubernetes.
+    pub fn parts_in(&self, minor: Minor) -> impl Iterator<Item = &'static Part> + use<> {
+        self.parts.iter().filter(move |part| part.is_in(minor))
     }
 
     /// What `/scale` reads and writes.
@@ -395,8 +430,13 @@ pub static SCALE: Kind =
 #[doc(hidden)]
 pub static SHOWS_MADE_UP: AtomicBool = AtomicBool::new(cfg!(test));
 
-/// Every built-in kind.
+/// Every built-in kind of the newest minor.
 pub fn all() -> impl Iterator<Item = &'static Kind> {
+    of_all_minors().filter(|kind| !kind.is_former)
+}
+
+/// Every built-in kind, with the versions that only older minors have.
+pub fn of_all_minors() -> impl Iterator<Item = &'static Kind> {
     let made_up = if SHOWS_MADE_UP.load(Ordering::Relaxed) { &served::MADE_UP[..] } else { &[] };
     served::KINDS.iter().chain(made_up).flat_map(|kinds| kinds.iter()).copied()
 }

@@ -15,8 +15,8 @@ use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::policy::environment::{Declarations, no_variables};
-use crate::policy::expression;
-use crate::policy::mutation::{CompileError, MutationType};
+use crate::policy::expression::{self, CompileError};
+use crate::policy::mutation::MutationType;
 use crate::value::{Map, Value};
 
 use super::strategy::{Cell, Table};
@@ -302,28 +302,28 @@ impl Compiler {
     }
 
     /// The type that an expression has; it must be one of `wanted`, if there are any.
-    fn check(&self, expression: &str, wanted: &[Type]) -> Result<Type, String> {
+    fn check(&self, expression: &str, wanted: &[Type]) -> Result<Type, CompileError> {
         expression::compile(&self.env(expression), expression, wanted).map(|(_, ty)| ty)
     }
 
     /// What is wrong with an expression that gives one of `wanted`.
     pub fn fault(&self, field: &FieldRef<'_>, wanted: &[Type]) -> Option<Error> {
-        self.check(field.text(), wanted).err().map(|why| field.invalid(why))
+        let error = self.check(field.text(), wanted).err()?;
+        Some(error.into_field_error(field.path(), field.text()))
     }
 
     /// What is wrong with an expression that makes a message: it may not ask who may do what.
     pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
         let env = self.declared.without_authorizer().environment(self.expressions(field.text()));
-        expression::compile(&env, field.text(), &[Type::String]).err().map(|why| field.invalid(why))
+        let error = expression::compile(&env, field.text(), &[Type::String]).err()?;
+        Some(error.into_field_error(field.path(), field.text()))
     }
 
     /// The fault of an expression that makes a patch.
     pub fn patch_fault(&self, field: &FieldRef<'_>, patch: MutationType) -> Option<Error> {
         let text = field.text().trim();
-        match patch.compile(text, &self.env(text).with_mutations()).err()? {
-            CompileError::Invalid(why) => Some(Error::invalid(field.path(), text, why)),
-            CompileError::Internal(why) => Some(Error::internal(field.path(), why)),
-        }
+        let error = patch.compile(text, &self.env(text).with_mutations()).err()?;
+        Some(error.into_field_error(field.path(), text))
     }
 
     /// The variables of a policy, which are known from then on; of one that does not compile the type is not.
@@ -342,9 +342,9 @@ impl Compiler {
             }
             match self.check(expression.text(), &[]) {
                 Ok(ty) => self.declared.add_variable(name.text(), Some(&ty)),
-                Err(why) => {
+                Err(error) => {
                     self.declared.add_variable(name.text(), None);
-                    errors.push(expression.invalid(why));
+                    errors.push(error.into_field_error(expression.path(), expression.text()));
                 }
             }
         }

@@ -97,8 +97,8 @@ impl RuntimeConfig {
 
     /// Whether a kind is served in its version.
     pub fn serves(&self, kind: &Kind) -> bool {
-        let is_gated = kind.is_default && kind.gate.is_some_and(|gate| !self.minor.opens(gate));
-        if !kind.is_in(self.minor) || is_gated {
+        let is_gated = kind.is_default || kind.is_former;
+        if !kind.is_in(self.minor) || (is_gated && kind.gate.is_some_and(|gate| !self.minor.opens(gate))) {
             return false;
         }
         let api_version = kind.api_version();
@@ -136,6 +136,16 @@ mod tests {
         assert!(!serves(Minor::NEWEST, "StorageVersionMigrator=false"));
         // v1 came with 1.37.
         assert!(!serves(Minor::of(36), "StorageVersionMigrator=true"));
+    }
+
+    #[test]
+    fn former_versions_are_those_that_the_newest_minor_has_removed() {
+        let newest = u32::from(Minor::NEWEST.number());
+        for kind in super::super::of_all_minors() {
+            let named = crate::types::of_kind(kind.group, kind.version, kind.kind);
+            let is_removed = named.is_some_and(|named| !named.is_in(newest));
+            assert_eq!(kind.is_former, is_removed, "{} {}", kind.api_version(), kind.kind);
+        }
     }
 
     #[test]

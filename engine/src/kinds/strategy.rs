@@ -203,6 +203,10 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Brings fields in line with each other that a server settles before it validates; `old` is what is changed, if
+    /// anything is. It allocates nothing.
+    fn align(&self, _new: &mut Value, _old: Option<&Value>) {}
+
     /// Sets what a new object begins with.
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 

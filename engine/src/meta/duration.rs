@@ -4,10 +4,12 @@ use thiserror::Error;
 
 use super::number::{NumberError, atoi};
 use crate::value::go_quote;
+use crate::work;
 
 /// Reads `1h30m`, `-1.5s`, `.5ms`, `0` as Go's `time.ParseDuration` does; some 292 years either way.
 pub fn parse(text: &str) -> Option<i64> {
     const LIMIT: u64 = 1 << 63;
+    work::bytes(text.len());
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {

@@ -24,14 +24,20 @@ static KNOWN: LazyLock<BTreeMap<&'static str, Vec<Change>>> = LazyLock::new(|| {
 pub enum Gate {
     /// Large answers are compressed for those who take that.
     ApiResponseCompression,
+    /// Objects that can't be read may be deleted.
+    AllowUnsafeMalformedObjectDeletion,
     /// Owners of files in volumes.
     AtomicWriteVolumeUserFields,
+    /// The generation that the status of a definition is about is told.
+    CrdObservedGenerationTracking,
     /// Updates of custom resources are forgiven what they leave alone.
     CrdValidationRatcheting,
     /// The kind ClusterTrustBundle.
     ClusterTrustBundle,
     /// Trust bundles in projected volumes.
     ClusterTrustBundleProjection,
+    /// Rights to act in another's name for some requests only.
+    ConstrainedImpersonation,
     /// `restartPolicyRules` of containers.
     ContainerRestartRules,
     /// `stopSignal` in lifecycles.
@@ -40,6 +46,20 @@ pub enum Gate {
     CoordinatedLeaderElection,
     /// `selectableFields` of definitions.
     CustomResourceFieldSelectors,
+    /// `adminAccess` in requests for devices.
+    DraAdminAccess,
+    /// Devices that several claims share.
+    DraConsumableCapacity,
+    /// Conditions that bind devices.
+    DraDeviceBindingConditions,
+    /// Taints of devices, and tolerations.
+    DraDeviceTaints,
+    /// Devices that are parts of others.
+    DraPartitionableDevices,
+    /// Requests of which the first that can be met counts.
+    DraPrioritizedList,
+    /// Attributes of devices that are made of others.
+    DraDerivedAttributes,
     /// Groups of devices that go together.
     DraDeviceCompatibilityGroups,
     /// Attributes of devices that are lists.
@@ -84,6 +104,8 @@ pub enum Gate {
     MatchLabelKeysInPodAffinity,
     /// `maxUnavailable` of StatefulSets.
     MaxUnavailableStatefulSet,
+    /// The kinds IPAddress and ServiceCIDR.
+    MultiCidrServiceAllocator,
     /// MutatingAdmissionPolicies are asked.
     MutatingAdmissionPolicy,
     /// The kind PodCertificateRequest, and certificates in projected volumes.
@@ -104,6 +126,8 @@ pub enum Gate {
     UserNamespacesSupport,
     /// ValidatingAdmissionPolicies are asked.
     ValidatingAdmissionPolicy,
+    /// The kind VolumeAttributesClass, and its names in volumes and claims.
+    VolumeAttributesClass,
     /// `bindMountOptions` of mounts.
     VolumeBindMountOptions,
     /// `preventPodSchedulingIfMissing` of CSIDrivers.
@@ -199,16 +223,26 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-const NAMES: [(Gate, &str); 45] = [
+const NAMES: [(Gate, &str); 57] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
+    (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
+    (Gate::CrdObservedGenerationTracking, "CRDObservedGenerationTracking"),
     (Gate::CrdValidationRatcheting, "CRDValidationRatcheting"),
     (Gate::ClusterTrustBundle, "ClusterTrustBundle"),
     (Gate::ClusterTrustBundleProjection, "ClusterTrustBundleProjection"),
+    (Gate::ConstrainedImpersonation, "ConstrainedImpersonation"),
     (Gate::ContainerRestartRules, "ContainerRestartRules"),
     (Gate::ContainerStopSignals, "ContainerStopSignals"),
     (Gate::CoordinatedLeaderElection, "CoordinatedLeaderElection"),
     (Gate::CustomResourceFieldSelectors, "CustomResourceFieldSelectors"),
+    (Gate::DraAdminAccess, "DRAAdminAccess"),
+    (Gate::DraConsumableCapacity, "DRAConsumableCapacity"),
+    (Gate::DraDeviceBindingConditions, "DRADeviceBindingConditions"),
+    (Gate::DraDeviceTaints, "DRADeviceTaints"),
+    (Gate::DraPartitionableDevices, "DRAPartitionableDevices"),
+    (Gate::DraPrioritizedList, "DRAPrioritizedList"),
+    (Gate::DraDerivedAttributes, "DRADerivedAttributes"),
     (Gate::DraDeviceCompatibilityGroups, "DRADeviceCompatibilityGroups"),
     (Gate::DraListTypeAttributes, "DRAListTypeAttributes"),
     (Gate::DraNodeAllocatableResources, "DRANodeAllocatableResources"),
@@ -231,6 +265,7 @@ const NAMES: [(Gate, &str); 45] = [
     (Gate::ManifestBasedAdmissionControlConfig, "ManifestBasedAdmissionControlConfig"),
     (Gate::MatchLabelKeysInPodAffinity, "MatchLabelKeysInPodAffinity"),
     (Gate::MaxUnavailableStatefulSet, "MaxUnavailableStatefulSet"),
+    (Gate::MultiCidrServiceAllocator, "MultiCIDRServiceAllocator"),
     (Gate::MutatingAdmissionPolicy, "MutatingAdmissionPolicy"),
     (Gate::PodCertificateRequest, "PodCertificateRequest"),
     (Gate::PodLevelResources, "PodLevelResources"),
@@ -241,6 +276,7 @@ const NAMES: [(Gate, &str); 45] = [
     (Gate::SupplementalGroupsPolicy, "SupplementalGroupsPolicy"),
     (Gate::UserNamespacesSupport, "UserNamespacesSupport"),
     (Gate::ValidatingAdmissionPolicy, "ValidatingAdmissionPolicy"),
+    (Gate::VolumeAttributesClass, "VolumeAttributesClass"),
     (Gate::VolumeBindMountOptions, "VolumeBindMountOptions"),
     (Gate::VolumeLimitScaling, "VolumeLimitScaling"),
     (Gate::WatchList, "WatchList"),

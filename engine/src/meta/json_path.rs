@@ -76,6 +76,7 @@ impl JsonPath {
     ///
     /// What is wrong with the text, in Go's words.
     pub fn parse(path: &str) -> Result<Self, ParseError> {
+        work::bytes(path.len());
         Ok(JsonPath { steps: parse_steps(path, 0)? })
     }
 

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use crate::work;
+
 const LABEL_BYTES_MAX: usize = 63;
 const SUBDOMAIN_BYTES_MAX: usize = 253;
 const PORT_NAME_BYTES_MAX: usize = 15;
@@ -263,6 +265,7 @@ fn is_name_part(name: &str) -> bool {
 }
 
 fn too_long(name: &str, bytes_max: usize, unit: &str) -> Vec<String> {
+    work::bytes(name.len());
     if name.len() > bytes_max { vec![format!("must be no more than {bytes_max} {unit}")] } else { Vec::new() }
 }
 

@@ -69,6 +69,7 @@ pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), UnmarshalError> 
     let mut decoder = Decoder::default();
     let mut decoded = Map::new();
     for (name, value) in fields.iter() {
+        work::step();
         let Ok(at) = FIELDS.binary_search_by(|(field, _)| (*field).cmp(name)) else {
             decoder.unknown.push(name.to_owned());
             continue;
@@ -201,7 +202,10 @@ impl Decoder {
     fn text(&mut self, at: At<'_>, go_type: &str, value: &Value) -> Option<String> {
         match value {
             Value::Null => Some(String::new()),
-            Value::String(text) => Some(text.clone()),
+            Value::String(text) => {
+                work::bytes(text.len());
+                Some(text.clone())
+            }
             other => self.mismatch(at, go_type, other),
         }
     }
@@ -210,6 +214,7 @@ impl Decoder {
         let Value::Object(entries) = value else { return self.mismatch(at, "map[string]string", value) };
         let mut texts = Map::new();
         for (key, value) in entries.iter() {
+            work::bytes(key.len());
             texts.insert(key, Value::String(self.text(at, "string", value).unwrap_or_default()));
         }
         (!texts.is_empty()).then_some(Value::Object(texts))
@@ -217,6 +222,7 @@ impl Decoder {
 
     fn texts(&mut self, at: At<'_>, value: &Value) -> Option<Value> {
         let Value::Array(items) = value else { return self.mismatch(at, "[]string", value) };
+        work::steps(items.len());
         let texts: Vec<Value> =
             items.iter().map(|item| Value::String(self.text(at, "string", item).unwrap_or_default())).collect();
         (!texts.is_empty()).then_some(Value::Array(texts))
@@ -232,6 +238,7 @@ impl Decoder {
         let Value::Array(items) = value else { return Ok(self.mismatch(at, go_type, value)) };
         let mut decoded = Vec::with_capacity(items.len());
         for (index, value) in items.iter().enumerate() {
+            work::step();
             let empty = Map::new();
             let fields = match value {
                 Value::Object(fields) => fields,

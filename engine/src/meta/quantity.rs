@@ -9,8 +9,11 @@ use std::fmt;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
-/// DIFFERS: zeros that a power of ten or an addition may write out. Kubernetes writes as many as memory holds.
-const ZEROS_MAX: i64 = 10_000;
+use crate::work;
+
+/// DIFFERS: digits that a quantity may have, and zeros that a power of ten or an addition may write out. Kubernetes takes
+/// as many as memory holds; but arithmetic on them takes more than linear time.
+const DIGITS_MAX: usize = 10_000;
 /// Places behind the point of a decimal.
 const SCALE_NANO: i32 = 9;
 
@@ -60,7 +63,7 @@ pub enum Error {
     /// Its suffix is not known.
     #[error("unable to parse quantity's suffix")]
     Suffix,
-    /// No digits, or more than [`ZEROS_MAX`] zeros to write.
+    /// No digits, or more than [`DIGITS_MAX`] of them or of zeros to write.
     #[error("unable to parse numeric part of quantity")]
     Numeric,
 }
@@ -153,6 +156,7 @@ impl Quantity {
             let amount = Amount::Small { value: 0, exponent: 0 };
             return Ok(Quantity { amount, format: Format::DecimalSi, text: Some(text.to_owned()) });
         }
+        work::bytes(text.len());
         let parts = Parts::of(text)?;
         let (factor, format) = factor_of(parts.suffix).ok_or(Error::Suffix)?;
         match small(&parts, &factor) {
@@ -346,9 +350,11 @@ fn small(parts: &Parts<'_>, factor: &Factor) -> Option<Small> {
 }
 
 fn large(parts: &Parts<'_>, factor: &Factor, mut format: Format) -> Result<Quantity, Error> {
-    if !parts.has_digits {
+    let digit_count = parts.whole.len() + parts.fraction.len();
+    if !parts.has_digits || digit_count > DIGITS_MAX {
         return Err(Error::Numeric);
     }
+    count_arithmetic(digit_count);
     let mut magnitude = parse_digits(parts.digits().as_bytes());
     let mut scale = parts.fraction.len() as i32;
     match factor {
@@ -371,6 +377,13 @@ fn large(parts: &Parts<'_>, factor: &Factor, mut format: Format) -> Result<Quant
     let sign = if parts.negative { Sign::Minus } else { Sign::Plus };
     let decimal = Decimal { unscaled: BigInt::from_biguint(sign, magnitude), scale };
     Ok(Quantity { amount: Amount::Decimal(decimal), format, text: None })
+}
+
+/// Counts a multiplication or a division of numbers with so many digits: each digit of a machine's word with each other.
+fn count_arithmetic(digit_count: usize) {
+    const WORD_PAIRS_PER_STEP: usize = 64;
+    let words = digit_count / 19 + 1;
+    work::steps(words * words / WORD_PAIRS_PER_STEP);
 }
 
 /// The number that decimal digits stand for, by halves: the library's own reading takes quadratic time.
@@ -406,7 +419,7 @@ fn decimal_digits_max(magnitude: &BigUint) -> i64 {
 
 fn ten_to(exponent: i64) -> Result<BigUint, Error> {
     match u32::try_from(exponent) {
-        Ok(small) if exponent <= ZEROS_MAX => Ok(BigUint::from(10_u32).pow(small)),
+        Ok(small) if exponent <= DIGITS_MAX as i64 => Ok(BigUint::from(10_u32).pow(small)),
         _ => Err(Error::Numeric),
     }
 }
@@ -454,7 +467,7 @@ impl Decimal {
             if number.sign() == Sign::Minus { bits.wrapping_neg() } else { bits }
         };
         let shift = self.scale.saturating_sub(places);
-        let power = shift.unsigned_abs().min(ZEROS_MAX as u32);
+        let power = shift.unsigned_abs().min(DIGITS_MAX as u32);
         if shift <= 0 {
             return low(&self.unscaled).wrapping_mul(10_i64.wrapping_pow(power));
         }
@@ -564,6 +577,7 @@ impl fmt::Display for Quantity {
             return formatter.write_str("0");
         }
         let decimal = self.decimal();
+        count_arithmetic(usize::try_from(decimal_digits_max(decimal.unscaled.magnitude())).unwrap_or(DIGITS_MAX));
         if self.format == Format::BinarySi
             && let Some((number, suffix)) = binary_parts(&decimal)
         {
@@ -685,6 +699,19 @@ mod tests {
         {
             assert_eq!(quantity(text).round_up_to_milli().to_string(), rounded, "{text}");
         }
+    }
+
+    #[test]
+    fn digits_beyond_the_limit_are_refused_before_they_are_computed_with() {
+        let digits = |count| "7".repeat(count);
+        assert_eq!(quantity(&digits(DIGITS_MAX)).to_string(), digits(DIGITS_MAX));
+        for text in [digits(1 << 20), format!("0.{}", digits(1 << 20)), format!("-1.{}Ki", digits(1 << 20))] {
+            let (result, steps) = work::counted(|| Quantity::parse(&text));
+            assert_eq!(result.err(), Some(Error::Numeric));
+            assert!(steps < 2 * (text.len() / 64) as u64, "{steps}");
+        }
+        let (_, steps) = work::counted(|| quantity(&digits(DIGITS_MAX)).to_string());
+        assert!(steps > 1_000, "{steps} steps for arithmetic on {DIGITS_MAX} digits");
     }
 
     #[test]

@@ -141,12 +141,14 @@ impl LabelSelector {
         let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
         let mut requirements: Vec<_> = labels
             .map(|(key, value)| {
+                work::step();
                 let values = value.as_str().map(str::to_owned).into_iter().collect();
                 Requirement { key: key.to_owned(), test: Test::In(values) }
             })
             .collect();
         for expression in selector.items_at(&["matchExpressions"]) {
             let values = expression.items_at(&["values"]).iter();
+            work::steps(1 + values.len());
             let values = values.filter_map(Value::as_str).map(str::to_owned).collect();
             let test = match expression.str_at(&["operator"]) {
                 "In" => Test::In(values),
@@ -404,6 +406,8 @@ impl FieldSelector {
     /// The text is not a selector.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut parts = split_terms(text);
+        work::bytes(text.len());
+        work::steps(parts.len());
         // The error that is told is that of the first part in byte order.
         parts.sort_unstable();
         let mut terms = Vec::new();

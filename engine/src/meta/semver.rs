@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::number::{NumberError, parse_uint};
 use crate::value::go_quote;
+use crate::work;
 
 /// A version. Equal are versions that differ in nothing but their build.
 #[derive(Clone, Debug)]
@@ -80,6 +81,7 @@ impl Semver {
     ///
     /// The text is not a version.
     pub fn parse(text: &str) -> Result<Self, SemverError> {
+        work::bytes(text.len());
         if text.is_empty() {
             return Err(SemverError::Empty);
         }

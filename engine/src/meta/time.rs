@@ -6,6 +6,8 @@ use jiff::civil::{self, DateTime};
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
+use crate::work;
+
 /// What Go calls the forms of a time.
 const RFC_3339: &str = "2006-01-02T15:04:05Z07:00";
 const MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
@@ -165,6 +167,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn new(text: &'t str, layout: &'static str) -> Self {
+        work::bytes(text.len());
         Reader { text, rest: text.as_bytes(), layout }
     }
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::address::{self, AddressError};
 use crate::value::go_quote;
+use crate::work;
 
 /// The parts of a URL. Missing parts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,6 +96,7 @@ pub fn parse_request(text: &str) -> Result<Url, UrlError> {
 }
 
 fn parse_in(text: &str, is_request: bool) -> Result<Url, Fault> {
+    work::bytes(text.len());
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
         return Err(Fault::ControlCharacter);
     }

@@ -18,6 +18,50 @@ use crate::work;
 pub const OPERATIONS_MAX: usize = 10_000;
 /// How many bytes copies may add in sum, so that a small patch can't make a huge object.
 pub const COPIED_BYTES_MAX: usize = 3 << 20;
+/// DIFFERS: how many values copies may add in sum. Small ones take far more memory than their text.
+pub const COPIED_VALUES_MAX: usize = 1 << 16;
+
+/// What the copies of a patch have added up to now.
+#[derive(Default)]
+struct Copied {
+    bytes: usize,
+    values: usize,
+}
+
+impl Copied {
+    fn add(&mut self, text: &str) {
+        self.bytes += text.len();
+        self.values += values_in(text);
+    }
+
+    /// Errors: it is more than copies may add.
+    fn check(&self) -> Result<(), Failure> {
+        let (what, sum, limit) = match self {
+            Copied { bytes, .. } if *bytes > COPIED_BYTES_MAX => ("size increase of copy", *bytes, COPIED_BYTES_MAX),
+            Copied { values, .. } if *values > COPIED_VALUES_MAX => {
+                ("number of copied values", *values, COPIED_VALUES_MAX)
+            }
+            _ => return Ok(()),
+        };
+        let why = format!("Unable to complete the copy, the accumulated {what} is {sum}, exceeding the limit {limit}");
+        Err(Failure::Other(why))
+    }
+}
+
+/// About how many values a JSON text has: one for each that is separated from others, or holds some.
+fn values_in(text: &str) -> usize {
+    let (mut values, mut in_string, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'{' | b'[' if !in_string => values += 1,
+            _ => {}
+        }
+    }
+    values
+}
 
 /// A patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,10 +136,10 @@ impl Patch {
     /// An operation that can't be done, in Go's words.
     pub fn apply(&self, object: &Value, layout: Layout) -> Result<String, PatchError> {
         let mut document = Node::live(object, layout);
-        let mut copied_bytes = 0;
+        let mut copied = Copied::default();
         for operation in &self.operations {
             work::step();
-            operation.apply(&self.text, &mut document, &mut copied_bytes)?;
+            operation.apply(&self.text, &mut document, &mut copied)?;
         }
         Ok(document.to_text())
     }
@@ -192,7 +236,7 @@ impl Operation {
         self.from.as_deref().ok_or_else(missing)
     }
 
-    fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied_bytes: &mut usize) -> Result<(), Failure> {
+    fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied: &mut Copied) -> Result<(), Failure> {
         let value = || self.value.as_ref().map(|value| Node::written(text, value));
         let or_null = || value().unwrap_or(Node::Null);
         match self.name.as_deref().unwrap_or("unknown") {
@@ -221,21 +265,16 @@ impl Operation {
             "copy" => {
                 let from = self.from("copy")?;
                 let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
-                let copied = place.get().map_err(|why| format!("error in copy for from: '{from}': {why}"))?;
-                let copied = copied.cloned().unwrap_or(Node::Null);
-                if !copied.is_null() {
-                    *copied_bytes += copied.to_text().len();
+                let value = place.get().map_err(|why| format!("error in copy for from: '{from}': {why}"))?;
+                let value = value.cloned().unwrap_or(Node::Null);
+                if !value.is_null() {
+                    copied.add(&value.to_text());
                 }
                 let path = self.path("copy")?;
                 let place =
                     find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
-                if *copied_bytes > COPIED_BYTES_MAX {
-                    return Err(Failure::Other(format!(
-                        "Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, exceeding \
-                         the limit {COPIED_BYTES_MAX}"
-                    )));
-                }
-                Ok(place.add(copied).map_err(|why| format!("error while adding value during copy: {why}"))?)
+                copied.check()?;
+                Ok(place.add(value).map_err(|why| format!("error while adding value during copy: {why}"))?)
             }
             "test" => {
                 let path = self.path("test")?;
@@ -405,6 +444,27 @@ mod tests {
         };
         let (few, many) = (steps(500), steps(5000));
         assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+
+    #[test]
+    fn a_small_patch_makes_no_more_values_than_the_limit() {
+        let doubled = |count: usize| {
+            let copies = r#",{"op":"copy","from":"/a","path":"/a/b"}"#.to_owned();
+            let copies: String = (0..count).map(|at| copies.replace("/a/b", &format!("/a/b{at}"))).collect();
+            let patch = format!(r#"[{{"op":"add","path":"/a","value":{{}}}}{copies}]"#);
+            let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+            work::counted(|| {
+                patch.apply(&crate::object! {}, Layout::Sorted).map(drop).map_err(|error| error.to_string())
+            })
+        };
+        let (result, few) = doubled(12);
+        assert_eq!(result, Ok(()));
+        let (result, many) = doubled(30);
+        let told = result.expect_err("it is too much");
+        assert!(told.contains("the accumulated number of copied values is"), "{told}");
+        assert!(many < 100 * few, "{few} steps, then {many}");
+        // What stands in texts is not counted.
+        assert_eq!((values_in(r#"{"a":[1,2],"b":"{,\",,"}"#), values_in("1")), (5, 1));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::environment::Declarations;
 use super::evaluation::{Activation, OUT_OF_BUDGET, OutOfBudget};
-use super::expression::{self, Expression};
+use super::expression::{self, CompileError, Expression};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
@@ -20,7 +20,7 @@ static STORED: LazyLock<Env> =
     LazyLock::new(|| work::essential(|| Declarations::default().environment(Expressions::Stored)));
 
 /// What that version of Kubernetes has against a condition of a webhook, in its words.
-pub fn fault(minor: Minor, text: &str, expressions: Expressions) -> Option<String> {
+pub fn fault(minor: Minor, text: &str, expressions: Expressions) -> Option<CompileError> {
     let env = Declarations { minor, ..Declarations::default() }.environment(expressions);
     expression::compile(&env, text, &[Type::Bool]).err()
 }
@@ -173,7 +173,8 @@ mod tests {
     #[test]
     fn an_expression_must_compile_to_a_bool() {
         let check = |expression: &str, expected: &str| {
-            assert_eq!(fault(Minor::NEWEST, expression, Expressions::New).as_deref(), Some(expected));
+            let found = fault(Minor::NEWEST, expression, Expressions::New);
+            assert_eq!(found.as_ref().map(CompileError::text), Some(expected));
         };
         check("request.name", "must evaluate to bool but got string");
         check(
@@ -184,5 +185,12 @@ mod tests {
             "params.x",
             "compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')\n | params.x\n | ^",
         );
+    }
+
+    #[test]
+    fn a_constant_without_a_value_is_an_error_inside() {
+        let found = fault(Minor::NEWEST, "int('x') == 1", Expressions::New);
+        let why = "program instantiation failed: type conversion error from 'string' to 'int'";
+        assert_eq!(found, Some(CompileError::Internal(why.to_owned())));
     }
 }

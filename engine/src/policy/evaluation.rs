@@ -142,6 +142,16 @@ impl<'a> Activation<'a> {
         Ok(evaluation.result.map_err(failed))
     }
 
+    /// Which variables were asked for, from 0, and whether they had a value.
+    pub fn read(&self) -> Vec<(usize, bool)> {
+        let values = self.values.borrow();
+        let known = values.iter().enumerate().filter_map(|(at, state)| match state {
+            State::Known(value) => Some((at, value.is_ok())),
+            State::Unknown | State::Pending => None,
+        });
+        known.collect()
+    }
+
     /// What the parts of an expression come to.
     pub fn parts(&self, trace: &'a Trace) -> Vec<PartValue> {
         trace.values_composed(&self.bindings, Some(self))

@@ -2,9 +2,11 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel/compile.go`, release 1.37.
 
+use crate::cel::checker::CheckedExpr;
 use crate::cel::env::Env;
 use crate::cel::eval::Program;
 use crate::cel::types::Type;
+use crate::meta::field::{Error, Path};
 
 /// An expression as it is stored, ready to be evaluated. What is wrong with it is told when it is evaluated.
 #[derive(Debug)]
@@ -15,10 +17,39 @@ pub struct Expression {
     pub program: Result<Program, String>,
 }
 
+/// Why an expression can't be one of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompileError {
+    /// The author's fault.
+    Invalid(String),
+    /// What the reference has no better name for.
+    Internal(String),
+}
+
+impl CompileError {
+    /// The text for the status of the policy, and for those who ask it.
+    pub fn text(&self) -> &str {
+        match self {
+            CompileError::Invalid(text) | CompileError::Internal(text) => text,
+        }
+    }
+
+    /// The error of the field at `path`, which holds `text`.
+    pub fn into_field_error(self, path: &Path<'_>, text: &str) -> Error {
+        match self {
+            CompileError::Invalid(why) => Error::invalid(path, text, why),
+            CompileError::Internal(why) => Error::internal(path, why),
+        }
+    }
+}
+
 impl Expression {
     /// An expression in `env` that must come to one of the `wanted` types.
     pub fn new(text: &str, env: &Env, wanted: &[Type]) -> Self {
-        Expression { text: text.to_owned(), program: compile(env, text, wanted).map(|(program, _)| program) }
+        Expression {
+            text: text.to_owned(),
+            program: compile(env, text, wanted).map(|(program, _)| program).map_err(|error| error.text().to_owned()),
+        }
     }
 }
 
@@ -26,19 +57,27 @@ impl Expression {
 ///
 /// # Errors
 /// What Kubernetes has against it.
-pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type), String> {
-    let checked = env.compile(text).map_err(|issues| format!("compilation failed: {issues}"))?;
+pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type), CompileError> {
+    let checked = env.compile(text).map_err(|issues| CompileError::Invalid(format!("compilation failed: {issues}")))?;
     let found = checked.result_type();
     if !wanted.is_empty() && !wanted.contains(found) {
         let names: Vec<String> = wanted.iter().map(go_name).collect();
         let found = go_name(found);
-        return Err(match names.as_slice() {
+        let why = match names.as_slice() {
             [only] => format!("must evaluate to {only} but got {found}"),
             several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
-        });
+        };
+        return Err(CompileError::Invalid(why));
     }
-    let program = Program::new(&checked, env).map_err(|error| format!("program instantiation failed: {error}"))?;
-    Ok((program, found.clone()))
+    Ok((instantiate(&checked, env)?, found.clone()))
+}
+
+/// The program of an expression that has been checked in `env`.
+///
+/// # Errors
+/// A constant in it can't be evaluated.
+pub(super) fn instantiate(checked: &CheckedExpr, env: &Env) -> Result<Program, CompileError> {
+    Program::new(checked, env).map_err(|error| CompileError::Internal(format!("program instantiation failed: {error}")))
 }
 
 /// The name of a type as Go prints it outside of the checker's own messages.

@@ -136,7 +136,7 @@ fn decode_variables(spec: &Value, declared: &mut Declarations) -> Variables {
         let (name, text) = (variable.str_at(&["name"]), variable.str_at(&["expression"]));
         let compiled = expression::compile(&declared.environment(Expressions::Stored), text, &[]);
         declared.add_variable(name, compiled.as_ref().ok().map(|(_, ty)| ty));
-        let program = compiled.map(|(program, _)| program);
+        let program = compiled.map(|(program, _)| program).map_err(|error| error.text().to_owned());
         variables.add(name, Expression { text: text.to_owned(), program });
     }
     variables

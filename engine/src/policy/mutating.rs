@@ -71,6 +71,15 @@ impl Mutation {
 }
 
 impl Mutating {
+    /// Which variables `mutation`, one of the policy, reads for a request, and whether they have a value, for those who look at
+    /// how they were written.
+    pub fn variables_read(&self, mutation: &Mutation, input: &Input<'_>) -> Vec<(usize, bool)> {
+        let mut activation = self.head.activation(input, BUDGET);
+        // What came of the mutation is asked elsewhere.
+        let _ = activation.evaluate(&mutation.expression);
+        activation.read()
+    }
+
     /// What `mutation`, one of the policy, makes of the object of `input`; `None` where it leaves it as it is.
     ///
     /// # Errors

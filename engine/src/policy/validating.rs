@@ -85,6 +85,17 @@ pub enum Annotated {
     },
 }
 
+/// What came of a policy's expressions beside its validations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// By validation: whether its expression made the message that a refusal has; an error where it failed.
+    pub messages: Vec<(usize, Result<bool, String>)>,
+    /// Whether each audit annotation has a value; an error where its expression failed.
+    pub annotations: Vec<Result<bool, String>>,
+    /// Which variables were read, and whether they had a value.
+    pub variables: Vec<(usize, bool)>,
+}
+
 impl Policy for Validating {
     const POLICIES: &'static str = "validatingadmissionpolicies";
     const BINDINGS: &'static str = "validatingadmissionpolicybindings";
@@ -185,6 +196,36 @@ impl Validating {
         Ok(annotated)
     }
 
+    /// What comes of the other expressions for a request about which the policy is asked, for those who look at how they were
+    /// written. Messages count for validations that do not hold.
+    pub fn beside(&self, input: &Input<'_>) -> Beside {
+        let mut beside = Beside::default();
+        let mut activation = self.head.activation(input, BUDGET);
+        let mut refused = Vec::new();
+        for (at, validation) in self.validations.iter().enumerate() {
+            let Ok(outcome) = activation.evaluate(&validation.expression) else { break };
+            if let (Ok(Cel::Bool(false)), Some(expression)) = (outcome, &validation.message_expression) {
+                refused.push((at, expression));
+            }
+        }
+        beside.variables.extend(activation.read());
+        let unauthorized = Input { authorizer: None, ..input.clone() };
+        let mut activation = self.head.activation(&unauthorized, activation.left());
+        for (at, expression) in refused {
+            let Ok(outcome) = activation.evaluate(expression) else { break };
+            beside.messages.push((at, outcome.map(|value| fit_message(&value).is_some())));
+        }
+        beside.variables.extend(activation.read());
+        let mut activation = self.head.activation(&unauthorized, BUDGET);
+        for annotation in &self.annotations {
+            let Ok(outcome) = activation.evaluate(&annotation.value) else { break };
+            let has_value = |value: Cel<'_>| value.as_str().is_some_and(|text| !text.trim().is_empty());
+            beside.annotations.push(outcome.map(has_value));
+        }
+        beside.variables.extend(activation.read());
+        beside
+    }
+
     fn failure(&self, message: String) -> Decision {
         Decision::Failed { message, denies: !self.head.ignores_failures }
     }
@@ -197,12 +238,17 @@ impl Validating {
 impl Validation {
     /// What a refusal says: what the message expression made, unless that is blank, too long or has several lines.
     fn message(&self, computed: Option<&Cel<'_>>) -> String {
-        let is_fit = |text: &&str| !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n');
-        let computed = computed.and_then(Cel::as_str).map(str::trim).filter(is_fit);
-        match (computed, self.message.trim()) {
-            (Some(message), _) => message.to_owned(),
+        match (computed.and_then(fit_message), self.message.trim()) {
+            (Some(message), _) => message,
             (None, "") => format!("failed expression: {}", self.expression.text.trim()),
             (None, message) => message.to_owned(),
         }
     }
+}
+
+/// What a message expression made, unless that is blank, too long or has several lines.
+fn fit_message(computed: &Cel<'_>) -> Option<String> {
+    let text = computed.as_str()?.trim();
+    let is_fit = !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n');
+    is_fit.then(|| text.to_owned())
 }

@@ -33,11 +33,14 @@ mod internal;
 pub(crate) mod json;
 pub(crate) mod layout;
 mod stored;
+mod older;
 pub(crate) mod openapi;
 pub mod structural;
 
 pub use internal::show as show_internal;
-pub use source::{Named, find, newer_fields, objects, package_of_group, packages, structs};
+pub use older::make_older;
+pub use openapi::collect_references;
+pub use source::{Named, find, is_field_in, newer_fields, objects, package_of_group, packages, structs};
 pub use table::{
     Codec, Field, FieldKind, Items, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };

@@ -2,8 +2,12 @@
 //!
 //! Source: kube-openapi's generator and the documents of Kubernetes 1.37.
 
+use std::collections::HashSet;
+
 use super::descriptions::description;
+use super::older::make_older;
 use super::{Codec, Field, FieldKind, Message, Named, Ref, Shape};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value, json};
 use crate::work;
@@ -34,6 +38,18 @@ impl Named {
         format!("io.k8s.{package}.{}", self.name())
     }
 
+    /// The type's definition by that minor of Kubernetes.
+    pub fn definition_in(&'static self, minor: Minor) -> Definition {
+        let mut definition = self.definition();
+        if minor != Minor::NEWEST {
+            make_older(minor, &definition.name, &mut definition.schema);
+            let mut names = HashSet::new();
+            collect_references(&definition.schema, &mut names);
+            definition.references.retain(|named| names.contains(&named.definition_name()));
+        }
+        definition
+    }
+
     /// The type's definition.
     pub fn definition(&'static self) -> Definition {
         let message = self.message();
@@ -48,6 +64,28 @@ impl Named {
             _ => object! { "type" => "object" },
         };
         Definition { name: self.definition_name(), schema, references }
+    }
+}
+
+/// The names of the definitions that a schema refers to.
+pub fn collect_references(value: &Value, names: &mut HashSet<String>) {
+    work::step();
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter() {
+                match (name, value) {
+                    ("$ref", Value::String(reference)) => {
+                        let name = reference.rsplit('/').next().unwrap_or_default();
+                        if !names.contains(name) {
+                            names.insert(name.to_owned());
+                        }
+                    }
+                    _ => collect_references(value, names),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, names)),
+        _ => {}
     }
 }
 

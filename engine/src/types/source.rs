@@ -33,10 +33,15 @@ static SINCE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
 });
 
 /// The minor that brought a field to its type, if that is not the oldest.
-fn since(package: &str, name: &str, field: &str) -> Option<Minor> {
+pub(super) fn since(package: &str, name: &str, field: &str) -> Option<Minor> {
     let fields = SINCE.get(format!("{package}.{name}").as_str())?;
     let found = fields.split(' ').filter_map(|word| word.split_once("=1.")).find(|(name, _)| *name == field);
     found.and_then(|(_, minor)| minor.parse().ok()).map(Minor::of)
+}
+
+/// Whether a minor knows a field of a type that is here.
+pub fn is_field_in(minor: Minor, package: &str, name: &str, field: &str) -> bool {
+    since(package, name, field).is_none_or(|since| since <= minor)
 }
 
 /// Fields that the oldest minor does not know, with the names of their types (`core.v1.PodSpec`) and the minors that brought
@@ -145,8 +150,27 @@ impl Named {
 
     /// Whether the minor `now` of Kubernetes serves the type: it was brought by then, and not removed.
     pub fn is_in(&self, now: u32) -> bool {
-        self.minor("introduced").is_none_or(|minor| minor <= now)
-            && self.minor("removed").is_none_or(|minor| now < minor)
+        self.minor("introduced").is_none_or(|minor| minor <= now) && self.removed().is_none_or(|minor| now < minor)
+    }
+
+    /// The minor from which on the type is deprecated.
+    ///
+    /// Source: `prerelease-lifecycle-gen`: alpha and beta versions live for six minors, the last three of them deprecated.
+    fn deprecated(&self) -> Option<u32> {
+        self.minor("deprecated").or_else(|| self.later(self.minor("introduced")))
+    }
+
+    /// The minor from which on it is gone.
+    fn removed(&self) -> Option<u32> {
+        self.minor("removed").or_else(|| self.later(self.deprecated()))
+    }
+
+    /// Half of the life of an alpha or beta version after `from`.
+    fn later(&self, from: Option<u32>) -> Option<u32> {
+        const GRACE_MINORS: u32 = 3;
+        let (_, version) = self.group_version()?;
+        let is_stable = !version.contains("alpha") && !version.contains("beta");
+        from.filter(|_| !is_stable).map(|from| from + GRACE_MINORS)
     }
 
     /// A minor among the words of the type: 9 for `introduced=1.9`.
@@ -156,18 +180,12 @@ impl Named {
     }
 
     /// What everybody is warned of who uses the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
-    ///
-    /// Source: `prerelease-lifecycle-gen`: alpha and beta versions live for six minors, the last three of them deprecated.
     pub fn deprecation(&self, now: u32) -> Option<String> {
-        const GRACE_MINORS: u32 = 3;
         let (group, version) = self.group_version()?;
         let word =
             |name: &str| self.words().find_map(|word| word.strip_prefix(name).and_then(|word| word.strip_prefix('=')));
-        let is_stable = !version.contains("alpha") && !version.contains("beta");
-        let later = |from: Option<u32>| from.filter(|_| !is_stable).map(|from| from + GRACE_MINORS);
-        let deprecated =
-            self.minor("deprecated").or_else(|| later(self.minor("introduced"))).filter(|minor| *minor <= now)?;
-        let removed = self.minor("removed").or_else(|| later(Some(deprecated)));
+        let deprecated = self.deprecated().filter(|minor| *minor <= now)?;
+        let removed = self.removed();
         let api_version = |group: &str, version: &str| match group {
             "" => version.to_owned(),
             group => format!("{group}/{version}"),
@@ -354,7 +372,7 @@ fn unknown(name: &str) -> Found {
 }
 
 /// `set`, `map(a,b)`: the type of a list, and what tells its items apart.
-fn list_type(text: &'static str) -> (Option<&'static str>, &'static [&'static str]) {
+pub(super) fn list_type(text: &'static str) -> (Option<&'static str>, &'static [&'static str]) {
     match text.split_once('(') {
         Some((type_, keys)) => {
             let keys: Vec<&str> = keys.trim_end_matches(')').split(',').collect();

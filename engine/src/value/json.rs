@@ -758,6 +758,7 @@ pub fn indent(compact: &[u8]) -> Vec<u8> {
 
 /// [`indent`], if that gives `bytes_max` bytes at most. What stands deep has long lines.
 pub fn indent_within(compact: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    work::bytes(compact.len());
     let mut out = Vec::with_capacity(2 * compact.len());
     let mut depth = 0;
     let mut in_string = false;

@@ -2,8 +2,8 @@
 //
 //	go run ./since
 //
-// The facts are those of the published modules k8s.io/api and k8s.io/apimachinery of each minor. A field that came with its
-// type is left out: who does not know the type does not get there.
+// The facts are those of the published modules k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver of each
+// minor. A field that came with its type is left out: who does not know the type does not get there.
 package main
 
 import (
@@ -36,6 +36,7 @@ func main() {
 		found := types{}
 		read(found, folder("k8s.io/api", minor), "*/v*")
 		read(found, filepath.Join(folder("k8s.io/apimachinery", minor), "pkg/apis"), "meta/v1")
+		read(found, filepath.Join(folder("k8s.io/apiextensions-apiserver", minor), "pkg/apis"), "apiextensions/v1")
 		minors[minor] = found
 	}
 	var lines []string

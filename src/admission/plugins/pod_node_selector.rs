@@ -70,18 +70,23 @@ impl Admission for PodNodeSelector {
                 selector.insert(key, value.clone());
             }
         }
-        Ok(())
+        self.check_allowed(attributes, object)
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let Some(selected) = self.selected(attributes).await? else { return Ok(()) };
         check(&selected, object)?;
-        let allowed = labels_of(self.selectors.of(attributes.namespace)).map_err(|why| Status::plain(500, &why))?;
-        check_allowed(&allowed, object)
+        self.check_allowed(attributes, object)
     }
 }
 
 impl PodNodeSelector {
+    /// A pod asks for labels that the configuration allows in its namespace.
+    fn check_allowed(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {
+        let allowed = labels_of(self.selectors.of(attributes.namespace)).map_err(|why| Status::plain(500, &why))?;
+        check_allowed(&allowed, pod)
+    }
+
     /// The labels that the namespace of a new pod selects; `None` for all other requests.
     async fn selected(&self, attributes: &Attributes<'_>) -> Result<Option<Map>, Status> {
         if attributes.operation != Operation::Create || !is_about(attributes, "", "pods") {

@@ -51,12 +51,13 @@ impl Admission for PodTolerationRestriction {
     }
 
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        if is_concerned(attributes) {
-            let namespace = namespace(&*self.objects, attributes).await?;
-            let is_new = attributes.operation == Operation::Create;
-            namespace_tolerations::admit(object, &namespace, &self.cluster, is_new).map_err(refused)?;
+        if !is_concerned(attributes) {
+            return Ok(());
         }
-        Ok(())
+        let namespace = namespace(&*self.objects, attributes).await?;
+        let is_new = attributes.operation == Operation::Create;
+        namespace_tolerations::admit(object, &namespace, &self.cluster, is_new).map_err(refused)?;
+        namespace_tolerations::validate(object, &namespace, &self.cluster).map_err(refused)
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {

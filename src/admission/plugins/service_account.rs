@@ -32,8 +32,11 @@ impl Admission for ServiceAccount {
     }
 
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        if !is_new_pod(attributes) || service_account::is_mirror(object) {
+        if !is_new_pod(attributes) {
             return Ok(());
+        }
+        if service_account::is_mirror(object) {
+            return check_mirror(attributes, object);
         }
         let name = service_account::set_default(object);
         let account = self.account(attributes, object, &name).await?;
@@ -46,10 +49,10 @@ impl Admission for ServiceAccount {
         if !is_ephemeral && !is_new_pod(attributes) {
             return Ok(());
         }
-        let refused = |why: &str| forbidden(attributes, object, why);
         if service_account::is_mirror(object) && !is_ephemeral {
-            return service_account::check_mirror(object).map_err(refused);
+            return check_mirror(attributes, object);
         }
+        let refused = |why: &str| forbidden(attributes, object, why);
         let name = object.str_at(&["spec", "serviceAccountName"]);
         if name.is_empty() {
             let (namespace, pod) = (attributes.namespace, object.str_at(&["metadata", "name"]));
@@ -78,6 +81,10 @@ impl ServiceAccount {
         let why = format!("error looking up service account {namespace}/{name}: serviceaccount {quoted} not found");
         Err(forbidden(attributes, pod, &why))
     }
+}
+
+fn check_mirror(attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {
+    service_account::check_mirror(pod).map_err(|why| forbidden(attributes, pod, why))
 }
 
 fn is_of_pods(attributes: &Attributes<'_>) -> bool {

@@ -197,7 +197,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
                         changed[place] = true;
                     }
                     Err(Misread::Fault(why)) => failures.failed(head, invocation.binding, &why),
-                    Err(Misread::Broken(why)) => return Err(Status::internal_error(&why)),
+                    Err(broken) => return Err(broken.into_status()),
                 }
             }
             if invocation.policy.is_reinvoked {

@@ -26,6 +26,7 @@ mod mutating;
 mod review;
 mod validating;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -39,7 +40,7 @@ use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::{Value, go_quote};
-use crate::webhook::{Client, Manner, patience};
+use crate::webhook::{Client, Credentials, Endpoint, Manner, patience};
 
 use configuration::SideEffects;
 use review::{Fault, Verdict};
@@ -76,6 +77,8 @@ pub trait Source: NamespaceLabels {
 pub struct Webhooks<S> {
     pub source: S,
     pub client: Arc<Client>,
+    /// Who calls them.
+    pub credentials: Arc<Credentials>,
     /// Whom the variable `authorizer` of match conditions asks.
     pub authorizer: Arc<dyn auth::Authorizer>,
     pub figures: Arc<Figures>,
@@ -103,6 +106,16 @@ impl<S: Source> Admission for Webhooks<S> {
 
     fn takes_connections(&self) -> bool {
         true
+    }
+}
+
+impl<S> Webhooks<S> {
+    /// Where a webhook is, with the credentials for its host.
+    fn endpoint<'w>(&self, webhook: &'w Webhook) -> Cow<'w, Endpoint> {
+        match self.credentials.of(&webhook.endpoint.address) {
+            None => Cow::Borrowed(&webhook.endpoint),
+            access => Cow::Owned(Endpoint { access, ..webhook.endpoint.clone() }),
+        }
     }
 }
 
@@ -203,7 +216,7 @@ impl<S: Source> Webhooks<S> {
         let request = attributes.request(sent.version);
         let body = review::encode(version, &uid, request, sent.object, sent.old);
         let manner = Manner::of_admission(webhook.timeout);
-        let answer = self.client.call(&webhook.endpoint, Bytes::from(body), manner).await;
+        let answer = self.client.call(&self.endpoint(webhook), Bytes::from(body), manner).await;
         let failed = |why: String, code| CallError::Failed(format!("failed to call webhook: {why}"), code);
         let answer = answer.map_err(|failure| failed(failure.text, failure.status.unwrap_or(UNAVAILABLE)))?;
         let verdict =

@@ -111,10 +111,10 @@ impl Subject {
         }
     }
 
-    fn is(&self, user: &UserInfo) -> bool {
+    fn is(&self, user: &UserInfo, groups: &Groups<'_>) -> bool {
         match self {
             Subject::User(name) | Subject::Account { user: name, .. } => *name == user.name,
-            Subject::Group(name) => user.is_in(name),
+            Subject::Group(name) => groups.has(name),
         }
     }
 }
@@ -163,6 +163,7 @@ impl Policy {
         let name: Arc<str> = name.into();
         let bindings = self.bindings.entry(namespace.into()).or_default();
         for subject in &subjects {
+            work::step();
             let (index, who) = bindings.index(subject);
             index.entry(who.into()).or_default().insert(Arc::clone(&name));
         }
@@ -221,6 +222,7 @@ impl Policy {
                 break;
             };
             room = left;
+            work::bytes(rule.bytes());
             let (resource, other) = rule.split();
             rules.resource.extend(resource);
             rules.non_resource.extend(other);
@@ -236,6 +238,7 @@ impl Policy {
                 Some(rules) => own.extend(rules),
                 None => missing.push(grant.role.not_found()),
             }
+            work::step();
         }
         (own, missing)
     }
@@ -248,6 +251,7 @@ impl Policy {
     /// The bindings of the cluster, then those of the namespace, that hold for a user.
     fn grants<'p>(&'p self, user: &UserInfo, namespace: &str) -> impl Iterator<Item = Grant<'p>> {
         let own = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let groups = Groups::of(user);
         let mut grants = Vec::new();
         for place in std::iter::once("").chain(own) {
             let Some((namespace, bindings)) = self.bindings.get_key_value(place) else { continue };
@@ -255,7 +259,7 @@ impl Policy {
                 work::step();
                 let binding = &bindings.by_name[name];
                 work::steps(binding.subjects.len());
-                let Some(subject) = binding.subjects.iter().find(|subject| subject.is(user)) else { continue };
+                let Some(subject) = binding.subjects.iter().find(|subject| subject.is(user, &groups)) else { continue };
                 grants.push((&**namespace, &**name, binding, subject));
             }
         }
@@ -263,6 +267,22 @@ impl Policy {
             let rules = self.rules_of(&binding.role, namespace);
             Grant { namespace, name, role: &binding.role, subject, rules }
         })
+    }
+}
+
+/// The groups of a user, sorted: a review may name as many as a binding has subjects.
+struct Groups<'u>(Vec<&'u str>);
+
+impl<'u> Groups<'u> {
+    fn of(user: &'u UserInfo) -> Self {
+        work::steps(user.groups.len());
+        let mut groups: Vec<&str> = user.groups.iter().map(String::as_str).collect();
+        groups.sort_unstable();
+        Groups(groups)
+    }
+
+    fn has(&self, group: &str) -> bool {
+        self.0.binary_search(&group).is_ok()
     }
 }
 

@@ -32,6 +32,9 @@ pub struct Config {
     pub headers: Vec<(String, String)>,
 }
 
+/// The credentials of users by their names, and the name of the user of the current context.
+pub type Users = (Vec<(String, Config)>, Option<String>);
+
 /// An entry of a file, and the folder that its paths start from.
 struct Entry {
     value: Value,
@@ -54,6 +57,30 @@ impl Config {
     pub fn parse(text: &str) -> Result<Self, String> {
         let value = yaml::decode(text.as_bytes()).map_err(|error| format!("the kubeconfig can't be read: {error}"))?;
         Config::find(&[Entry { value, folder: PathBuf::new() }], None)
+    }
+
+    /// The credentials of every user of a file by its name, and the user of the current context.
+    ///
+    /// # Errors
+    /// What is missing, faulty or can't be done: plugins, whose credentials expire, are not run.
+    pub fn users(path: &Path) -> Result<Users, String> {
+        let file = read_file(path)?;
+        let mut users = Vec::new();
+        for listed in file.value.items_at(&["users"]) {
+            let name = listed.str_at(&["name"]);
+            let user = Entry { value: listed.get("user").cloned().unwrap_or_default(), folder: file.folder.clone() };
+            if user.value.get("exec").is_some_and(|plugin| !plugin.is_null()) {
+                return Err(format!("the user `{name}` of the kubeconfig has an exec plugin, which is not run here"));
+            }
+            let mut config = Config::default();
+            config.add_user(&user)?;
+            users.push((name.to_owned(), config));
+        }
+        let current = file.value.str_at(&["current-context"]);
+        let mut contexts = file.value.items_at(&["contexts"]).iter();
+        let context = contexts.find(|context| !current.is_empty() && context.str_at(&["name"]) == current);
+        let user = context.map(|context| context.str_at(&["context", "user"]).to_owned());
+        Ok((users, user.filter(|user| !user.is_empty())))
     }
 
     fn find(files: &[Entry], context: Option<&str>) -> Result<Self, String> {

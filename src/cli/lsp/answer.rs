@@ -20,7 +20,8 @@ pub fn capabilities() -> Value {
     json!({
         "capabilities": {
             "positionEncoding": "utf-16",
-            "textDocumentSync": {"openClose": true, "change": 2},
+            "textDocumentSync": {"openClose": true, "change": 2, "save": true},
+            "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
             "completionProvider": {"triggerCharacters": [".", ":", " ", "-", "\"", "'"]},
             "hoverProvider": true,
             "definitionProvider": true,
@@ -44,14 +45,14 @@ pub fn answer(server: &Server, method: &str, params: Value) -> Answer {
         "textDocument/codeAction" => actions(server, read(params)?),
         "textDocument/documentSymbol" => {
             let params: lsp::DocumentSymbolParams = read(params)?;
-            let open = server.documents.open.get(&name_of(&params.text_document.uri));
+            let open = server.documents.manifest(&name_of(&params.text_document.uri));
             let found = open.map(|open| symbols(&open.text)).unwrap_or_default();
             tell(found.into_iter().map(convert::symbol).collect::<Vec<_>>())
         }
         "textDocument/semanticTokens/full" => {
             let params: lsp::SemanticTokensParams = read(params)?;
             let name = name_of(&params.text_document.uri);
-            let open = server.documents.open.get(&name);
+            let open = server.documents.manifest(&name);
             let found = open.map(|open| tokens(&name, &open.text)).unwrap_or_default();
             tell(lsp::SemanticTokens { result_id: None, data: convert::tokens(&found) })
         }
@@ -70,8 +71,8 @@ fn tell(answer: impl serde::Serialize) -> Answer {
 fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position;
     let name = name_of(&text_document.uri);
-    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
-    let offered = server.workspace.complete(&name, &open.text, convert::position_of(position));
+    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
+    let offered = server.folders.of(&name).workspace.complete(&name, &open.text, convert::position_of(position));
     tell(
         offered
             .into_iter()
@@ -84,16 +85,16 @@ fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
 fn hover(server: &Server, params: lsp::HoverParams) -> Answer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
-    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
-    let told = server.workspace.hover(&name, &open.text, convert::position_of(position));
+    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
+    let told = server.folders.of(&name).workspace.hover(&name, &open.text, convert::position_of(position));
     tell(told.map(convert::hover))
 }
 
 fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> Answer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
-    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
-    let target = server.workspace.define(&name, &open.text, convert::position_of(position));
+    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
+    let target = server.folders.of(&name).workspace.define(&name, &open.text, convert::position_of(position));
     let location = target.and_then(|target| {
         let uri =
             server.documents.open.get(&target.file).map(|open| open.uri.clone()).or_else(|| uri_of(&target.file))?;
@@ -104,9 +105,9 @@ fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> Answer {
 
 fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
     let name = name_of(&params.text_document.uri);
-    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
+    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
     let range = convert::range_of(params.range);
-    let found = server.workspace.actions(&name, &open.text, range);
+    let found = server.folders.of(&name).workspace.actions(&name, &open.text, range);
     let told = found.into_iter().filter_map(|Action { title, aim, code, change }| {
         let edit = match change {
             Change::Edits(edits) => {
@@ -127,7 +128,7 @@ fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
                 lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
             }
             Change::Case(case) => {
-                let suites = server.project.suites.first().map(std::path::PathBuf::as_path);
+                let suites = server.folders.of(&name).project.suites.first().map(std::path::PathBuf::as_path);
                 suites::edit(&server.documents, suites, &name, &case)?
             }
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lsp_types::{DidChangeTextDocumentParams, Uri};
 
 use super::convert::range_of;
+use super::settings::is_settings;
 use crate::author::editor::Text;
 use crate::author::editor::check::Checks;
 
@@ -38,6 +39,11 @@ impl Documents {
         let open = Open { uri, version, text: Text::from(text), checks: Checks::default(), is_stale: true };
         self.open.insert(name, open);
         true
+    }
+
+    /// A text that is open and is not the file of a project.
+    pub fn manifest(&self, name: &str) -> Option<&Open> {
+        self.open.get(name).filter(|_| !is_settings(name))
     }
 
     /// Makes the edits of a client, in their order.

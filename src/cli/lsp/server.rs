@@ -14,15 +14,13 @@ use serde_json::json;
 use tokio::runtime::Handle;
 
 use super::super::cluster::{Access, Cluster};
-use super::super::policies::Given;
 use super::super::print::note;
-use super::super::project::{FILE, Project, parse};
+use super::super::project::FILE;
 use super::documents::{Documents, TEXT_BYTES_MAX};
+use super::folders::{Folder, Folders};
 use super::uri::{name_of, uri_of};
-use super::{answer, convert, files, wire};
-use crate::author::editor::Workspace;
-use crate::author::editor::workspace::LintChoice;
-use crate::meta::minor::Minor;
+use super::{answer, convert, files, settings, wire};
+use crate::author::editor::Text;
 use crate::value::Value;
 use crate::work::{Broken, Ended, Meter, Oversee};
 
@@ -107,13 +105,11 @@ pub struct Server {
     taken: u64,
     /// How often the check that is due was begun anew.
     restarts: u32,
-    root: Option<PathBuf>,
     /// Whether the client tells of files that change, if it is asked to.
     watches: bool,
     /// The definitions of a live server.
     live: Vec<Value>,
-    pub(super) project: Project,
-    pub(super) workspace: Workspace,
+    pub(super) folders: Folders,
     pub(super) documents: Documents,
 }
 
@@ -127,11 +123,9 @@ impl Server {
             state: State::New,
             taken: 0,
             restarts: 0,
-            root: None,
             watches: false,
             live: Vec::new(),
-            project: Project::default(),
-            workspace: empty_workspace(&[]),
+            folders: Folders::new(Vec::new()),
             documents: Documents::default(),
         }
     }
@@ -218,8 +212,11 @@ impl Server {
     fn initialize(&mut self, params: lsp::InitializeParams) {
         #[expect(deprecated, reason = "older clients name their root so")]
         let root = params.root_uri;
-        let folder = params.workspace_folders.and_then(|folders| folders.into_iter().next()).map(|folder| folder.uri);
-        self.root = folder.or(root).map(|uri| PathBuf::from(name_of(&uri)));
+        let roots = match params.workspace_folders.filter(|folders| !folders.is_empty()) {
+            Some(folders) => paths_of(folders),
+            None => root.iter().map(|uri| PathBuf::from(name_of(uri))).collect(),
+        };
+        self.folders = Folders::new(roots);
         let watched = params.capabilities.workspace.and_then(|workspace| workspace.did_change_watched_files);
         self.watches = watched.and_then(|watched| watched.dynamic_registration) == Some(true);
         let options = params.initialization_options.unwrap_or_default();
@@ -242,12 +239,21 @@ impl Server {
                 self.documents.change(&name_of(&params.text_document.uri.clone()), params);
             }),
             "textDocument/didClose" => with(params, |params| self.close(params)),
+            "textDocument/didSave" => with(params, |params: lsp::DidSaveTextDocumentParams| {
+                if settings::is_settings(&name_of(&params.text_document.uri)) {
+                    self.load();
+                }
+            }),
             "workspace/didChangeWatchedFiles" => with(params, |params| self.changed(params)),
+            "workspace/didChangeWorkspaceFolders" => with(params, |params: lsp::DidChangeWorkspaceFoldersParams| {
+                self.folders.change(&paths_of(params.event.removed), paths_of(params.event.added));
+                self.load();
+            }),
             _ => {}
         }
     }
 
-    /// Reads the project and its files, and asks for what else is needed.
+    /// Reads the projects and their files, and asks for what else is needed.
     fn begin(&mut self) {
         if self.watches {
             let watchers =
@@ -269,27 +275,14 @@ impl Server {
         }
     }
 
-    /// Reads the project and its files, in place of what was read before.
+    /// Reads the projects and their files, in place of what was read before.
     fn load(&mut self) {
-        self.project = match self.root.as_deref().map(Project::around) {
-            Some(Ok(project)) => project,
-            Some(Err(error)) => {
+        for folder in self.folders.all_mut() {
+            let told = folder.read(&self.live, |name| self.documents.open.contains_key(name));
+            if let Err(error) = told {
                 message(lsp::MessageType::ERROR, &error);
-                Project::default()
             }
-            None => Project::default(),
-        };
-        self.workspace = empty_workspace(&self.project.minors);
-        self.workspace.add_values(&self.live);
-        self.tell_of_project();
-        let default = LintChoice::default();
-        let lints = &self.project.lints;
-        self.workspace.lints =
-            LintChoice { least: lints.severity.unwrap_or(default.least), on: lints.on.clone(), off: lints.off.clone() };
-        for (name, text) in files::read(&self.project, self.root.as_deref()) {
-            if !self.documents.open.contains_key(&name) {
-                self.workspace.add(&name, &text);
-            }
+            tell_of_settings(folder, &self.documents);
         }
         for open in self.documents.open.values_mut() {
             open.checks = Default::default();
@@ -297,36 +290,10 @@ impl Server {
         }
     }
 
-    /// What is wrong with the project's file, at its place.
-    fn tell_of_project(&self) {
-        let file = self
-            .root
-            .as_deref()
-            .and_then(|root| root.ancestors().map(|above| above.join(FILE)).find(|file| file.is_file()));
-        let Some((uri, text)) = file.and_then(|file| Some((uri_of(&files::name_of(&file))?, files::read_file(&file)?)))
-        else {
-            return;
-        };
-        let text = crate::author::editor::Text::from(text);
-        let faults = parse(text.as_str()).err().unwrap_or_default();
-        let diagnostic = |fault: super::super::project::Fault| {
-            let start = text.offset_of(fault.place);
-            let end = text.line_start(text.line_of(start)) + text.line(text.line_of(start)).len();
-            lsp::Diagnostic {
-                range: convert::range(text.range(&(start..end.max(start)))),
-                severity: Some(lsp::DiagnosticSeverity::ERROR),
-                source: Some("skiff".to_owned()),
-                message: fault.text,
-                ..lsp::Diagnostic::default()
-            }
-        };
-        publish(uri, faults.into_iter().map(diagnostic).collect(), None);
-    }
-
     fn take_definitions(&mut self, found: Result<Vec<Value>, String>) {
         match found {
             Ok(definitions) => {
-                self.workspace.add_values(&definitions);
+                self.folders.all_mut().for_each(|folder| folder.workspace.add_values(&definitions));
                 self.live = definitions;
                 self.documents.doubt_all_but("");
             }
@@ -351,12 +318,13 @@ impl Server {
 
     /// A file that is not open is what it is on disk.
     fn reread(&mut self, name: &str) {
-        let before = self.workspace.stamp_of_all();
+        let before = self.folders.stamp();
+        let workspace = &mut self.folders.of_mut(name).workspace;
         match files::read_file(name.as_ref()).filter(|text| files::defines(text)) {
-            Some(text) => self.workspace.add(name, &text),
-            None => self.workspace.remove(name),
+            Some(text) => workspace.add(name, &text),
+            None => workspace.remove(name),
         }
-        if self.workspace.stamp_of_all() != before {
+        if self.folders.stamp() != before {
             self.documents.doubt_all_but("");
         }
     }
@@ -364,7 +332,7 @@ impl Server {
     fn changed(&mut self, params: lsp::DidChangeWatchedFilesParams) {
         for change in params.changes {
             let name = name_of(&change.uri);
-            if name.ends_with(FILE) {
+            if settings::is_settings(&name) {
                 self.load();
             } else if !self.documents.open.contains_key(&name) {
                 self.reread(&name);
@@ -379,8 +347,12 @@ impl Server {
             open.is_stale = false;
             return;
         }
-        let (workspace, text, checks) = (&mut self.workspace, &open.text, &mut open.checks);
-        let before = workspace.stamp_of_all();
+        if settings::is_settings(name) {
+            open.is_stale = false;
+            return publish(open.uri.clone(), settings::faults(&open.text), Some(open.version));
+        }
+        let before = self.folders.stamp();
+        let (workspace, text, checks) = (&mut self.folders.of_mut(name).workspace, &open.text, &mut open.checks);
         let check = || workspace.check(name, text, checks);
         let found = if self.restarts < RESTARTS_MAX {
             Meter::new(Overseer::Check { shared: Arc::clone(&self.shared), taken: self.taken }).run(check)
@@ -401,9 +373,20 @@ impl Server {
             // It is told once, and looked at again when it changes.
             Err(_) => note(format_args!("skiff: `{name}` could not be checked: a fault of skiff's own")),
         }
-        if self.workspace.stamp_of_all() != before {
+        if self.folders.stamp() != before {
             self.documents.doubt_all_but(name);
         }
+    }
+}
+
+/// Tells what is wrong with the file of a folder's project, unless it is open: then it is checked as it is typed.
+fn tell_of_settings(folder: &Folder, documents: &Documents) {
+    let mut above = folder.root.iter().flat_map(|root| root.ancestors()).map(|above| above.join(FILE));
+    let Some(file) = above.find(|file| file.is_file()) else { return };
+    let name = files::name_of(&file);
+    let read = files::read_file(&file).filter(|_| !documents.open.contains_key(&name));
+    if let (Some(uri), Some(text)) = (uri_of(&name), read) {
+        publish(uri, settings::faults(&Text::from(text)), None);
     }
 }
 
@@ -416,10 +399,9 @@ impl Oversee for Unhurried {
     }
 }
 
-/// A workspace without definitions for some minors of Kubernetes, in which everybody may do what the roles of every server let them.
-fn empty_workspace(minors: &[Minor]) -> Workspace {
-    let given = Given::new([].into_iter());
-    Workspace::of_minors(Box::new(move |user| given.who(user)), minors)
+/// The paths of folders.
+fn paths_of(folders: Vec<lsp::WorkspaceFolder>) -> Vec<PathBuf> {
+    folders.iter().map(|folder| PathBuf::from(name_of(&folder.uri))).collect()
 }
 
 /// Does something with the parameters of a notification; what they are not is passed over.

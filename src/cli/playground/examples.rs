@@ -1,7 +1,15 @@
-//! Examples to open: those of `crd-examples`, and one with a policy.
+//! Examples to open: the definitions of the project around, those of `crd-examples`, and one with a policy.
 
+use super::super::definitions::is_definition;
+use super::super::documents::{Document, Source, read_each};
+use super::super::project::Project;
 use crate::object;
-use crate::value::Value;
+use crate::value::{Value, yaml};
+
+/// Definitions of a project that are listed.
+const PROJECT_EXAMPLES_MAX: usize = 200;
+/// Bytes of their texts in all; a page opens one at a time, and has them all.
+const PROJECT_BYTES_MAX: usize = 8 << 20;
 
 /// Texts to begin with.
 struct Example {
@@ -78,8 +86,8 @@ const EXAMPLES: [Example; 9] = [
     },
 ];
 
-/// All examples with their texts.
-pub fn list() -> Value {
+/// All examples with their texts, those of a project first. Its files are read anew.
+pub fn list(project: &Project) -> Value {
     let shown = |Example { name, definition, object, old, request }: &Example| {
         object! {
             "name" => *name,
@@ -89,5 +97,51 @@ pub fn list() -> Value {
             "request" => *request,
         }
     };
-    Value::Array(EXAMPLES.iter().map(shown).collect())
+    let mut examples = of_project(project);
+    examples.extend(EXAMPLES.iter().map(shown));
+    Value::Array(examples)
+}
+
+/// Each definition of a project, with the project's policies and its first object of the kind. What can't be read is left out:
+/// other commands tell of it.
+fn of_project(project: &Project) -> Vec<Value> {
+    let definitions = read_each(&project.definitions);
+    let objects = read_each(&project.objects);
+    let policies: Vec<String> =
+        read_each(&project.policies).iter().map(|source| source.text.trim_end().to_owned()).collect();
+    let mut left = PROJECT_BYTES_MAX;
+    let texts = definitions.iter().flat_map(|source| source.documents.iter().map(move |document| (source, document)));
+    let made = texts.filter(|(_, document)| is_definition(&document.value)).map_while(|(source, document)| {
+        let definition = [&[text_of(source, document)][..], &policies].concat().join("\n---\n");
+        let object = object_of(&objects, &document.value).unwrap_or_default();
+        left = left.checked_sub(definition.len() + object.len())?;
+        Some(object! {
+            "name" => format!("{} ({})", document.value.str_at(&["metadata", "name"]), source.name),
+            "definition" => definition,
+            "object" => object,
+            "old" => "",
+            "request" => "",
+        })
+    });
+    made.take(PROJECT_EXAMPLES_MAX).collect()
+}
+
+/// A document as it is written, if its file has no other.
+fn text_of(source: &Source, document: &Document) -> String {
+    match (source.documents.len(), source.faults.len()) {
+        (1, 0) => source.text.trim_end().to_owned(),
+        _ => yaml::encode(&document.value).trim_end().to_owned(),
+    }
+}
+
+/// The first object of the kind of a definition.
+fn object_of(sources: &[Source], definition: &Value) -> Option<String> {
+    let (group, kind) = (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]));
+    let is_it = |object: &Value| {
+        let object_group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+        object.str_at(&["kind"]) == kind && object_group == group
+    };
+    let mut all = sources.iter().flat_map(|source| source.documents.iter().map(move |document| (source, document)));
+    let (source, document) = all.find(|(_, document)| is_it(&document.value))?;
+    Some(text_of(source, document) + "\n")
 }

@@ -26,6 +26,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 
 use super::print::{UNUSABLE, note, output, tell};
+use super::project::Project;
 use crate::auth::Tokens;
 use crate::server::{Connections, Gate, stop_requested};
 
@@ -43,7 +44,8 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6480
 /// Serves a page on this machine, from this program alone: a definition with its policies on one side, an object, what it was
 /// before and the request on the other, and below them, as you type, the verdict, each rule with its cost and the values of
 /// its parts, what was defaulted and pruned, and findings with their fixes. A link to the page holds all of it and never
-/// leaves the browser; a button writes a case for `skiff test`. Nothing is stored.
+/// leaves the browser; a button writes a case for `skiff test`. The definitions that skiff.toml names are among the examples.
+/// Nothing is stored.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  skiff playground\n  skiff playground --listen 127.0.0.1:8123 --open\n\nExit codes: 0 a clean end, 1 a \
@@ -66,7 +68,14 @@ impl Playground {
             tell("--listen takes a loopback address: the page is for this machine");
             return ExitCode::from(UNUSABLE);
         }
-        match self.serve().await {
+        let project = match Project::here() {
+            Ok(project) => project,
+            Err(error) => {
+                tell(error);
+                return ExitCode::from(UNUSABLE);
+            }
+        };
+        match self.serve(project).await {
             Ok(code) => code,
             Err(error) => {
                 tell(format_args!("can't listen on {}: {error}", self.listen.unwrap_or(LISTEN)));
@@ -87,12 +96,12 @@ impl Playground {
         TcpListener::bind(address).await
     }
 
-    async fn serve(&self) -> std::io::Result<ExitCode> {
+    async fn serve(&self, project: Project) -> std::io::Result<ExitCode> {
         let signals = stop_requested()?;
         let listener = self.listener().await?;
         let address = listener.local_addr()?;
         let gate = Gate::new(Arc::new(Tokens::default()));
-        let connections = Connections::new(Page::alone(address), gate, CONNECTIONS_MAX);
+        let connections = Connections::new(Page::alone(address, project), gate, CONNECTIONS_MAX);
         connections.listen_insecure(listener);
         let url = format!("http://{address}/");
         let code = output(format!("ready {url}\n"), ExitCode::SUCCESS);

@@ -11,7 +11,9 @@ use axum::body::Body;
 use axum::http::{Method, Response, StatusCode};
 use hyper::Request;
 use hyper::body::Incoming;
+use tokio::task::spawn_blocking;
 
+use super::super::project::Project;
 use super::live::Live;
 use super::questions::{Question, Questions};
 use super::{answer, assets, examples, guard};
@@ -24,18 +26,19 @@ use crate::value::Value;
 pub struct Page {
     address: SocketAddr,
     questions: Arc<Questions>,
+    project: Arc<Project>,
     live: Option<Live>,
 }
 
 impl Page {
-    /// The page at `address`, without a server beside it.
-    pub fn alone(address: SocketAddr) -> Page {
-        Page { address, questions: Arc::default(), live: None }
+    /// The page at `address`, without a server beside it, among whose examples are the definitions of `project`.
+    pub fn alone(address: SocketAddr, project: Project) -> Page {
+        Page { address, questions: Arc::default(), project: Arc::new(project), live: None }
     }
 
     /// The page with a look at a server.
     pub fn beside(address: SocketAddr, live: Live) -> Page {
-        Page { live: Some(live), ..Page::alone(address) }
+        Page { live: Some(live), ..Page::alone(address, Project::default()) }
     }
 
     async fn answer(self, request: Request<Incoming>) -> Response<Body> {
@@ -49,6 +52,13 @@ impl Page {
             return live.answer(request).await;
         }
         match *request.method() {
+            Method::GET if path == "/examples" => {
+                let project = Arc::clone(&self.project);
+                match spawn_blocking(move || examples::list(&project)).await {
+                    Ok(examples) => answer::value(&examples),
+                    Err(_) => answer::refusal(StatusCode::INTERNAL_SERVER_ERROR, "the examples could not be read"),
+                }
+            }
             Method::GET => self.part(path),
             Method::POST => match Question::named(path) {
                 Some(question) => self.questions.answer(question, request).await,
@@ -64,7 +74,6 @@ impl Page {
                 let nonce = uuid::Uuid::new_v4().simple().to_string();
                 answer::page(assets::INDEX.replace("{nonce}", &nonce), &nonce)
             }
-            "/examples" => answer::value(&examples::list()),
             "/about" => {
                 let live = self.live.as_ref().map_or("none", Live::mode);
                 let all = Minor::all().map(|minor| minor.to_string());

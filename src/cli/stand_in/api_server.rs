@@ -1,8 +1,10 @@
 //! The stand-in for kube-apiserver: its flags, and the server that they ask for.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use std::{env, fs};
 
 use clap::ValueEnum as _;
@@ -17,15 +19,16 @@ use super::super::serve::{emulated, traced};
 use super::super::service_network::Network;
 use super::super::serving::{Given, Papers, Server, server_names};
 use super::super::users::{AuthorizationMode, Users};
+use super::audit_log::audit_log;
 use super::flags::{Flags, Manner, Table};
 use super::store;
-use crate::audit;
 use crate::auth::RequestHeader;
 use crate::controllers::{NodePlan, Profile, Switches};
 use crate::http::{Limits, SERVER_VERSION};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::gates::Gates;
 use crate::meta::minor::Minor;
+use crate::registry::Lifetimes;
 use crate::server::{Authority, Identity, Trust};
 use crate::store::{Config, Durability, Location};
 
@@ -33,17 +36,24 @@ const DEFAULT_PORT: u16 = 6443;
 const DEFAULT_CERTIFICATES: &str = "/var/run/kubernetes";
 const DEFAULT_SERVICE_RANGE: &str = "10.0.0.0/24";
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+/// Between which `--service-account-max-token-expiration` is, where it is not 0.
+const TOKEN_LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60 * 60)..=Duration::from_secs(1 << 32);
 /// The variable that names the controllers to run, which kube-apiserver has none of.
 const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 /// From this verbosity on, flags are named that mean nothing here.
 const TELLING_VERBOSITY: i64 = 2;
 
 /// The flags that change what this server does.
-const ACTING: [&str; 41] = [
+const ACTING: [&str; 49] = [
     "admission-control",
     "admission-control-config-file",
     "anonymous-auth",
     "api-audiences",
+    "audit-log-compress",
+    "audit-log-format",
+    "audit-log-maxage",
+    "audit-log-maxbackup",
+    "audit-log-maxsize",
     "audit-log-path",
     "audit-policy-file",
     "authorization-mode",
@@ -55,7 +65,9 @@ const ACTING: [&str; 41] = [
     "disable-admission-plugins",
     "enable-admission-plugins",
     "etcd-cafile",
+    "etcd-prefix",
     "etcd-servers",
+    "event-ttl",
     "feature-gates",
     "help",
     "max-mutating-requests-inflight",
@@ -71,6 +83,7 @@ const ACTING: [&str; 41] = [
     "secure-port",
     "service-account-issuer",
     "service-account-key-file",
+    "service-account-max-token-expiration",
     "service-account-signing-key-file",
     "service-cluster-ip-range",
     "service-node-port-range",
@@ -141,7 +154,9 @@ async fn server(flags: &Flags) -> Result<Server, String> {
     let listen = listen(flags)?;
     let (users, papers, runtime_config) = (users(flags)?, papers(flags, listen)?, runtime_config(flags)?);
     let admission = admission(flags, runtime_config.minor())?;
+    let lifetimes = lifetimes(flags)?;
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
+    let store = store::of_prefix(store, flags.text("etcd-prefix"));
     Ok(Server {
         listen,
         insecure_listen: None,
@@ -154,6 +169,7 @@ async fn server(flags: &Flags) -> Result<Server, String> {
         admission,
         users,
         network: network(flags)?,
+        lifetimes,
         switches: switches(&env::var(CONTROLLERS).unwrap_or_default())?,
         nodes: NodePlan::default(),
         logs: audit_log(flags)?.into_iter().chain(traced()).collect(),
@@ -253,6 +269,16 @@ fn network(flags: &Flags) -> Result<Network, String> {
     })
 }
 
+fn lifetimes(flags: &Flags) -> Result<Lifetimes, String> {
+    let token_max = flags.duration("service-account-max-token-expiration").filter(|given| !given.is_zero());
+    match token_max {
+        Some(given) if !TOKEN_LIFETIMES.contains(&given) => {
+            Err("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned())
+        }
+        token_max => Ok(Lifetimes { event: flags.duration("event-ttl"), token_max }),
+    }
+}
+
 /// None unless they are named.
 fn switches(names: &str) -> Result<Switches, String> {
     let names: Vec<_> = names.split(',').map(|name| name.trim().to_owned()).collect();
@@ -269,17 +295,6 @@ fn limits(flags: &Flags) -> Limits {
         ..default
     }
     .of_masters()
-}
-
-/// The audit log; without a policy nothing is logged, as in kube-apiserver.
-fn audit_log(flags: &Flags) -> Result<Option<audit::Log>, String> {
-    let Some(path) = flags.text("audit-log-path") else { return Ok(None) };
-    let log = audit::Log::open(Path::new(path)).map_err(|error| format!("audit-log-path {path}: {error}"))?;
-    let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
-    let text = fs::read(policy)
-        .map_err(|error| format!("loading audit policy file: failed to read file path {policy:?}: {error}"))?;
-    let policy = audit::Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}"))?;
-    Ok(Some(log.of(policy)))
 }
 
 fn papers(flags: &Flags, listen: SocketAddr) -> Result<Given, String> {
@@ -379,6 +394,21 @@ mod tests {
         assert_eq!(minor("/usr/local/bin/kube-apiserver"), Minor::NEWEST);
         assert_eq!(minor("/k8s/1.20.0-linux-amd64/kube-apiserver"), Minor::NEWEST);
         assert_eq!(folder_minor(None), Minor::NEWEST);
+    }
+
+    #[test]
+    fn events_and_tokens_live_as_long_as_is_said() {
+        let of = |arguments: &[&str]| lifetimes(&flags(arguments).expect("they are taken"));
+        let found = of(&["--event-ttl=90s", "--service-account-max-token-expiration", "2h"]);
+        let found = found.map(|found| (found.event, found.token_max));
+        assert_eq!(found, Ok((Some(Duration::from_secs(90)), Some(Duration::from_secs(7200)))));
+        let token_max = |text: &str| {
+            let given = format!("--service-account-max-token-expiration={text}");
+            of(&[&given]).map(|found| found.token_max)
+        };
+        assert_eq!([token_max("0"), token_max("1h")], [Ok(None), Ok(Some(Duration::from_secs(3600)))]);
+        let told = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds";
+        assert_eq!(token_max("59m"), Err(told.to_owned()));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod api_server;
 mod archive;
 mod assets;
+mod audit_log;
 mod etcd;
 mod flags;
 mod kubectl;

@@ -1,24 +1,29 @@
 //! Where a stand-in for kube-apiserver keeps its objects: the stand-in for etcd tells it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
 use rustls::pki_types::ServerName;
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsConnector;
 
 use super::etcd::STORE_PATH;
-use crate::webhook::trust;
+use crate::webhook::{cleaned, trust};
 
 /// How long etcd may take to be there. Source: kube-apiserver's `--storage-initialization-timeout` is a minute.
 const THERE_MAX: Duration = Duration::from_secs(20);
 const ASKED_EVERY: Duration = Duration::from_millis(20);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
+/// Under which keys kube-apiserver keeps its objects, unless `--etcd-prefix` names another.
+const PREFIX: &[u8] = b"/registry";
+/// How much of a prefix's hash is in the name of its file.
+const HASH_BYTES: usize = 16;
 
 /// The file of the store that the etcd at one of `urls` has.
 ///
@@ -40,6 +45,17 @@ pub async fn find(urls: &[String], authority: Option<&str>) -> Result<PathBuf, S
         }
         sleep(ASKED_EVERY).await;
     }
+}
+
+/// The file of the objects under a prefix of etcd's keys: each prefix has its own, since none sees the keys of another.
+pub fn of_prefix(store: PathBuf, prefix: Option<&str>) -> PathBuf {
+    let prefix = cleaned(prefix.map_or(PREFIX, str::as_bytes));
+    if prefix == PREFIX {
+        return store;
+    }
+    let hash: String = Sha256::digest(prefix)[..HASH_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
+    let stem = store.file_stem().map(Path::new).unwrap_or(Path::new("")).display().to_string();
+    store.with_file_name(format!("{stem}-{hash}.db"))
 }
 
 /// What the etcd at `url` says of its store; an error where it does not answer.
@@ -78,4 +94,20 @@ async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, place: &str) -> st
         Ok(String::from_utf8_lossy(&answer).into_owned())
     };
     timeout(ANSWER_MAX, exchange).await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prefix_has_a_file() {
+        let of = |prefix: Option<&str>| of_prefix(PathBuf::from("/d/skiff.db"), prefix);
+        let own = PathBuf::from("/d/skiff.db");
+        assert_eq!([of(None), of(Some("/registry")), of(Some("registry/"))], [own.clone(), own.clone(), own.clone()]);
+        let (one, other) = (of(Some("/a")), of(Some("/b")));
+        assert!(one != other && one != own && other != own, "{one:?}, {other:?}");
+        assert_eq!(of(Some("x/../a")), one);
+        assert_eq!(one.parent(), own.parent());
+    }
 }

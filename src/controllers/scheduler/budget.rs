@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::state::Pod;
+use super::pod::Pod;
 use crate::controllers::client::int_at;
 use crate::meta::selector::LabelSelector;
 use crate::value::{Map, Value};

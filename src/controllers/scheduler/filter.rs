@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::budget::broken_by;
-use super::state::{Awaits, Node, Pod, State};
+use super::pod::Pod;
+use super::state::{Awaits, Node, State};
 use crate::controllers::nodes;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -16,22 +17,17 @@ use crate::value::Value;
 pub(super) struct Wanted<'w> {
     pub object: &'w Value,
     pub pod: Pod,
+    /// The node affinity of its volumes.
+    pub volumes: Vec<Value>,
 }
 
 impl<'w> Wanted<'w> {
     pub fn of(object: &'w Value) -> Self {
-        Wanted { object, pod: Pod::of(object) }
+        Wanted { object, pod: Pod::of(object), volumes: Vec::new() }
     }
 
     fn spec(&self) -> &Value {
         self.object.get("spec").unwrap_or(&Value::Null)
-    }
-
-    /// What may give it a place where it finds none now.
-    pub fn awaits(&self) -> Awaits {
-        let spreads = self.object.items_at(&["spec", "topologySpreadConstraints"]).iter().any(is_required);
-        let is_drawn = !self.affinity("podAffinity", "required").is_empty();
-        if spreads || is_drawn { Awaits::Company } else { Awaits::Room }
     }
 
     fn affinity(&self, kind: &str, strength: &str) -> &[Value] {
@@ -45,14 +41,22 @@ pub(super) struct Refused {
     pub reasons: Vec<String>,
     /// Whether it could if other pods were not there.
     pub may_be_preempted: bool,
+    /// What may change that.
+    pub awaits: Awaits,
 }
 
-fn never(reason: impl Into<String>) -> Result<(), Refused> {
-    Err(Refused { reasons: vec![reason.into()], may_be_preempted: false })
+/// It can't, whichever pods go.
+fn never(awaits: Awaits, reason: impl Into<String>) -> Result<(), Refused> {
+    Err(Refused { reasons: vec![reason.into()], may_be_preempted: false, awaits })
 }
 
-fn not_now(reasons: Vec<String>) -> Result<(), Refused> {
-    if reasons.is_empty() { Ok(()) } else { Err(Refused { reasons, may_be_preempted: true }) }
+fn not_now(awaits: Awaits, reasons: Vec<String>) -> Result<(), Refused> {
+    if reasons.is_empty() { Ok(()) } else { Err(Refused { reasons, may_be_preempted: true, awaits }) }
+}
+
+/// What a pod awaits that these nodes refused.
+pub(super) fn awaited(refused: &BTreeMap<String, Refused>) -> Awaits {
+    refused.values().map(|why| why.awaits).fold(Awaits::NODE, Awaits::and)
 }
 
 /// Whether a pod may go to a node, as the node is in `node`: `state` may have it with other pods.
@@ -68,9 +72,10 @@ pub(super) fn fits(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<()
         })
     };
     if wanted.pod.ports.iter().any(taken) {
-        return not_now(vec!["node(s) didn't have free ports for the requested pod ports".to_owned()]);
+        return not_now(Awaits::ROOM, vec!["node(s) didn't have free ports for the requested pod ports".to_owned()]);
     }
     has_room(wanted, node, state)?;
+    reaches_volumes(wanted, node)?;
     spreads(wanted, node, state)?;
     keeps_company(wanted, node, state)
 }
@@ -80,15 +85,15 @@ fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
     let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
     let unschedulable = object! { "key" => "node.kubernetes.io/unschedulable", "effect" => "NoSchedule" };
     if node.is_unschedulable && !tolerations.iter().any(|it| nodes::tolerates(it, &unschedulable)) {
-        return never("node(s) were unschedulable");
+        return never(Awaits::NODE, "node(s) were unschedulable");
     }
     if nodes::untolerated(&node.taints, tolerations, &["NoSchedule", "NoExecute"]).is_some() {
-        return never("node(s) had untolerated taint(s)");
+        return never(Awaits::NODE, "node(s) had untolerated taint(s)");
     }
     if nodes::is_selected(wanted.spec(), &node.name, &node.labels) {
         Ok(())
     } else {
-        never("node(s) didn't match Pod's node affinity/selector")
+        never(Awaits::NODE, "node(s) didn't match Pod's node affinity/selector")
     }
 }
 
@@ -115,9 +120,22 @@ fn has_room(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refus
             is_too_small |= *amount > allocatable;
         }
     }
-    match not_now(reasons) {
+    match not_now(Awaits::ROOM, reasons) {
         Err(refused) if is_too_small => Err(Refused { may_be_preempted: false, ..refused }),
         outcome => outcome,
+    }
+}
+
+/// Whether the volumes of the pod can be reached from the node.
+fn reaches_volumes(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
+    let allows = |terms: &Value| {
+        let mut terms = terms.items_at(&["nodeSelectorTerms"]).iter();
+        terms.any(|term| nodes::matches_term(term, &node.name, &node.labels))
+    };
+    if wanted.volumes.iter().all(allows) {
+        Ok(())
+    } else {
+        never(Awaits::VOLUMES, "node(s) didn't match PersistentVolume's node affinity")
     }
 }
 
@@ -133,7 +151,7 @@ fn spreads(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refuse
     {
         let key = constraint.str_at(&["topologyKey"]);
         let Some(domain) = node.labels.get(key).and_then(Value::as_str) else {
-            return never(format!("{REASON} (missing required label)"));
+            return never(Awaits::NODE, format!("{REASON} (missing required label)"));
         };
         let selector = selector_of(constraint);
         let counts = counts_by_domain(wanted, constraint, &selector, node, state);
@@ -142,7 +160,7 @@ fn spreads(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refuse
         let fewest = if (counts.len() as i64) < number("minDomains", 1) { 0 } else { fewest };
         let itself = i64::from(selector.matches(|name| wanted.pod.label(name)));
         if counts.get(domain).copied().unwrap_or_default() + itself - fewest > number("maxSkew", 1) {
-            return not_now(vec![REASON.to_owned()]);
+            return not_now(Awaits::BALANCE, vec![REASON.to_owned()]);
         }
     }
     Ok(())
@@ -190,21 +208,14 @@ fn counts_by_domain(
 
 /// Whether required affinity and anti-affinity hold, the pod's own and that of those who are there.
 fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
-    for term in wanted.affinity("podAffinity", "required") {
-        let about = |pod: &Pod| is_about(term, &wanted.pod.namespace, pod, state);
-        let key = term.str_at(&["topologyKey"]);
-        let is_there = in_domain(key, node, state).iter().any(|other| other.pods.values().any(about));
-        // The first of those that want to be together is with itself.
-        let is_first = about(&wanted.pod) && !state.nodes().any(|other| other.pods.values().any(about));
-        if !(node.labels.contains_key(key) && (is_there || is_first)) {
-            return never("node(s) didn't match pod affinity rules");
-        }
+    if !is_drawn_to(wanted, node, state) {
+        return never(Awaits::COMPANY, "node(s) didn't match pod affinity rules");
     }
     for term in wanted.affinity("podAntiAffinity", "required") {
         let about = |pod: &Pod| is_about(term, &wanted.pod.namespace, pod, state);
         let domain = in_domain(term.str_at(&["topologyKey"]), node, state);
         if domain.iter().any(|other| other.pods.values().any(about)) {
-            return not_now(vec!["node(s) didn't match pod anti-affinity rules".to_owned()]);
+            return not_now(Awaits::DISTANCE, vec!["node(s) didn't match pod anti-affinity rules".to_owned()]);
         }
     }
     let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
@@ -216,11 +227,28 @@ fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), 
                 same && is_about(term, &there.namespace, &wanted.pod, state)
             };
             if there.repels.iter().any(repels) {
-                return not_now(vec!["node(s) didn't satisfy existing pods anti-affinity rules".to_owned()]);
+                return not_now(
+                    Awaits::DISTANCE,
+                    vec!["node(s) didn't satisfy existing pods anti-affinity rules".to_owned()],
+                );
             }
         }
     }
     Ok(())
+}
+
+/// Whether the node has the company that the pod must have: pods that all its terms are about. The first of those that want to be
+/// together is with itself.
+fn is_drawn_to(wanted: &Wanted<'_>, node: &Node, state: &State) -> bool {
+    let terms = wanted.affinity("podAffinity", "required");
+    let is_company = |pod: &Pod| terms.iter().all(|term| is_about(term, &wanted.pod.namespace, pod, state));
+    let is_there = |term: &Value| {
+        let domain = in_domain(term.str_at(&["topologyKey"]), node, state);
+        domain.iter().any(|other| other.pods.values().any(is_company))
+    };
+    let has_label = |term: &Value| node.labels.contains_key(term.str_at(&["topologyKey"]));
+    let is_first = || is_company(&wanted.pod) && !state.nodes().any(|other| other.pods.values().any(is_company));
+    terms.iter().all(has_label) && (terms.iter().all(is_there) || is_first())
 }
 
 /// The nodes with the same value of a label as `node`, which stands for the one of its name.
@@ -408,7 +436,7 @@ mod tests {
         let mut state = State::default();
         for (name, zone) in [("a", "x"), ("b", "x"), ("c", "y")] {
             let node = format!(
-                "metadata: {{name: {name}, labels: {{zone: {zone}, name: {name}}}}}\n\
+                "metadata: {{name: {name}, labels: {{zone: '{zone}', name: {name}}}}}\n\
                  status: {{allocatable: {{cpu: '2', memory: 1Gi, pods: '3'}}}}"
             );
             state.take_in_node(name, Some(&read(&node)));
@@ -491,17 +519,67 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_beside_others_waits_for_them() {
-        let check = |spec: &str| Wanted::of(&pod("p", spec)).awaits();
-        assert_eq!(check(CPU_2), Awaits::Room);
-        let spread = |when: &str| check(&format!("topologySpreadConstraints: [{{whenUnsatisfiable: {when}}}]"));
-        assert_eq!([spread("DoNotSchedule"), spread("ScheduleAnyway")], [Awaits::Company, Awaits::Room]);
-        let affinity = |kind: &str| {
-            check(&format!(
-                "affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{topologyKey: zone}}]}}}}"
-            ))
+    fn company_is_a_pod_that_all_terms_are_about() {
+        let mut state = state();
+        put(&mut state, "web", "a", "");
+        let term =
+            |key: &str, app: &str| format!("{{topologyKey: {key}, labelSelector: {{matchLabels: {{app: {app}}}}}}}");
+        let drawn = |terms: &[String]| {
+            let terms = terms.join(", ");
+            format!("affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{terms}]}}}}")
         };
-        assert_eq!([affinity("podAffinity"), affinity("podAntiAffinity")], [Awaits::Company, Awaits::Room]);
+        assert_eq!(chosen(&state, &drawn(&[term("zone", "web"), term("name", "web")])).as_deref(), Ok("a"));
+        put(&mut state, "db", "a", "");
+        assert!(chosen(&state, &drawn(&[term("zone", "web"), term("zone", "db")])).is_err());
+        // The first of those that want to be together may be anywhere.
+        assert!(chosen(&state, &drawn(&[term("zone", "p"), term("name", "p")])).is_ok());
+        assert!(chosen(&state, &drawn(&[term("none", "p")])).is_err());
+    }
+
+    #[test]
+    fn a_pod_goes_where_its_volumes_are() {
+        let state = state();
+        let pod = pod("p", "");
+        let check = |zone: &str| {
+            let terms = format!(
+                "{{nodeSelectorTerms: [{{matchExpressions: [{{key: zone, operator: In, values: ['{zone}']}}]}}]}}"
+            );
+            let wanted = Wanted { volumes: vec![read(&terms)], ..Wanted::of(&pod) };
+            choose(&wanted, &state).map_err(|refused| reasons(&refused))
+        };
+        assert_eq!(check("y").as_deref(), Ok("c"));
+        let why = "0/3 nodes are available: 3 node(s) didn't match PersistentVolume's node affinity.";
+        assert_eq!(check("z"), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn what_is_refused_says_what_it_waits_for() {
+        let mut state = state();
+        put(&mut state, "web", "a", "");
+        let check = |state: &State, spec: &str, expected: Awaits| {
+            let pod = pod("p", spec);
+            let refused = choose(&Wanted::of(&pod), state).expect_err("it is refused");
+            assert_eq!(awaited(&refused), expected, "{spec}");
+        };
+        check(&state, &CPU_2.replace("'2'", "'3'"), Awaits::ROOM);
+        check(&state, "nodeSelector: {zone: z}", Awaits::NODE);
+        let term = |kind: &str, app: &str| {
+            format!(
+                "affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: \
+                 [{{topologyKey: none, labelSelector: {{matchLabels: {{app: {app}}}}}}}]}}}}"
+            )
+        };
+        check(&state, &term("podAffinity", "db"), Awaits::COMPANY);
+        for node in ["a", "b", "c"] {
+            put(&mut state, &format!("on-{node}"), node, "");
+            let node = state.nodes.get_mut(node).expect("it is there");
+            node.labels.insert("none", Value::from("same"));
+        }
+        check(&state, &term("podAntiAffinity", "web"), Awaits::DISTANCE);
+        let spread = "topologySpreadConstraints: [{topologyKey: name, maxSkew: 1, minDomains: 9, whenUnsatisfiable: DoNotSchedule, \
+                      labelSelector: {}}]";
+        check(&state, spread, Awaits::BALANCE);
+        check(&State::default(), "", Awaits::NODE);
     }
 
     #[test]

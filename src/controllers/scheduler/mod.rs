@@ -1,20 +1,21 @@
 //! The scheduler: pods get nodes, or are told why they don't.
 //!
 //! What it decides is decided under one lock, over what it keeps of nodes and of pods that have one; a pod is counted on its
-//! node before it is bound there. Pods that find no place wait until a node offers something else or a pod goes, and those
-//! that have to be beside others, or spread with them, until one comes.
+//! node before it is bound there. Pods that find no place wait until a node offers something else, or for what they were refused
+//! for: a pod that goes, one that comes or changes its labels, a claim.
 //!
 //! Source: kube-scheduler of Kubernetes 1.37, whose plugins, reasons and events these are.
 
+mod pod;
 mod budget;
-mod filter;
 mod state;
+mod filter;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::budget::Budget;
 use self::filter::Wanted;
-use self::state::{Awaits, State, Woken};
+use self::state::{Awaits, Event, State};
 use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
 use super::pods;
 use super::queue::Progress;
@@ -30,6 +31,7 @@ const NAME: &str = "default-scheduler";
 const NAMESPACES: Kind = Kind("", "namespaces");
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
 const BUDGETS: Kind = Kind("policy", "poddisruptionbudgets");
+const VOLUMES: Kind = Kind("", "persistentvolumes");
 const CLASSES: Kind = Kind("storage.k8s.io", "storageclasses");
 /// The node that a volume is made for.
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -65,7 +67,7 @@ impl Reconciler for Scheduler {
             return self.note_pod(&change.key, read().as_ref());
         }
         let mut state = self.state();
-        let woken = if NODES.is(&change.collection) {
+        let event = if NODES.is(&change.collection) {
             state.take_in_node(&change.key, read().as_ref())
         } else if NAMESPACES.is(&change.collection) {
             let labels = read().and_then(|it| it.at(&["metadata", "labels"]).and_then(Value::as_object).cloned());
@@ -76,13 +78,12 @@ impl Reconciler for Scheduler {
                 Some(budget) => state.budgets.insert(change.key.to_string(), budget),
                 None => state.budgets.remove(&*change.key),
             };
-            Woken::Nobody
-        } else if CLAIMS.is(&change.collection) || CLASSES.is(&change.collection) {
-            Woken::All
+            None
         } else {
-            Woken::Nobody
+            let is_of_volumes = [CLAIMS, CLASSES].iter().any(|kind| kind.is(&change.collection));
+            is_of_volumes.then_some(Event::Volume)
         };
-        state.woken(woken)
+        state.woken_by(event)
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
@@ -92,11 +93,17 @@ impl Reconciler for Scheduler {
         };
         let volumes = self.volumes_of(&pod).await?;
         let decision = match &volumes {
-            Volumes::Missing(why) => Decision::Wait(self.refuse_all(why)),
-            Volumes::Bound | Volumes::WaitForNode(_) => self.decide(&pod, !matches!(volumes, Volumes::Bound)),
+            Volumes::Missing(why) => {
+                self.state().waiting.insert(key.to_owned(), Awaits::VOLUMES);
+                Decision::Wait(self.refuse_all(why))
+            }
+            Volumes::Bound(terms) | Volumes::WaitForNode(_, terms) => {
+                let wanted = Wanted { volumes: terms.clone(), ..Wanted::of(&pod) };
+                self.decide(wanted, matches!(volumes, Volumes::WaitForNode(..)))
+            }
         };
         match (decision, volumes) {
-            (Decision::Bind(node), Volumes::WaitForNode(claims)) => self.choose_for(key, claims, &node).await,
+            (Decision::Bind(node), Volumes::WaitForNode(claims, _)) => self.choose_for(key, claims, &node).await,
             (Decision::Bind(node), _) => self.bind(&pod, &node).await,
             (Decision::Preempt(node, victims, why), _) => self.preempt(&pod, (&node, &victims), &why).await,
             (Decision::Wait(message), _) => self.report(&pod, &message, None).await,
@@ -115,9 +122,10 @@ fn is_to_be_scheduled(pod: &Value) -> bool {
 
 /// Whether the claims of a pod let it be scheduled.
 enum Volumes {
-    Bound,
-    /// These have no volume before the pod has a node.
-    WaitForNode(Vec<Value>),
+    /// They have volumes, of which these say which nodes they can be reached from.
+    Bound(Vec<Value>),
+    /// The first have no volume before the pod has a node.
+    WaitForNode(Vec<Value>, Vec<Value>),
     Missing(String),
 }
 
@@ -131,17 +139,16 @@ impl Scheduler {
         if let Some(pod) = pod.filter(|pod| is_to_be_scheduled(pod)) {
             return vec![key_of(pod)];
         }
-        let woken = state.take_in_pod(key, pod);
+        let event = state.take_in_pod(key, pod);
         if pod.is_none() {
             state.waiting.remove(key);
         }
-        state.woken(woken)
+        state.woken_by(event)
     }
 
     /// Finds a node for a pod, which is counted on it from now on, unless the pod `only_chooses`.
-    fn decide(&self, pod: &Value, only_chooses: bool) -> Decision {
+    fn decide(&self, wanted: Wanted<'_>, only_chooses: bool) -> Decision {
         let mut state = self.state();
-        let wanted = Wanted::of(pod);
         let refused = match filter::choose(&wanted, &state) {
             Ok(node) => {
                 if !only_chooses {
@@ -151,13 +158,15 @@ impl Scheduler {
             }
             Err(refused) => refused,
         };
-        state.waiting.insert(wanted.pod.key.clone(), wanted.awaits());
-        let preempts = pod.str_at(&["spec", "preemptionPolicy"]) != "Never";
+        let preempts = wanted.object.str_at(&["spec", "preemptionPolicy"]) != "Never";
         // Room is being made already, unless all have gone that were to.
         let is_promised = state.nominated.get(&wanted.pod.key).is_some_and(|(node, _)| {
             state.nodes.get(node).is_some_and(|node| node.pods.values().any(|pod| pod.is_going))
         });
         let victims = if preempts && !is_promised { filter::victims(&wanted, &refused, &state) } else { None };
+        let awaits = filter::awaited(&refused);
+        let awaits = if victims.is_some() || is_promised { awaits.and(Awaits::ROOM) } else { awaits };
+        state.waiting.insert(wanted.pod.key.clone(), awaits);
         match victims {
             Some((node, victims)) => {
                 state.nominated.insert(wanted.pod.key.clone(), (node.clone(), wanted.pod));
@@ -176,7 +185,7 @@ impl Scheduler {
     /// Looks at the claims of a pod.
     async fn volumes_of(&self, pod: &Value) -> Result<Volumes, Status> {
         let (namespace, name) = place(pod);
-        let mut waiting = Vec::new();
+        let (mut waiting, mut terms) = (Vec::new(), Vec::new());
         for volume in pod.items_at(&["spec", "volumes"]) {
             let is_own = volume.at(&["ephemeral"]).is_some_and(|it| !it.is_null());
             let claim = match volume.str_at(&["persistentVolumeClaim", "claimName"]) {
@@ -186,7 +195,6 @@ impl Scheduler {
             };
             let found = self.client.get(CLAIMS, &format!("{namespace}/{claim}")).await?;
             let Some(found) = found else {
-                self.state().waiting.insert(key_of(pod), Awaits::Room);
                 return Ok(Volumes::Missing(if is_own {
                     format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {claim:?}")
                 } else {
@@ -197,21 +205,23 @@ impl Scheduler {
                 return Ok(Volumes::Missing(format!("persistentvolumeclaim {claim:?} is being deleted")));
             }
             if found.str_at(&["status", "phase"]) == "Bound" {
+                let volume = self.client.get(VOLUMES, found.str_at(&["spec", "volumeName"])).await?;
+                let required = volume.as_ref().and_then(|volume| volume.at(&["spec", "nodeAffinity", "required"]));
+                terms.extend(required.filter(|terms| !terms.is_null()).cloned());
                 continue;
             }
             let class = self.client.get(CLASSES, found.str_at(&["spec", "storageClassName"])).await?;
             if class.is_none_or(|class| class.str_at(&["volumeBindingMode"]) != "WaitForFirstConsumer") {
-                self.state().waiting.insert(key_of(pod), Awaits::Room);
                 return Ok(Volumes::Missing("pod has unbound immediate PersistentVolumeClaims".to_owned()));
             }
             waiting.push(found);
         }
-        Ok(if waiting.is_empty() { Volumes::Bound } else { Volumes::WaitForNode(waiting) })
+        Ok(if waiting.is_empty() { Volumes::Bound(terms) } else { Volumes::WaitForNode(waiting, terms) })
     }
 
     /// Says for which node volumes are to be made; the pod is bound once they are.
     async fn choose_for(&self, key: &str, claims: Vec<Value>, node: &str) -> Result<Progress, Status> {
-        self.state().waiting.insert(key.to_owned(), Awaits::Room);
+        self.state().waiting.insert(key.to_owned(), Awaits::VOLUMES);
         for claim in claims {
             let (namespace, name) = place(&claim);
             if claim.at(&["metadata", "annotations", SELECTED_NODE]).is_some() {

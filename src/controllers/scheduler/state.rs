@@ -3,94 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::budget::Budget;
-use crate::controllers::client::{controller_of, is_going, key_of};
+use super::pod::{Amounts, Pod, parse};
 use crate::controllers::pods;
-use crate::kinds::sum_of_containers;
-use crate::meta::quantity::Quantity;
 use crate::value::{Map, Value};
-
-/// Amounts by the names of resources: thousandths of processors, and whole units of all else.
-pub(super) type Amounts = BTreeMap<String, i64>;
-
-/// A pod, as far as others care.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pod {
-    pub key: String,
-    pub namespace: String,
-    pub labels: Map,
-    pub requests: Amounts,
-    /// Protocol, address and number.
-    pub ports: Vec<(String, String, i64)>,
-    pub priority: i64,
-    /// Its required anti-affinity.
-    pub repels: Vec<Value>,
-    /// The uid of its controller.
-    pub owner: String,
-    pub is_going: bool,
-}
-
-impl Pod {
-    pub fn of(pod: &Value) -> Self {
-        let spec = pod.get("spec").unwrap_or(&Value::Null);
-        let repels = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-        let owner = controller_of(pod);
-        let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
-        Pod {
-            key: key_of(pod),
-            namespace: pod.str_at(&["metadata", "namespace"]).to_owned(),
-            labels: labels.cloned().unwrap_or_default(),
-            requests: requests(spec),
-            ports: ports(spec),
-            priority: spec.get("priority").and_then(Value::as_i64).unwrap_or_default(),
-            repels: spec.items_at(&repels).to_vec(),
-            owner: owner.map(|owner| owner.str_at(&["uid"]).to_owned()).unwrap_or_default(),
-            is_going: is_going(pod),
-        }
-    }
-
-    pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels.get(name).and_then(Value::as_str)
-    }
-
-    /// Whether it is the same to those that look for company.
-    fn counts_as(&self, other: &Pod) -> bool {
-        (&self.labels, self.is_going) == (&other.labels, other.is_going)
-    }
-}
-
-/// What a pod asks for: its containers, what running it takes beside, and a place.
-fn requests(spec: &Value) -> Amounts {
-    let mut requests: Amounts =
-        sum_of_containers(spec, "requests").iter().map(|(name, amount)| (name.clone(), units(name, amount))).collect();
-    let of_pod = spec.at(&["resources", "requests"]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    for (name, amount) in of_pod {
-        requests.insert(name.to_owned(), parse(name, amount));
-    }
-    for (name, amount) in spec.get("overhead").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
-        *requests.entry(name.to_owned()).or_default() += parse(name, amount);
-    }
-    requests.retain(|_, amount| *amount != 0);
-    requests
-}
-
-fn units(name: &str, amount: &Quantity) -> i64 {
-    if name == "cpu" { amount.milli_value() } else { amount.value() }
-}
-
-fn parse(name: &str, amount: &Value) -> i64 {
-    amount.as_str().and_then(|amount| Quantity::parse(amount).ok()).map_or(0, |amount| units(name, &amount))
-}
-
-fn ports(spec: &Value) -> Vec<(String, String, i64)> {
-    let sidecars = spec.items_at(&["initContainers"]).iter();
-    let sidecars = sidecars.filter(|container| container.str_at(&["restartPolicy"]) == "Always");
-    let ports = spec.items_at(&["containers"]).iter().chain(sidecars).flat_map(|it| it.items_at(&["ports"]));
-    let ports = ports.filter_map(|port| {
-        let number = port.get("hostPort").and_then(Value::as_i64).filter(|number| *number > 0)?;
-        Some((port.str_at(&["protocol"]).to_owned(), port.str_at(&["hostIP"]).to_owned(), number))
-    });
-    ports.collect()
-}
 
 /// A node with its pods.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -142,22 +57,69 @@ impl Node {
     }
 }
 
-/// What may give a place to a pod that found none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaits {
-    /// A node that offers something else, or a pod that goes.
-    Room,
-    /// A pod that comes, too: this one has to be beside others, or spread with them.
-    Company,
+/// What may give a place to a pod that found none, beside a node that offers something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Awaits {
+    departures: bool,
+    arrivals: bool,
+    labels: bool,
+    domains: bool,
+    volumes: bool,
 }
 
-/// Which of the pods that wait may have a place after a change.
+impl Awaits {
+    const NOTHING: Awaits =
+        Awaits { departures: false, arrivals: false, labels: false, domains: false, volumes: false };
+    /// Nothing but another node helps.
+    pub const NODE: Awaits = Awaits::NOTHING;
+    /// Others have what it needs.
+    pub const ROOM: Awaits = Awaits { departures: true, ..Awaits::NOTHING };
+    /// It has to be beside others, or, where there are none, may be the first of them.
+    pub const COMPANY: Awaits = Awaits { departures: true, arrivals: true, labels: true, ..Awaits::NOTHING };
+    /// It may not be beside others.
+    pub const DISTANCE: Awaits = Awaits { departures: true, labels: true, ..Awaits::NOTHING };
+    /// It has to be spread with others.
+    pub const BALANCE: Awaits =
+        Awaits { departures: true, arrivals: true, labels: true, domains: true, ..Awaits::NOTHING };
+    /// Its claims have no volumes.
+    pub const VOLUMES: Awaits = Awaits { volumes: true, ..Awaits::NOTHING };
+
+    /// What it awaits that was refused for both.
+    pub fn and(self, other: Awaits) -> Awaits {
+        Awaits {
+            departures: self.departures || other.departures,
+            arrivals: self.arrivals || other.arrivals,
+            labels: self.labels || other.labels,
+            domains: self.domains || other.domains,
+            volumes: self.volumes || other.volumes,
+        }
+    }
+
+    fn may_come_by(self, event: Event) -> bool {
+        match event {
+            Event::NodeOffers => true,
+            Event::NodeGone => self.domains,
+            Event::PodCame => self.arrivals,
+            Event::PodGone => self.departures,
+            Event::Relabelled => self.labels,
+            Event::Volume => self.volumes,
+        }
+    }
+}
+
+/// What has happened that pods may have waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Woken {
-    Nobody,
-    /// Those that wait for company.
-    Company,
-    All,
+pub(super) enum Event {
+    /// A node is there that was not, or that says something else.
+    NodeOffers,
+    /// A domain less has to be filled.
+    NodeGone,
+    PodCame,
+    PodGone,
+    /// A pod, or its namespace, has other labels, or is to go.
+    Relabelled,
+    /// A claim or a class has changed.
+    Volume,
 }
 
 /// Everything.
@@ -183,13 +145,12 @@ pub(super) struct State {
 
 impl State {
     /// Takes a node in, or that it is gone.
-    pub fn take_in_node(&mut self, name: &str, node: Option<&Value>) -> Woken {
+    pub fn take_in_node(&mut self, name: &str, node: Option<&Value>) -> Option<Event> {
         let Some(node) = node else {
             if self.nodes.get(name).is_some_and(|node| node.pods.is_empty()) {
                 self.nodes.remove(name);
             }
-            // Pods are spread over the domains that are left.
-            return if self.known.remove(name) { Woken::Company } else { Woken::Nobody };
+            return self.known.remove(name).then_some(Event::NodeGone);
         };
         let is_new = self.known.insert(name.to_owned());
         let known = self.nodes.entry(name.to_owned()).or_default();
@@ -199,11 +160,11 @@ impl State {
         (changed.used, changed.pods) = (std::mem::take(&mut known.used), std::mem::take(&mut known.pods));
         changed.repelling = known.repelling;
         *known = changed;
-        if same { Woken::Nobody } else { Woken::All }
+        (!same).then_some(Event::NodeOffers)
     }
 
     /// Takes a bound pod in, or that it is gone or over.
-    pub fn take_in_pod(&mut self, key: &str, pod: Option<&Value>) -> Woken {
+    pub fn take_in_pod(&mut self, key: &str, pod: Option<&Value>) -> Option<Event> {
         let was_assumed = self.assumed.remove(key);
         let node = pod.filter(|pod| !pods::is_over(pod)).map(|pod| pod.str_at(&["spec", "nodeName"]));
         match (node, pod) {
@@ -213,36 +174,30 @@ impl State {
                 let counts_alike = known.map(|known| known.counts_as(&pod));
                 self.place(node, pod);
                 match counts_alike {
-                    Some(true) if !was_assumed => Woken::Nobody,
-                    // Those that stay away from it as it was may come now.
-                    Some(false) => Woken::All,
-                    _ => Woken::Company,
+                    Some(true) if !was_assumed => None,
+                    Some(false) => Some(Event::Relabelled),
+                    _ => Some(Event::PodCame),
                 }
             }
-            _ if self.take_away(key) => Woken::All,
-            _ => Woken::Nobody,
+            _ => self.take_away(key).then_some(Event::PodGone),
         }
     }
 
     /// Takes the labels of a namespace in, or that it is gone.
-    pub fn take_in_namespace(&mut self, name: &str, labels: Option<Map>) -> Woken {
+    pub fn take_in_namespace(&mut self, name: &str, labels: Option<Map>) -> Option<Event> {
         let before = match labels.clone() {
             Some(labels) => self.namespaces.insert(name.to_owned(), labels),
             None => self.namespaces.remove(name),
         };
         // While it is new, nothing is in it.
         let is_changed = before.is_some() && labels.is_some() && before != labels;
-        if is_changed { Woken::All } else { Woken::Nobody }
+        is_changed.then_some(Event::Relabelled)
     }
 
-    /// The keys of the pods that a change may give a place.
-    pub fn woken(&self, woken: Woken) -> Vec<String> {
-        let is_woken = |awaits: Awaits| match woken {
-            Woken::Nobody => false,
-            Woken::Company => awaits == Awaits::Company,
-            Woken::All => true,
-        };
-        self.waiting.iter().filter(|(_, awaits)| is_woken(**awaits)).map(|(key, _)| key.clone()).collect()
+    /// The keys of the pods that may have a place after what has happened.
+    pub fn woken_by(&self, event: Option<Event>) -> Vec<String> {
+        let waiting = self.waiting.iter().filter(|(_, awaits)| event.is_some_and(|event| awaits.may_come_by(event)));
+        waiting.map(|(key, _)| key.clone()).collect()
     }
 
     /// Puts a pod on a node to which it is about to be bound.
@@ -295,50 +250,74 @@ mod tests {
              spec: {nodeName: here, overhead: {cpu: 10m}, containers: [{resources: {requests: {cpu: 500m, memory: 1Ki}}}]}",
         );
         // A pod may come before its node.
-        assert_eq!(state.take_in_pod("d/p", Some(&pod)), Woken::Company);
+        assert_eq!(state.take_in_pod("d/p", Some(&pod)), Some(Event::PodCame));
         assert_eq!(state.nodes().count(), 0);
         let node = read("metadata: {name: here}\nstatus: {allocatable: {cpu: '2'}}");
-        assert_eq!([(); 2].map(|()| state.take_in_node("here", Some(&node))), [Woken::All, Woken::Nobody]);
+        assert_eq!([(); 2].map(|()| state.take_in_node("here", Some(&node))), [Some(Event::NodeOffers), None]);
         let used = |state: &State| state.nodes["here"].used.clone();
         assert_eq!(used(&state), Amounts::from([("cpu".to_owned(), 510), ("memory".to_owned(), 1024)]));
         state.take_in_pod("d/p", Some(&pod));
         assert_eq!(used(&state)["cpu"], 510);
         let mut over = pod;
         over.make_object().insert("status", read("{phase: Succeeded}"));
-        assert_eq!([Some(&over), None].map(|pod| state.take_in_pod("d/p", pod)), [Woken::All, Woken::Nobody]);
+        assert_eq!([Some(&over), None].map(|pod| state.take_in_pod("d/p", pod)), [Some(Event::PodGone), None]);
         assert_eq!(used(&state)["cpu"], 0);
     }
 
-    #[test]
-    fn who_waits_for_company_is_woken_by_pods_that_come() {
+    /// One pod for each thing that pods wait for.
+    fn waiting() -> State {
         let mut state = State::default();
-        state.waiting.insert("d/alone".to_owned(), Awaits::Room);
-        state.waiting.insert("d/together".to_owned(), Awaits::Company);
+        let kinds = [
+            ("balance", Awaits::BALANCE),
+            ("company", Awaits::COMPANY),
+            ("distance", Awaits::DISTANCE),
+            ("node", Awaits::NODE),
+            ("room", Awaits::ROOM),
+            ("volumes", Awaits::VOLUMES),
+        ];
+        state.waiting.extend(kinds.map(|(name, awaits)| (name.to_owned(), awaits)));
+        state
+    }
+
+    #[test]
+    fn those_are_woken_who_may_have_a_place_now() {
+        let mut state = waiting();
         let pod = |more: &str| read(&format!("metadata: {{name: p, namespace: d{more}}}\nspec: {{nodeName: here}}"));
         // It is bound where it was put before: only then is it told.
         state.assume("here", Pod::of(&pod("")));
         let mut told = |pod: Option<&Value>| {
-            let woken = state.take_in_pod("d/p", pod);
-            state.woken(woken)
+            let event = state.take_in_pod("d/p", pod);
+            state.woken_by(event)
         };
-        assert_eq!(told(Some(&pod(""))), ["d/together"]);
+        assert_eq!(told(Some(&pod(""))), ["balance", "company"]);
         assert!(told(Some(&pod(""))).is_empty());
         // Those that stayed away from it as it was may come.
-        assert_eq!(told(Some(&pod(", labels: {a: b}"))), ["d/alone", "d/together"]);
-        assert_eq!(told(Some(&pod(", labels: {a: b}, deletionTimestamp: now"))), ["d/alone", "d/together"]);
-        assert_eq!(told(None), ["d/alone", "d/together"]);
+        let labelled = ["balance", "company", "distance"];
+        assert_eq!(told(Some(&pod(", labels: {a: b}"))), labelled);
+        assert_eq!(told(Some(&pod(", labels: {a: b}, deletionTimestamp: now"))), labelled);
+        assert_eq!(told(None), ["balance", "company", "distance", "room"]);
         assert!(told(None).is_empty());
     }
 
     #[test]
-    fn labels_of_a_namespace_and_nodes_that_go_wake_those_that_may_care() {
-        let mut state = State::default();
+    fn namespaces_nodes_and_claims_wake_those_that_may_care() {
+        let mut state = waiting();
         let labels = |text: &str| read(text).as_object().cloned();
         let mut told = |labels| state.take_in_namespace("d", labels);
-        assert_eq!(told(labels("{}")), Woken::Nobody);
-        assert_eq!(told(labels("{team: a}")), Woken::All);
-        assert_eq!([told(labels("{team: a}")), told(None)], [Woken::Nobody; 2]);
-        state.take_in_node("here", Some(&read("metadata: {name: here}")));
-        assert_eq!([(); 2].map(|()| state.take_in_node("here", None)), [Woken::Company, Woken::Nobody]);
+        assert_eq!(told(labels("{}")), None);
+        assert_eq!(told(labels("{team: a}")), Some(Event::Relabelled));
+        assert_eq!([told(labels("{team: a}")), told(None)], [None; 2]);
+        let came = state.take_in_node("here", Some(&read("metadata: {name: here}")));
+        assert_eq!(state.woken_by(came).len(), 6);
+        let gone = [(); 2].map(|()| state.take_in_node("here", None));
+        assert_eq!(gone.map(|event| state.woken_by(event)), [vec!["balance".to_owned()], Vec::new()]);
+        assert_eq!(state.woken_by(Some(Event::Volume)), ["volumes"]);
+    }
+
+    #[test]
+    fn who_is_refused_for_several_things_waits_for_any() {
+        let both = Awaits::DISTANCE.and(Awaits::VOLUMES);
+        let events = [Event::PodGone, Event::PodCame, Event::Relabelled, Event::NodeGone, Event::Volume];
+        assert_eq!(events.map(|event| both.may_come_by(event)), [true, false, true, false, true]);
     }
 }

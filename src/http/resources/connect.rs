@@ -12,6 +12,7 @@ use crate::value::Value;
 use super::super::answer;
 use super::super::app::App;
 use super::super::exchange::Exchange;
+use super::super::path;
 use super::part;
 use super::refusal::Refusal;
 
@@ -67,6 +68,22 @@ pub(super) async fn connect(
 fn connect_options(exchange: &Exchange, target: &Target) -> Value {
     let kind = part(&target.version, target.subresource.name()).and_then(|part| part.kind);
     let texts = |name: &str| -> Vec<String> { exchange.query.all(name).map(str::to_owned).collect() };
-    let first = |name: &str| exchange.query.first(name).unwrap_or_default().to_owned();
+    let first = |name: &str| match name {
+        "path" => passed_on(exchange),
+        name => exchange.query.first(name).unwrap_or_default().to_owned(),
+    };
     kind.map_or(Value::Null, |kind| connect::options(kind.kind, &first, &texts))
+}
+
+/// The path that is asked for behind the object, of a proxy. What the query calls `path` does not count.
+fn passed_on(exchange: &Exchange) -> String {
+    let Ok(path::Target::Resource(path)) = path::parse(&exchange.path) else { return String::new() };
+    let mut rest = path.rest.join("/");
+    if !rest.is_empty() && !rest.starts_with('/') {
+        rest.insert(0, '/');
+    }
+    if exchange.path.ends_with('/') && !rest.ends_with('/') {
+        rest.push('/');
+    }
+    rest
 }

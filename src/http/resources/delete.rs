@@ -5,6 +5,7 @@ use axum::http::Response;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::meta::Status;
+use crate::meta::gates::Gate;
 use crate::registry::{DeleteRequest, Deletion, Target, Warnings};
 use crate::value::{Value, json, yaml};
 
@@ -55,7 +56,7 @@ pub(super) async fn delete_options(
     body: Body,
 ) -> Result<query::DeleteOptions, Refusal> {
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
-    let options = if bytes.is_empty() {
+    let mut options = if bytes.is_empty() {
         query::DeleteOptions::decode(&exchange.query)?
     } else {
         let encoding = body_encoding(&exchange.content_type)
@@ -70,6 +71,9 @@ pub(super) async fn delete_options(
         let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
         options.map_err(|error| Status::bad_request(&error))?
     };
+    if !app.registry.definitions.minor.opens(Gate::AllowUnsafeMalformedObjectDeletion) {
+        options.ignore_store_read_error = None;
+    }
     options.validate()?;
     Ok(options)
 }

@@ -258,7 +258,7 @@ fn check_built_in_route(
 
 /// The subresource `name` of a built-in kind, beside `/status`.
 fn part(version: &ServedVersion, name: &str) -> Option<&'static Part> {
-    built_in(version).and_then(|kind| kind.part(name))
+    built_in(version).and_then(|kind| kind.part(name)).filter(|part| part.is_in(version.minor))
 }
 
 fn built_in(version: &ServedVersion) -> Option<&'static Kind> {

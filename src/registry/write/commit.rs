@@ -193,7 +193,7 @@ impl Registry {
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: store::interned(&version.version),
             schema_generation: version.schema_generation,
-            expires_at_ms: resource.strategy.lifetime().map(|lifetime| {
+            expires_at_ms: self.lifetimes.of(resource.strategy).map(|lifetime| {
                 let lifetime_ms = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);
                 self.clock.now().as_millisecond().saturating_add(lifetime_ms)
             }),

@@ -4,6 +4,9 @@
 //! neither the one nor the other changes they share, and who changes something copies the nodes that lead to it. The view
 //! of a collection is such a handle, too: its objects lie in memory once.
 //!
+//! What all databases of the process hold together has one limit ([`Room`]): what copies share counts once, and a put that
+//! does not fit is refused alone.
+//!
 //! Nothing here waits: each call takes the one lock, and none holds it for longer than a batch or a page takes.
 
 mod state;
@@ -13,6 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::memory::Room;
 use crate::meta::Revision;
 
 use super::batch::Foreseen;
@@ -28,20 +32,13 @@ const PAGE: usize = 512;
 /// A database in memory.
 pub struct InMemory {
     state: RwLock<State>,
-    /// How many bytes of objects it may hold.
-    room_bytes: usize,
     leases: Leases,
     stats: Stats,
 }
 
 impl Default for InMemory {
     fn default() -> Self {
-        InMemory {
-            state: RwLock::default(),
-            room_bytes: usize::MAX,
-            leases: Leases::default(),
-            stats: Stats::default(),
-        }
+        InMemory::within(Room::endless())
     }
 }
 
@@ -54,18 +51,32 @@ pub struct Contents {
 }
 
 impl InMemory {
+    /// Nothing yet; its states, former ones with the present ones, take their part of `room`.
+    pub fn within(room: Arc<Room>) -> Self {
+        InMemory::of(State::within(room))
+    }
+
+    fn of(state: State) -> Self {
+        InMemory { state: RwLock::new(state), leases: Leases::default(), stats: Stats::default() }
+    }
+
     /// What another database holds now. Its changes up to now can't be followed in the copy.
-    pub async fn copy_of(other: &dyn Store) -> Result<Self, StoreError> {
+    ///
+    /// Errors: the other can't be read, or there is not room enough for what it holds.
+    pub async fn copy_of(other: &dyn Store, room: Arc<Room>) -> Result<Self, StoreError> {
         let (until, _) = other.revisions().await?;
         // Every object has a brace.
         const ALL: [&str; 3] = ["{", "{", "{"];
-        let mut state = State::default();
+        let mut state = State::within(room);
         let mut after = Revision::default();
         loop {
             let rows = other.scan(&ALL, after, until, PAGE).await?;
             let Some(last) = rows.last().map(|row| row.revision) else { break };
             after = last;
             state.fill(rows.into_iter().filter_map(|row| row.found), last);
+            if !state.room().has(0) {
+                return Err(StoreError::NoSpace);
+            }
         }
         state.fill([], until);
         // What has changed while it was read: those objects were passed over, or are not as they are now.
@@ -87,24 +98,19 @@ impl InMemory {
         for (name, value) in other.secrets().await? {
             state.secrets.insert(name, value.into());
         }
-        Ok(InMemory { state: RwLock::new(state), ..InMemory::default() })
-    }
-
-    /// The same, that holds so many bytes of objects at most, former states with the present ones.
-    pub fn with_room(self, room_bytes: usize) -> Self {
-        InMemory { room_bytes, ..self }
+        Ok(InMemory::of(state))
     }
 
     /// A copy that shares everything that neither changes.
     pub fn copy(&self) -> Self {
-        InMemory { state: RwLock::new(self.read().clone()), ..InMemory::default() }
+        InMemory::of(self.read().clone())
     }
 
     /// What is live in it.
     pub fn contents(&self) -> Contents {
         let state = self.read();
         let secrets = state.secrets.iter().map(|(name, value)| (Arc::clone(name), value.to_vec()));
-        Contents { objects: state.all().cloned().collect(), secrets: secrets.collect(), current: state.current }
+        Contents { objects: state.all().collect(), secrets: secrets.collect(), current: state.current }
     }
 
     /// Forgets a secret, so that another is made in its place.
@@ -124,18 +130,7 @@ impl InMemory {
 #[async_trait]
 impl Store for InMemory {
     async fn commit(&self, batch: &[Write], _: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
-        let mut state = self.write();
-        let added: usize = batch.iter().filter_map(Write::put).map(|put| held_by(put.bytes.len())).sum();
-        if added > 0 && state.held_bytes() + added > self.room_bytes {
-            // What is live is worth more than what was.
-            let current = state.current;
-            state.compact(current);
-            if state.held_bytes() + added > self.room_bytes {
-                return Err(StoreError::NoSpace);
-            }
-        }
-        let (outcomes, writes) = state.commit(batch);
-        drop(state);
+        let (outcomes, writes) = commit(&mut self.write(), batch);
         if writes > 0 {
             self.stats.count_commit();
             self.stats.count_batch(writes);
@@ -233,6 +228,33 @@ impl Store for InMemory {
     }
 }
 
+/// Decides on a batch and makes what is to be made of it, but for the puts that there is no room for. Also returns how many
+/// writes were made.
+fn commit(state: &mut State, batch: &[Write]) -> (Vec<Outcome>, usize) {
+    if has_room(state, batch) {
+        return state.commit(batch);
+    }
+    // What is live is worth more than what was.
+    state.compact(state.current);
+    let (mut outcomes, mut made) = (Vec::with_capacity(batch.len()), 0);
+    for together in batch.chunk_by(|_, next| next.is_joined()) {
+        if !has_room(state, together) {
+            outcomes.extend(together.iter().map(|_| Outcome::NoSpace));
+            continue;
+        }
+        let (decided, writes) = state.commit(together);
+        outcomes.extend(decided);
+        made += writes;
+    }
+    (outcomes, made)
+}
+
+/// Whether there is room for what some writes add: deletions add nothing.
+fn has_room(state: &State, writes: &[Write]) -> bool {
+    let added: usize = writes.iter().filter_map(Write::put).map(|put| held_by(put.bytes.len())).sum();
+    added == 0 || state.room().has(added)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Guard, Op, Put};
@@ -244,8 +266,8 @@ mod tests {
         Write { collection: Collection::new("", "things"), key: key.into(), op, guards }
     }
 
-    /// Stores what takes so many units.
-    async fn put(store: &InMemory, key: &str, units: usize) -> Result<(), StoreError> {
+    /// What takes so many units.
+    fn put(key: &str, units: usize) -> Write {
         let put = Put {
             bytes: vec![b'x'; units * UNIT - held_by(0)].into(),
             uid: key.into(),
@@ -254,26 +276,63 @@ mod tests {
             expires_at_ms: None,
             served_under: None,
         };
-        store.commit(&[write(key, Op::Put(put), Vec::new())], None).await.map(drop)
+        write(key, Op::Put(put), Vec::new())
+    }
+
+    fn delete(key: &str) -> Write {
+        write(key, Op::Delete, Vec::new())
+    }
+
+    /// Which writes of a batch are made.
+    async fn made<const N: usize>(store: &InMemory, batch: [Write; N]) -> [bool; N] {
+        let outcomes = store.commit(&batch, None).await.expect("nothing fails in memory");
+        let refused = |outcome: &Outcome| outcome.revision().is_none();
+        assert!(outcomes.iter().filter(|outcome| refused(outcome)).all(|outcome| *outcome == Outcome::NoSpace));
+        std::array::from_fn(|at| outcomes[at].revision().is_some())
     }
 
     #[tokio::test]
     async fn no_more_is_held_than_there_is_room_for() {
-        let store = InMemory::default().with_room(10 * UNIT);
-        let held = || InMemory::read(&store).held_bytes() / UNIT;
-        put(&store, "a", 4).await.expect("there is room");
-        put(&store, "b", 4).await.expect("there is room");
-        assert!(matches!(put(&store, "c", 4).await, Err(StoreError::NoSpace)));
+        let room = Room::of(10 * UNIT);
+        let store = InMemory::within(Arc::clone(&room));
+        let held = || room.taken() / UNIT;
+        assert_eq!(made(&store, [put("a", 4), put("b", 4)]).await, [true, true]);
+        assert_eq!(made(&store, [put("c", 4)]).await, [false]);
         // Former states make room for new ones.
-        put(&store, "a", 2).await.expect("there is room");
+        assert_eq!(made(&store, [put("a", 2)]).await, [true]);
         assert_eq!(held(), 10);
-        put(&store, "a", 2).await.expect("there is room once the history is gone");
+        assert_eq!(made(&store, [put("a", 2)]).await, [true], "there is room once the history is gone");
         assert_eq!(held(), 8);
-        let deleted = write("b", Op::Delete, Vec::new());
-        store.commit(&[deleted], None).await.expect("a deletion adds nothing");
-        put(&store, "c", 4).await.expect("there is room");
+        assert_eq!(made(&store, [delete("b")]).await, [true], "a deletion adds nothing");
+        assert_eq!(made(&store, [put("c", 4)]).await, [true]);
         assert_eq!(held(), 6);
-        let copy = store.copy().with_room(7 * UNIT);
-        assert!(matches!(put(&copy, "d", 2).await, Err(StoreError::NoSpace)));
+        drop(store);
+        assert_eq!(held(), 0);
+    }
+
+    #[tokio::test]
+    async fn only_what_does_not_fit_is_refused_of_a_batch() {
+        let store = InMemory::within(Room::of(10 * UNIT));
+        let joined = Write { guards: vec![Guard::Joined], ..put("d", 4) };
+        let batch = [put("a", 4), put("b", 8), put("c", 3), joined, put("e", 2), delete("a")];
+        assert_eq!(made(&store, batch).await, [true, false, false, false, true, true]);
+    }
+
+    #[tokio::test]
+    async fn databases_share_their_room_and_what_copies_share_counts_once() {
+        let room = Room::of(10 * UNIT);
+        let store = InMemory::within(Arc::clone(&room));
+        assert_eq!(made(&store, [put("a", 6)]).await, [true]);
+        let copy = store.copy();
+        assert_eq!(room.taken() / UNIT, 6);
+        assert_eq!(made(&copy, [put("b", 3)]).await, [true]);
+        assert_eq!(made(&store, [put("c", 3)]).await, [false]);
+        // What the one forgets, the other still has.
+        assert_eq!(made(&store, [delete("a")]).await, [true]);
+        store.compact(Revision::new(i64::MAX)).await.expect("nothing fails in memory");
+        assert_eq!(room.taken() / UNIT, 9);
+        drop(copy);
+        assert_eq!(room.taken(), 0);
+        assert_eq!(made(&store, [put("c", 10)]).await, [true]);
     }
 }

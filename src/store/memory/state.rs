@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, Vector};
 
+use crate::memory::{Portion, Room};
 use crate::meta::Revision;
 
-use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::batch::{Keys, NewChange, decide, keys_of};
 use super::super::forms::Forms;
 use super::super::sql::{Log, Outcome, Scanned, WholeLog};
 use super::super::stored::Objects;
@@ -26,6 +27,21 @@ pub(super) fn held_by(object_bytes: usize) -> usize {
     object_bytes + STATE_BYTES
 }
 
+/// A state that is live.
+#[derive(Clone)]
+struct Live {
+    collection: Collection,
+    stored: Arc<Stored>,
+    portion: Arc<Portion>,
+}
+
+/// A change, and the room of the state that it has replaced or deleted.
+#[derive(Clone)]
+struct Logged {
+    change: Arc<Change>,
+    _former: Option<Arc<Portion>>,
+}
+
 /// Everything that is stored, at one revision.
 #[derive(Clone)]
 pub(super) struct State {
@@ -33,11 +49,10 @@ pub(super) struct State {
     pub compacted: Revision,
     collections: OrdMap<Collection, Kept>,
     /// What is live, by the revision of its state: in that order it is looked through.
-    live: OrdMap<Revision, (Collection, Arc<Stored>)>,
+    live: OrdMap<Revision, Live>,
     /// What is live and expires, by its time and the revision of its state.
     expiring: OrdMap<(i64, Revision), Collection>,
-    /// What all states take that are live or in a log.
-    held_bytes: usize,
+    room: Arc<Room>,
     pub secrets: OrdMap<Arc<str>, Arc<[u8]>>,
 }
 
@@ -45,34 +60,37 @@ pub(super) struct State {
 #[derive(Clone, Default)]
 struct Kept {
     objects: Objects,
-    log: Vector<Arc<Change>>,
+    log: Vector<Logged>,
 }
 
 impl Kept {
     /// Where the changes after a revision begin.
     fn after(&self, revision: Revision) -> usize {
-        match self.log.binary_search_by_key(&revision, |change| change.revision) {
+        match self.log.binary_search_by_key(&revision, |logged| logged.change.revision) {
             Ok(at) => at + 1,
             Err(at) => at,
         }
     }
 }
 
-impl Default for State {
-    fn default() -> Self {
+impl State {
+    /// Nothing yet; what comes takes its part of `room`.
+    pub fn within(room: Arc<Room>) -> Self {
         State {
             current: FIRST,
             compacted: FIRST,
             collections: OrdMap::new(),
             live: OrdMap::new(),
             expiring: OrdMap::new(),
-            held_bytes: 0,
+            room,
             secrets: OrdMap::new(),
         }
     }
-}
 
-impl State {
+    pub fn room(&self) -> &Arc<Room> {
+        &self.room
+    }
+
     /// Decides on a batch and makes what is to be made of it. Also returns how many writes were made.
     pub fn commit(&mut self, batch: &[Write]) -> (Vec<Outcome>, usize) {
         let mut keys = self.keys(batch);
@@ -85,7 +103,7 @@ impl State {
     fn keys(&self, batch: &[Write]) -> Keys {
         let mut keys = keys_of(batch);
         for ((collection, key), live) in &mut keys {
-            *live = self.get(collection, key).map(|stored| Live::from(&**stored));
+            *live = self.get(collection, key).map(|stored| (&**stored).into());
         }
         keys
     }
@@ -114,32 +132,28 @@ impl State {
     /// Makes a change: `stored` is the new state of the key, none for a deletion.
     pub fn put(&mut self, collection: &Collection, key: &Arc<str>, revision: Revision, stored: Option<Arc<Stored>>) {
         let kept = self.collections.entry(collection.clone()).or_default();
-        self.held_bytes += stored.as_ref().map_or(0, |stored| held_by(stored.bytes.len()));
         let previous = match &stored {
             Some(stored) => kept.objects.insert(Arc::clone(key), Arc::clone(stored).into()),
             None => kept.objects.remove(key),
         };
         let previous = previous.map(Arc::<Stored>::from);
+        let former = previous.as_ref().and_then(|previous| self.live.remove(&previous.revision));
         let object = stored.as_ref().or(previous.as_ref());
         if let Some(object) = object.map(Arc::clone) {
             let deleted = stored.is_none();
             let (previous, forms) = (previous.clone(), Forms::default());
-            kept.log.push_back(Arc::new(Change { revision, object, previous, deleted, forms }));
+            let change = Arc::new(Change { revision, object, previous, deleted, forms });
+            kept.log.push_back(Logged { change, _former: former.map(|former| former.portion) });
         }
         if let Some(previous) = previous {
-            self.live.remove(&previous.revision);
             previous.expires_at_ms.map(|at| self.expiring.remove(&(at, previous.revision)));
         }
         if let Some(stored) = stored {
             stored.expires_at_ms.map(|at| self.expiring.insert((at, revision), collection.clone()));
-            self.live.insert(revision, (collection.clone(), stored));
+            let portion = Arc::new(self.room.take(held_by(stored.bytes.len())));
+            self.live.insert(revision, Live { collection: collection.clone(), stored, portion });
         }
         self.current = self.current.max(revision);
-    }
-
-    /// What all states take that are live or in a log, in bytes.
-    pub fn held_bytes(&self) -> usize {
-        self.held_bytes
     }
 
     pub fn get(&self, collection: &Collection, key: &str) -> Option<&Arc<Stored>> {
@@ -151,15 +165,18 @@ impl State {
     }
 
     /// Every live object, in the order of revisions.
-    pub fn all(&self) -> impl Iterator<Item = &(Collection, Arc<Stored>)> {
-        self.live.values()
+    pub fn all(&self) -> impl Iterator<Item = (Collection, Arc<Stored>)> {
+        self.live.values().map(Live::named)
     }
 
     /// The first `max` changes of a collection after a revision.
     pub fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Log {
         let changes = self.collections.get(collection).map(|kept| {
             let from = kept.after(after);
-            (from..kept.log.len()).take(max).filter_map(|at| kept.log.get(at).map(|change| copy(change))).collect()
+            (from..kept.log.len())
+                .take(max)
+                .filter_map(|at| kept.log.get(at).map(|logged| copy(&logged.change)))
+                .collect()
         });
         Log { changes: changes.unwrap_or_default(), compacted: self.compacted }
     }
@@ -170,7 +187,7 @@ impl State {
         for (collection, kept) in &self.collections {
             let from = kept.after(after);
             let first = (from..kept.log.len()).take(max).filter_map(|at| kept.log.get(at));
-            changes.extend(first.map(|change| (collection.clone(), copy(change))));
+            changes.extend(first.map(|logged| (collection.clone(), copy(&logged.change))));
         }
         changes.sort_by_key(|(_, change)| change.revision);
         changes.truncate(max);
@@ -183,11 +200,10 @@ impl State {
             return Vec::new();
         }
         let rows = self.live.range(after.next()..=until).take(max);
-        rows.map(|(revision, (collection, stored))| {
+        rows.map(|(revision, live)| {
             // What is stored is JSON.
-            let object = str::from_utf8(&stored.bytes).unwrap_or_default();
-            let found =
-                texts.iter().any(|text| object.contains(text)).then(|| (collection.clone(), Arc::clone(stored)));
+            let object = str::from_utf8(&live.stored.bytes).unwrap_or_default();
+            let found = texts.iter().any(|text| object.contains(text)).then(|| live.named());
             Scanned { revision: *revision, found }
         })
         .collect()
@@ -196,7 +212,7 @@ impl State {
     /// Some of the objects that expire at or before `now_ms`.
     pub fn expired(&self, now_ms: i64) -> Vec<(Collection, Arc<Stored>)> {
         let due = self.expiring.iter().take_while(|((at, _), _)| *at <= now_ms).take(EXPIRED_MAX);
-        due.filter_map(|((_, revision), _)| self.live.get(revision).cloned()).collect()
+        due.filter_map(|((_, revision), _)| self.live.get(revision).map(Live::named)).collect()
     }
 
     pub fn may_expire(&self) -> bool {
@@ -210,17 +226,12 @@ impl State {
             return;
         }
         self.compacted = to;
-        let is_due = |kept: &Kept| kept.log.front().is_some_and(|first| first.revision <= to);
+        let is_due = |kept: &Kept| kept.log.front().is_some_and(|first| first.change.revision <= to);
         let due = self.collections.iter().filter(|(_, kept)| is_due(kept)).map(|(collection, _)| collection.clone());
         for collection in due.collect::<Vec<_>>() {
             let Some(kept) = self.collections.get_mut(&collection) else { continue };
-            let first = kept.after(to);
-            let rest = kept.log.split_off(first);
-            let forgotten = std::mem::replace(&mut kept.log, rest);
-            // Nothing else holds the state that a change has replaced or deleted.
-            let former = forgotten.iter().filter_map(|change| change.previous.as_ref());
-            let freed: usize = former.map(|previous| held_by(previous.bytes.len())).sum();
-            self.held_bytes = self.held_bytes.saturating_sub(freed);
+            // The room of the states that these changes have replaced or deleted is free, unless a copy keeps them.
+            kept.log = kept.log.split_off(kept.after(to));
             if kept.log.is_empty() && kept.objects.is_empty() {
                 self.collections.remove(&collection);
             }
@@ -235,6 +246,13 @@ impl State {
         }
         self.current = self.current.max(current);
         self.compact(self.current);
+    }
+}
+
+impl Live {
+    /// The object, and where it belongs.
+    fn named(&self) -> (Collection, Arc<Stored>) {
+        (self.collection.clone(), Arc::clone(&self.stored))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Admission webhooks: real ones, over TLS, and what becomes of requests.
 
 mod conditions;
+mod credentials;
 mod converting;
 mod failures;
 mod matching;

@@ -5,6 +5,7 @@ mod expressions;
 mod metadata;
 mod objects;
 mod patches;
+mod policies;
 mod requests;
 mod roles;
 mod values;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<Pass> {
         definitions::passes(),
         expressions::passes(),
         roles::passes(),
+        policies::passes(),
         wire::passes(),
         requests::passes(),
     ]

@@ -127,6 +127,17 @@ fn bindings() -> Vec<Pass> {
         policy.remove_binding("b");
     };
     let groups = |size: usize| UserInfo::authenticated("u", (0..size).map(|at| format!("g{at}")).collect());
+    // The user is in none of the groups of the binding but the last.
+    let of_groups = |size: usize| {
+        let mut policy = Policy::default();
+        let last = r#"{"kind":"Group","name":"last"}"#;
+        let subjects = (0..size).map(|at| format!(r#"{{"kind":"Group","name":"b{at}"}}"#));
+        let subjects: Vec<String> = subjects.chain([last.to_owned()]).collect();
+        policy.set_role("r", &role("[]"));
+        policy.set_binding("b", &binding(&format!("[{}]", subjects.join(","))));
+        let groups = (0..size).map(|at| format!("g{at}")).chain(["last".to_owned()]);
+        (policy, UserInfo::authenticated("u", groups.collect()))
+    };
     vec![
         pass("binding taken in", "many subjects", SIZE, subjects, take_in),
         pass("binding taken in", "one subject many times", SIZE, of_one, take_in),
@@ -135,6 +146,9 @@ fn bindings() -> Vec<Pass> {
         }),
         pass("rules of a user", "many bindings to roles that are not there", SIZE, many, |policy| {
             policy.rules_for(&user(), "default").error
+        }),
+        pass("decision", "many groups of a user and of a binding", SIZE, of_groups, |(policy, user)| {
+            policy.decide(user, &asked())
         }),
         pass("decision", "many groups of a user", SIZE, groups, |user| Policy::default().decide(user, &asked())),
     ]

@@ -4,6 +4,8 @@
 //! say, not by how they are laid out. A changed rule is the tighter one if it asks for all of the old one and more, or if
 //! only a bound in it became narrower; what can't be seen from its form counts as breaking.
 
+use std::cell::Cell;
+
 use super::Degree;
 use crate::cel::ast::SourceInfo;
 use crate::cel::ast::{Ast, Constant, Expr, ExprKind, operators};
@@ -11,9 +13,13 @@ use crate::cel::env::{Env, Expressions};
 use crate::cel::parser::parse_keeping_macros;
 use crate::cel::print::print;
 use crate::schema::json_schema::ValidationRule;
+use crate::work;
 
 /// Against all hand-written rules this is far away.
 const OPERANDS_MAX: usize = 100;
+/// How many pairs of rules of a node are compared part by part. Beyond, a changed rule is one that is gone and another that
+/// is new.
+const COMPARED_MAX: usize = 10_000;
 
 /// How a rule relates to the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +91,12 @@ pub fn diff(
             }
         },
     );
+    let compared = Cell::new(0);
+    let may_compare = || compared.replace(compared.get() + 1) < COMPARED_MAX;
     pair(
         &mut before,
         &mut after,
-        |old, new| old.is_alike(new) && relation(old, new).is_some(),
+        |old, new| old.is_alike(new) && may_compare() && relation(old, new).is_some(),
         |old, new| {
             let became = format!("`{}` became `{}`", old.text, new.text);
             changes.push(match relation(old, new) {
@@ -121,6 +129,10 @@ fn pair<'r>(
     belong: impl Fn(&Parsed<'r>, &Parsed<'r>) -> bool,
     mut tell: impl FnMut(&Parsed<'r>, &Parsed<'r>),
 ) {
+    let belong = |old: &Parsed<'r>, new: &Parsed<'r>| {
+        work::step();
+        belong(old, new)
+    };
     before.retain(|old| match after.iter().position(|new| belong(old, new)) {
         Some(at) => {
             tell(old, &after.remove(at));
@@ -247,6 +259,20 @@ mod tests {
         let rule = |rule: &str| ValidationRule { rule: rule.to_owned(), ..ValidationRule::default() };
         let found: Vec<&str> = diff(&[rule(old)], &[rule(new)], |_| false).into_iter().map(|(id, _, _)| id).collect();
         assert_eq!(found, expected, "{old} and {new}");
+    }
+
+    #[test]
+    fn of_many_rules_no_more_pairs_are_compared_than_the_limit() {
+        let is_told = |count: usize| {
+            let rules = |field: &str, last: &str| -> Vec<ValidationRule> {
+                let texts = (0..count).map(|at| format!("self.{field}{at} > 1")).chain([last.to_owned()]);
+                texts.map(|rule| ValidationRule { rule, ..ValidationRule::default() }).collect()
+            };
+            let changes = diff(&rules("a", "self.c > 1"), &rules("b", "self.c > 2"), |_| false);
+            changes.iter().any(|(id, _, _)| *id == "rule-tightened")
+        };
+        assert!(is_told(50));
+        assert!(!is_told(200));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What changes from one schema to another, node by node.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Degree::{self, Breaking, MayBreak, Safe};
 use super::before::Before;
@@ -12,6 +12,7 @@ use crate::author::lint::decide_without;
 use crate::crd::bounds::descend;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
 use crate::meta::field::Path;
+use crate::meta::format::Format;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{Structural, ValueValidation};
 use crate::schema::validate::validate;
@@ -165,22 +166,21 @@ impl<'w> Walk<'w> {
         let is_listed = !before.enum_.is_empty();
         let narrower = |degree| if is_listed { Safe } else { degree };
         self.bounds(path, before, after, narrower(Breaking));
-        for (name, before, after) in
-            [("pattern", &before.pattern, &after.pattern), ("format", &before.format, &after.format)]
-        {
-            // Whether one pattern takes all that another does can't be told, and some formats are not looked at.
-            match (before.as_str(), after.as_str()) {
-                (before, after) if before == after => {}
-                (before, "") => self.tell(path, "text-constraint-changed", Safe, format!("{name} `{before}` removed")),
-                ("", after) => {
-                    let degree = if name == "pattern" { Breaking } else { MayBreak };
-                    self.tell(path, "text-constraint-changed", narrower(degree), format!("{name} `{after}` added"));
-                }
-                (before, after) => {
-                    let detail = format!("{name} `{before}` became `{after}`");
-                    self.tell(path, "text-constraint-changed", narrower(MayBreak), detail);
-                }
-            }
+        let texts = [("pattern", &before.pattern, &after.pattern), ("format", &before.format, &after.format)];
+        for (name, before, after) in texts.into_iter().filter(|(_, before, after)| before != after) {
+            let detail = match (before.as_str(), after.as_str()) {
+                (before, "") => format!("{name} `{before}` removed"),
+                ("", after) => format!("{name} `{after}` added"),
+                (before, after) => format!("{name} `{before}` became `{after}`"),
+            };
+            // Whether one pattern takes all that another does can't be told.
+            let degree = match (held(name, old, before), held(name, new, after)) {
+                (_, "") => Safe,
+                (before, after) if before == after => Safe,
+                ("", _) if name == "pattern" => Breaking,
+                _ => MayBreak,
+            };
+            self.tell(path, "text-constraint-changed", narrower(degree), detail);
         }
         match (before.bounds.multiple_of, after.bounds.multiple_of) {
             (before, after) if before == after => {}
@@ -248,7 +248,9 @@ impl<'w> Walk<'w> {
     fn required(&mut self, path: &str, new: &Structural, before: &ValueValidation, after: &ValueValidation) {
         let is_resource = self.steps.is_empty() || new.extensions.embedded_resource;
         let is_kept = |name: &String| is_resource && is_meta_field(name);
-        for name in after.required.iter().filter(|name| !before.required.contains(name) && !is_kept(name)) {
+        let added = after.required.iter().filter(|name| !before.required.contains(name) && !is_kept(name));
+        // A name may stand twice.
+        for name in added.collect::<BTreeSet<_>>() {
             let has_default = new.properties.get(name).is_some_and(|property| property.generic.default.is_some());
             let detail = if has_default { "it has a default" } else { "it has no default" };
             self.tell(&join(path, name), "required-added", if has_default { Safe } else { Breaking }, detail);
@@ -393,6 +395,11 @@ impl<'w> Walk<'w> {
             (Some(before), Some(after)) => self.step(Step::Values, &format!("{path}[*]"), before, after),
         }
     }
+}
+
+/// What a pattern or a format holds texts to: a server looks at the formats that it knows for the type alone.
+fn held<'t>(name: &str, schema: &Structural, text: &'t str) -> &'t str {
+    if name == "format" { Format::effective(&schema.generic.type_, text) } else { text }
 }
 
 /// Whether null passes once it is kept: a list of values or a junctor may not take it.

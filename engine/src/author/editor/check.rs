@@ -1,21 +1,22 @@
 //! What is wrong with a text, document by document.
 //!
 //! In: a text, and what was found in it before. Out: diagnostics with their places. A document is looked at again if its text
-//! changed, or what it was checked against; what one of several documents can't be read for hides nothing of the others.
+//! changed, or what it was checked against; what one of several documents can't be read for hides nothing of the others. Of a
+//! definition that changed only those schemas are compiled that are not as they were ([`Counts`] tells how many).
 
 mod definition;
 mod object;
 pub(super) mod suite;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::ops;
 use std::sync::Arc;
 
-use super::documents::{Head, Sort};
+use super::documents::{Head, Sort, parts};
 use super::outline::{Form, Outline, outline};
 use super::text::{Range, Text};
-use super::workspace::{Read, Workspace, read_parts};
-use crate::author::DefinedKind;
+use super::workspace::{Read, Workspace};
 use crate::author::lint::{Finding, Lint, Severity as Weight};
 use crate::author::policies::lint as policy_lint;
 use crate::value::Value;
@@ -61,13 +62,52 @@ struct Found {
 /// What was found in the documents of a text, by what they and their surroundings were.
 #[derive(Default)]
 pub struct Checks {
-    known: HashMap<u64, (u64, Arc<Vec<Found>>)>,
+    /// The documents by their hashes.
+    known: HashMap<u64, Known>,
+    judged: definition::Judged,
+    counts: Counts,
+}
+
+/// A document, and what was found in it.
+struct Known {
+    head: Head,
+    sort: Sort,
+    /// What it was checked against.
+    stamp: u64,
+    found: Arc<Vec<Found>>,
+}
+
+/// How much of a text was looked at in its last check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Documents that were read.
+    pub documents: usize,
+    /// Definitions that are not as they were.
+    pub definitions: usize,
+    /// Schemas of definitions that were compiled.
+    pub schemas: usize,
+}
+
+impl Checks {
+    /// How much was looked at in the last check.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The documents of a text; those that are known need no second look to be told apart.
+    fn read(&self, name: &str, text: &str) -> Vec<Read> {
+        let read = |part: super::documents::Part| match self.known.get(&part.hash) {
+            Some(Known { head, sort, .. }) => Read { part, head: head.clone(), sort: *sort, outline: None },
+            None => Read::new(name, text, part),
+        };
+        parts(text).into_iter().map(read).collect()
+    }
 }
 
 /// A document that is being looked at, with where its parts stand.
 pub(super) struct Document<'t> {
     text: &'t str,
-    lines: Text,
+    lines: Cow<'t, Text>,
     outline: Outline,
     found: Vec<Found>,
 }
@@ -82,33 +122,45 @@ struct Manifest<'d> {
 impl Workspace {
     /// What is wrong with the text of a file that is open. What it defines is taken, in place of what it defined before.
     pub fn check(&mut self, name: &str, text: &Text, checks: &mut Checks) -> Vec<Diagnostic> {
-        let read = read_parts(name, text.as_str());
-        let (mut found, mut made) = (HashMap::new(), Vec::new());
-        for Read { part, .. } in read.iter().filter(|read| read.sort == Sort::Definition) {
-            if checks.known.contains_key(&part.hash) {
+        let mut read = checks.read(name, text.as_str());
+        let mut counts = Counts::default();
+        let (mut definitions, mut made, mut judged) = (HashMap::new(), Vec::new(), definition::Judged::new());
+        for read in read.iter_mut().filter(|read| read.sort == Sort::Definition) {
+            let hash = read.part.hash;
+            if checks.known.contains_key(&hash) || definitions.contains_key(&hash) {
                 continue;
             }
-            let (kinds, what) = definition::check(self, &text.as_str()[part.range.clone()]);
-            made.extend(kinds.into_iter().map(|kind: DefinedKind| (part.hash, kind)));
-            found.insert(part.hash, (0, Arc::new(what)));
+            counts.documents += 1;
+            let document = Document::new(text, read);
+            let outcome = definition::check(self, document, hash, &checks.judged, &mut counts);
+            made.extend(outcome.made.into_iter().map(|made| (hash, made)));
+            judged.extend(outcome.judged);
+            definitions.insert(hash, Arc::new(outcome.found));
         }
         // Half of it would be worse than none.
-        work::essential(|| self.take(name, text.as_str(), &read, made));
-        for Read { part, head, sort } in &read {
-            let stamp = self.stamp(head, *sort);
-            let before = found.get(&part.hash).or_else(|| checks.known.get(&part.hash)).filter(|(of, _)| *of == stamp);
-            let now = match before {
-                Some((_, what)) => Arc::clone(what),
-                None => Arc::new(self.look(name, &text.as_str()[part.range.clone()], *sort)),
+        work::essential(|| {
+            self.take(name, text, &read, made);
+            checks.judge(&read, judged);
+        });
+        let mut known = HashMap::new();
+        for read in &mut read {
+            let (hash, stamp) = (read.part.hash, self.stamp(&read.head, read.sort));
+            let before = checks.known.get(&hash).filter(|known| known.stamp == stamp).map(|known| &known.found);
+            let found = match definitions.get(&hash).or(before) {
+                Some(found) => Arc::clone(found),
+                None => {
+                    counts.documents += 1;
+                    Arc::new(self.look(name, Document::new(text, read), read.sort))
+                }
             };
-            found.insert(part.hash, (stamp, now));
+            known.insert(hash, Known { head: read.head.clone(), sort: read.sort, stamp, found });
         }
         // What is not there any more is forgotten.
-        checks.known = found;
+        (checks.known, checks.counts) = (known, counts);
         let shifted = |read: &Read| {
             let start = read.part.range.start;
-            let what = checks.known.get(&read.part.hash).map(|(_, what)| Arc::clone(what)).unwrap_or_default();
-            what.iter().map(|found| told(text, start, found)).collect::<Vec<_>>()
+            let found = checks.known.get(&read.part.hash).map(|known| Arc::clone(&known.found)).unwrap_or_default();
+            found.iter().map(|found| told(text, start, found)).collect::<Vec<_>>()
         };
         read.iter().flat_map(shifted).collect()
     }
@@ -124,9 +176,8 @@ impl Workspace {
         }
     }
 
-    fn look(&self, name: &str, text: &str, sort: Sort) -> Vec<Found> {
-        let mut document = Document::new(text);
-        for read in decode_each_located(text.as_bytes()) {
+    fn look(&self, name: &str, mut document: Document<'_>, sort: Sort) -> Vec<Found> {
+        for read in decode_each_located(document.text.as_bytes()) {
             match read {
                 Err(broken) => document.broken(&broken),
                 Ok(located) => {
@@ -165,6 +216,15 @@ impl Workspace {
     }
 }
 
+impl Checks {
+    /// Keeps definitions as they are now; those whose names are not there any more are forgotten.
+    fn judge(&mut self, read: &[Read], judged: definition::Judged) {
+        self.judged.extend(judged);
+        let names: HashSet<&str> = read.iter().map(|read| read.head.name.as_str()).collect();
+        self.judged.retain(|name, _| names.contains(name.as_str()));
+    }
+}
+
 fn told(text: &Text, start: usize, found: &Found) -> Diagnostic {
     Diagnostic {
         range: text.range(&(start + found.range.start..start + found.range.end)),
@@ -175,8 +235,13 @@ fn told(text: &Text, start: usize, found: &Found) -> Diagnostic {
 }
 
 impl<'t> Document<'t> {
-    fn new(text: &'t str) -> Self {
-        Document { text, lines: Text::from(text), outline: outline(text), found: Vec::new() }
+    /// A part of a text; the outline of the part is taken, where it was made already.
+    fn new(text: &'t Text, read: &mut Read) -> Self {
+        let own = &text.as_str()[read.part.range.clone()];
+        let is_whole = own.len() == text.as_str().len();
+        let lines = if is_whole { Cow::Borrowed(text) } else { Cow::Owned(Text::from(own)) };
+        let outline = read.outline.take().unwrap_or_else(|| outline(own));
+        Document { text: own, lines, outline, found: Vec::new() }
     }
 
     fn tell(&mut self, range: ops::Range<usize>, severity: Severity, code: &str, message: impl Into<String>) {

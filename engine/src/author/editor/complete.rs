@@ -264,8 +264,9 @@ impl Workspace {
     /// Versions and kinds that are known, sorted.
     fn known_kinds(&self) -> BTreeSet<(String, String)> {
         let config = RuntimeConfig::of(self.minor());
-        let built_in =
-            kinds::all().filter(|kind| config.serves(kind)).map(|kind| (kind.api_version(), kind.kind.to_owned()));
+        let built_in = kinds::of_all_minors()
+            .filter(|kind| config.serves(kind))
+            .map(|kind| (kind.api_version(), kind.kind.to_owned()));
         let custom = self.catalog.kinds().flat_map(|kind| {
             let served = kind.versions.iter().filter(|version| version.served);
             served.map(|version| (version.api_version(), version.names.kind.clone()))
@@ -348,8 +349,8 @@ impl Workspace {
 /// The schema of a kind that the server has from the start; `None` for definitions, which have none.
 fn built_in_schema(minor: Minor, api_version: &str, kind: &str) -> Option<Arc<Structural>> {
     let config = RuntimeConfig::of(minor);
-    let found =
-        kinds::all().find(|known| known.kind == kind && known.api_version() == api_version && config.serves(known))?;
+    let found = kinds::of_all_minors()
+        .find(|known| known.kind == kind && known.api_version() == api_version && config.serves(known))?;
     type_check::schema(&found.served_version_in(minor), Quantities::Shown).map(Arc::new)
 }
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::documents::{Head, Part, Sort, hash_of, parts};
+use super::outline::{Outline, outline};
 use super::text::Text;
 use crate::author::lint::Severity;
 use crate::author::policies::{Policies, Who, case};
@@ -46,7 +47,7 @@ pub struct Workspace {
     /// Minors that definitions are to work in, beside that of the catalog.
     pub(super) older: Vec<Minor>,
     /// What each kind was made of.
-    stamps: HashMap<(String, String), u64>,
+    stamps: HashMap<KindName, u64>,
     pub(super) files: BTreeMap<String, File>,
     pub(super) policies: Policies,
     /// What the policies were made of.
@@ -64,7 +65,7 @@ pub(super) struct File {
     /// Its text, if anything here points into it.
     pub text: Option<Arc<Text>>,
     /// The kinds, each with the text of its definition by its hash.
-    pub kinds: Vec<(u64, (String, String))>,
+    pub kinds: Vec<(u64, KindName)>,
     /// Its policies and what they look up.
     pub policies: Vec<Value>,
 }
@@ -74,6 +75,29 @@ pub(super) struct Read {
     pub part: Part,
     pub head: Head,
     pub sort: Sort,
+    /// What `head` was read from, until somebody takes it.
+    pub outline: Option<Outline>,
+}
+
+impl Read {
+    /// What a part of the text of a file is.
+    pub fn new(name: &str, text: &str, part: Part) -> Self {
+        let own = &text[part.range.clone()];
+        let outline = outline(own);
+        let head = Head::of(own, &outline);
+        let sort = head.sort(name);
+        Read { part, head, sort, outline: Some(outline) }
+    }
+}
+
+/// The group of a kind, and its name.
+pub(super) type KindName = (String, String);
+
+/// A kind that a definition defines.
+pub(super) enum Made {
+    New(Box<DefinedKind>),
+    /// The definition is what it was when this was made of it, but for its layout.
+    Same(KindName),
 }
 
 impl Workspace {
@@ -111,24 +135,24 @@ impl Workspace {
 
     /// Takes what a file on disk defines, in place of what it defined before.
     pub fn add(&mut self, name: &str, text: &str) {
-        let read: Vec<Read> = read_parts(name, text);
+        let read: Vec<Read> = parts(text).into_iter().map(|part| Read::new(name, text, part)).collect();
         let defines = |read: &&Read| read.sort == Sort::Definition;
         let mut made = Vec::new();
         for Read { part, .. } in read.iter().filter(defines) {
             let known = self.files.get(name).is_some_and(|file| file.kinds.iter().any(|(hash, _)| *hash == part.hash));
             if !known {
-                made.extend(self.kinds_of(&text[part.range.clone()]).into_iter().map(|kind| (part.hash, kind)));
+                let kinds = self.kinds_of(&text[part.range.clone()]).into_iter();
+                made.extend(kinds.map(|kind| (part.hash, Made::New(Box::new(kind)))));
             }
         }
-        self.take(name, text, &read, made);
+        self.take(name, &Text::from(text), &read, made);
     }
 
     /// Adds definitions that stand in no file.
     pub fn add_values(&mut self, definitions: &[Value]) {
         for definition in definitions {
             let Ok(kind) = DefinedKind::new_in(self.minor(), definition) else { continue };
-            let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
-            self.stamps.insert(key, 1);
+            self.stamps.insert(kind.key(), 1);
             self.catalog.insert(kind);
         }
     }
@@ -146,14 +170,20 @@ impl Workspace {
 
     /// Takes the kinds that were made of a file, and its policies. A kind whose definition is no longer there goes, unless one
     /// of the file's definitions can't be read.
-    pub(super) fn take(&mut self, name: &str, text: &str, read: &[Read], made: Vec<(u64, DefinedKind)>) {
+    pub(super) fn take(&mut self, name: &str, text: &Text, read: &[Read], made: Vec<(u64, Made)>) {
         let before = self.files.remove(name).unwrap_or_default();
         let mut file = File::default();
-        for (hash, kind) in made {
-            let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
-            file.kinds.push((hash, key.clone()));
-            self.stamps.insert(key, hash);
-            self.catalog.insert(kind);
+        for (hash, made) in made {
+            let key = match made {
+                Made::New(kind) => {
+                    let key = kind.key();
+                    self.stamps.insert(key.clone(), hash);
+                    self.catalog.insert(*kind);
+                    key
+                }
+                Made::Same(key) => key,
+            };
+            file.kinds.push((hash, key));
         }
         let definitions: Vec<u64> =
             read.iter().filter(|read| read.sort == Sort::Definition).map(|read| read.part.hash).collect();
@@ -177,10 +207,10 @@ impl Workspace {
         if read.iter().any(|read| read.sort == Sort::Policy) {
             let values = read.iter().filter(|read| read.sort != Sort::Definition);
             let values = values.filter(|read| read.part.range.len() <= LOOKED_UP_BYTES_MAX);
-            file.policies = values.flat_map(|read| values_of(&text[read.part.range.clone()])).collect();
+            file.policies = values.flat_map(|read| values_of(&text.as_str()[read.part.range.clone()])).collect();
         }
         if !file.kinds.is_empty() || !file.policies.is_empty() {
-            file.text = Some(Arc::new(Text::from(text)));
+            file.text = Some(Arc::new(text.clone()));
         }
         let has_changed = file.policies != before.policies;
         self.files.insert(name.to_owned(), file);
@@ -211,8 +241,12 @@ impl Workspace {
 
     /// What a kind was made of; 0 for one that is not known.
     pub(super) fn stamp_of(&self, head: &Head) -> u64 {
-        let key = (head.group().to_owned(), head.kind.clone());
-        self.stamps.get(&key).copied().unwrap_or_default()
+        self.stamp_of_kind(&(head.group().to_owned(), head.kind.clone()))
+    }
+
+    /// The same by its name.
+    pub(super) fn stamp_of_kind(&self, kind: &KindName) -> u64 {
+        self.stamps.get(kind).copied().unwrap_or_default()
     }
 
     /// What all kinds and policies were made of.
@@ -239,16 +273,6 @@ impl Workspace {
             Some((name.as_str(), text, part))
         })
     }
-}
-
-/// What the parts of a file are.
-pub(super) fn read_parts(name: &str, text: &str) -> Vec<Read> {
-    let read = |part: Part| {
-        let head = Head::of_text(&text[part.range.clone()]);
-        let sort = head.sort(name);
-        Read { part, head, sort }
-    };
-    parts(text).into_iter().map(read).collect()
 }
 
 fn values_of(text: &str) -> Vec<Value> {

@@ -198,11 +198,23 @@ impl<'s> Outcome<'s> {
     }
 }
 
-/// Whether a field is there.
+/// What is known of fields where an expression stands.
 #[derive(Clone, Debug)]
-struct Fact {
-    path: FieldPath,
-    is_present: bool,
+enum Fact {
+    /// Whether a field is there.
+    Presence { path: FieldPath, is_present: bool },
+    /// Both fields are there, or neither is.
+    Together([FieldPath; 2]),
+}
+
+impl Fact {
+    fn is_about(&self, variable: &str) -> bool {
+        let begins = |path: &FieldPath| path.first().is_some_and(|first| first == variable);
+        match self {
+            Fact::Presence { path, .. } => begins(path),
+            Fact::Together(paths) => paths.iter().any(begins),
+        }
+    }
 }
 
 /// What is known where an expression stands.
@@ -216,7 +228,7 @@ struct Scope<'s> {
 impl<'s> Scope<'s> {
     fn with_variable(&self, name: &str, known: Known<'s>) -> Self {
         let mut scope = self.clone();
-        scope.facts.retain(|fact| fact.path.first().is_none_or(|first| first != name));
+        scope.facts.retain(|fact| !fact.is_about(name));
         scope.variables.push((name.to_owned(), known));
         scope
     }
@@ -233,7 +245,20 @@ impl<'s> Scope<'s> {
     }
 
     fn is_present(&self, path: &[String]) -> Option<bool> {
-        self.facts.iter().rev().find(|fact| fact.path == path).map(|fact| fact.is_present)
+        self.presence(path).or_else(|| {
+            self.facts.iter().find_map(|fact| match fact {
+                Fact::Together([one, other]) if one == path => self.presence(other),
+                Fact::Together([other, one]) if one == path => self.presence(other),
+                _ => None,
+            })
+        })
+    }
+
+    fn presence(&self, of: &[String]) -> Option<bool> {
+        self.facts.iter().rev().find_map(|fact| match fact {
+            Fact::Presence { path, is_present } if path == of => Some(*is_present),
+            _ => None,
+        })
     }
 }
 
@@ -369,7 +394,7 @@ impl Walk<'_> {
             absent.extend(second.absent);
         }
         for path in &first.absent {
-            let fact = Fact { path: path.clone(), is_present: false };
+            let fact = Fact::Presence { path: path.clone(), is_present: false };
             let second = self.outcome(right, &scope.with(vec![fact]));
             may_decide |= decides(&second);
             if is_open(&second) || second.may_break() {
@@ -545,7 +570,7 @@ fn facts(condition: &Expr, holds: bool, scope: &Scope<'_>) -> Vec<Fact> {
             let Some(holder) = path_of(&select.operand, scope) else { return Vec::new() };
             let path = [&holder[..], std::slice::from_ref(&select.field)].concat();
             let mut found = reached(&holder);
-            found.push(Fact { path, is_present: holds });
+            found.push(Fact::Presence { path, is_present: holds });
             found
         }
         ExprKind::Call(call) => match (call.function.as_str(), call.args.as_slice(), holds) {
@@ -556,6 +581,7 @@ fn facts(condition: &Expr, holds: bool, scope: &Scope<'_>) -> Vec<Fact> {
             (operators::EQUALS, [left, right], _) => match (truth_of(left), truth_of(right)) {
                 (None, Some(truth)) => facts(left, truth == holds, scope),
                 (Some(truth), None) => facts(right, truth == holds, scope),
+                (None, None) if holds => together(left, right, scope).into_iter().collect(),
                 _ => Vec::new(),
             },
             ("hasValue", [], true) => {
@@ -568,6 +594,19 @@ fn facts(condition: &Expr, holds: bool, scope: &Scope<'_>) -> Vec<Fact> {
     }
 }
 
+/// What `has(a) == has(b)` says.
+fn together(left: &Expr, right: &Expr, scope: &Scope<'_>) -> Option<Fact> {
+    let tested = |expr: &Expr| match &expr.kind {
+        ExprKind::Select(select) if select.test_only => {
+            let mut path = path_of(&select.operand, scope)?;
+            path.push(select.field.clone());
+            Some(path)
+        }
+        _ => None,
+    };
+    Some(Fact::Together([tested(left)?, tested(right)?]))
+}
+
 /// The truth value that is written out.
 fn truth_of(expr: &Expr) -> Option<bool> {
     match expr.kind {
@@ -578,16 +617,18 @@ fn truth_of(expr: &Expr) -> Option<bool> {
 
 /// That a field was read, and so all those above it.
 fn reached(path: &[String]) -> Vec<Fact> {
-    (2..=path.len()).map(|length| Fact { path: path[..length].to_vec(), is_present: true }).collect()
+    (2..=path.len()).map(|length| Fact::Presence { path: path[..length].to_vec(), is_present: true }).collect()
 }
 
 /// The path of `self.a[0].b`.
 fn path_of(expr: &Expr, scope: &Scope<'_>) -> Option<FieldPath> {
     let (holder, below) = match &expr.kind {
         ExprKind::Ident(name) => {
-            return match scope.variable(name)? {
-                Known::Node(node) => Some(node.access.path.clone()),
-                _ => None,
+            return match scope.variable(name) {
+                Some(Known::Node(node)) => Some(node.access.path.clone()),
+                Some(_) => None,
+                // `oldSelf`, whose fields are asked for by their own name.
+                None => Some(vec![name.clone()]),
             };
         }
         ExprKind::Select(select) if !select.test_only => (&select.operand, select.field.clone()),
@@ -886,6 +927,12 @@ properties:
         check("self.rig == 'A' || !has(self.rig)", "holds fails");
         check("has(self.rig) == false || self.rig == 'A'", "holds fails");
         check("has(self.rig) ? self.rig == 'A' : true", "holds fails");
+        check("has(self.rig) == has(self.ratio) && (!has(self.ratio) || self.rig == 'A')", "holds fails");
+        check("has(self.rig) == has(oldSelf.rig) && (!has(oldSelf.rig) || self.rig == 'A')", "holds fails breaks");
+        check(
+            "has(self.rig) != has(self.ratio) && (!has(self.ratio) || self.rig == 'A')",
+            "holds fails breaks self.rig",
+        );
         check("!has(self.owner) || self.owner.name == ''", "holds fails breaks self.owner.name");
         check("has(self.owner.name) && self.owner.name == ''", "holds fails breaks self.owner");
         check(

@@ -118,8 +118,8 @@ pub const LINTS: [&Lint; 44] = [
 pub(super) const OLDER_REFUSES: Lint = Lint {
     id: "older-refuses",
     severity: Severity::Error,
-    finds: "An older Kubernetes, from `--min-kubernetes-version` on, refuses the definition.",
-    reason: "a definition must work on the clusters that its users have, and functions, formats and prices differ by minor",
+    finds: "An older Kubernetes, from `--min-kubernetes-version` on, refuses the definition, or an object of a built-in kind.",
+    reason: "a definition must work on the clusters that its users have, and functions, formats, prices and kinds differ by minor",
     remedy: "do without what came later, or name a later minor as the oldest",
     is_fixed: false,
 };
@@ -127,7 +127,7 @@ pub(super) const OLDER_REFUSES: Lint = Lint {
 pub(super) const OLDER_IGNORES: Lint = Lint {
     id: "older-ignores",
     severity: Severity::Warning,
-    finds: "An older Kubernetes, from `--min-kubernetes-version` on, takes the definition and ignores a part of it.",
+    finds: "An older Kubernetes, from `--min-kubernetes-version` on, takes the definition or object and ignores a part of it.",
     reason: "what is ignored does not protect objects there: a field that is dropped, a format that is not checked",
     remedy: "say the same in a way that the older one understands, too, or name a later minor as the oldest",
     is_fixed: false,

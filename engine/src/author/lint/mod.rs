@@ -9,17 +9,20 @@ mod decide;
 mod ignore;
 pub(super) mod of_policies;
 mod older;
+mod older_objects;
 mod rules;
 mod shapes;
 
 pub use decide::Decision;
 pub(super) use decide::{decide_named, decide_without};
 pub use lints::{LINTS, Lint, Severity, markdown};
-pub use older::older;
+pub use older::{older, older_than};
+pub use older_objects::older_object;
 
 use super::DefinedKind;
 use super::catalog::Priced;
-use crate::crd::validate::expressions::{SchemaCosts, Step};
+use crate::crd::validate::expressions::Step;
+use crate::crd::validate::validated::Validated;
 use crate::crd::{ServedVersion, validate, warnings};
 use crate::meta::field::Subject;
 use crate::meta::minor::Minor;
@@ -65,14 +68,14 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
 /// # Errors
 /// A value that the type of definitions can't hold.
 pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
-    let Priced { kind, costs, .. } = DefinedKind::priced(minor, definition)?;
-    Ok(lint_kind(&kind, &costs, definition, &|_| true))
+    let Priced { kind, schemas, .. } = DefinedKind::priced(minor, definition)?;
+    Ok(lint_kind(&kind, &schemas, definition, &|_| true))
 }
 
 /// [`lint`] of a definition that was compiled and priced, as far as it is `wanted`: what nobody asks for is not looked for.
 pub fn lint_kind(
     kind: &DefinedKind,
-    costs: &[SchemaCosts],
+    schemas: &Validated,
     definition: &Value,
     wanted: &dyn Fn(&Lint) -> bool,
 ) -> Vec<Finding> {
@@ -89,7 +92,7 @@ pub fn lint_kind(
         let is_used = version.served && version.deprecation_warning.is_none();
         let mut found = Findings { version: &version.version, is_used, wanted, findings: &mut findings };
         conventions::look_at_version(&mut found, version, &own);
-        let costs = costs.iter().find(|costs| costs.path == own || costs.path == SHARED);
+        let costs = schemas.costs().find(|costs| costs.path == own || costs.path == SHARED);
         if let Some(costs) = costs {
             rules::look(&mut found, &version.structural, costs, &own);
         }

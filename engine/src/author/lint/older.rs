@@ -13,7 +13,7 @@ use crate::meta::unmarshal::UnmarshalError;
 use crate::value::Value;
 
 /// Something that is so in some minors, and where.
-struct OlderFault {
+pub(super) struct OlderFault {
     lint: &'static Lint,
     at: String,
     message: String,
@@ -30,7 +30,14 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
     if older.is_empty() {
         return Ok(Vec::new());
     }
-    let newest = DefinedKind::new_in(newest, definition)?;
+    older_than(older, &DefinedKind::new_in(newest, definition)?, definition)
+}
+
+/// [`older`] of a definition of which the newest minor makes `newest`.
+///
+/// # Errors
+/// A value that the type of definitions can't hold.
+pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let mut told: Vec<OlderFault> = Vec::new();
     for &minor in older {
         let kind = DefinedKind::new_in(minor, definition)?;
@@ -41,8 +48,13 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
             let detail = error.detail.lines().next().unwrap_or_default();
             note(&mut told, minor, &OLDER_REFUSES, &at, format!("{}: {detail}", error.field), &remedy(error));
         }
-        ignored(&mut told, minor, definition, &kind, &newest)?;
+        ignored(&mut told, minor, definition, &kind, newest)?;
     }
+    Ok(findings(told, &newest.definition.metadata))
+}
+
+/// What is told of an object with this metadata.
+pub(super) fn findings(told: Vec<OlderFault>, metadata: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut found = Findings { version: "", is_used: true, wanted: &|_| true, findings: &mut findings };
     for OlderFault { lint, at, message, fix, minors } in told {
@@ -50,8 +62,8 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
         let message = format!("{verb} in Kubernetes {}: {message}", span(&minors));
         found.tell(&Node { path: "", at: &at }, lint, message, fix);
     }
-    apply_ignored(&newest.definition.metadata, &mut findings);
-    Ok(findings)
+    apply_ignored(metadata, &mut findings);
+    findings
 }
 
 /// What that version leaves aside without a word, or with a warning.
@@ -103,7 +115,14 @@ fn ignored(
     Ok(())
 }
 
-fn note(told: &mut Vec<OlderFault>, minor: Minor, lint: &'static Lint, at: &str, message: String, fix: &str) {
+pub(super) fn note(
+    told: &mut Vec<OlderFault>,
+    minor: Minor,
+    lint: &'static Lint,
+    at: &str,
+    message: String,
+    fix: &str,
+) {
     let known = told.iter_mut().find(|known| (known.lint, known.at.as_str()) == (lint, at) && known.fix == fix);
     match known.filter(|known| lint.id == OLDER_REFUSES.id || known.message == message) {
         Some(known) => {
@@ -116,7 +135,7 @@ fn note(told: &mut Vec<OlderFault>, minor: Minor, lint: &'static Lint, at: &str,
 }
 
 /// What to do about an error of an older version.
-fn remedy(error: &Error) -> String {
+pub(super) fn remedy(error: &Error) -> String {
     let undeclared = match &error.subject {
         Subject::EstimatedCost => {
             let advice = "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler";

@@ -29,15 +29,25 @@ const RARE_MAX: usize = 12;
 /// So many fields alike are not an accident, however many more there are.
 const MANY: usize = 10;
 
-/// The types that have a field of a name.
-static BY_FIELD: LazyLock<HashMap<&str, Vec<&Message>>> = LazyLock::new(|| {
-    let mut by_field: HashMap<&str, Vec<&Message>> = HashMap::new();
+/// The types that may be embedded.
+struct Known {
+    /// Each with how many fields its JSON has.
+    types: Vec<(&'static Message, usize)>,
+    /// The types that have a field of a name, by their numbers.
+    by_field: HashMap<&'static str, Vec<(usize, &'static Field)>>,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let mut known = Known { types: Vec::new(), by_field: HashMap::new() };
     for message in PACKAGES.iter().flat_map(|package| types::structs(package)).map(types::Named::message) {
         for member in message.members() {
-            by_field.entry(member.json).or_default().push(message);
+            // Of fields with the same name the first one counts.
+            let Some(field) = message.member(member.json) else { continue };
+            known.by_field.entry(member.json).or_default().push((known.types.len(), field));
         }
+        known.types.push((message, message.members().count()));
     }
-    by_field
+    known
 });
 
 /// The type that the node at `path` embeds. The node may have further fields, where the type was embedded inline.
@@ -46,26 +56,27 @@ pub fn embedded(schema: &Structural, path: &str) -> Option<&'static Message> {
     if schema.properties.is_empty() || ["", "status"].contains(&path) {
         return None;
     }
-    let mut alike: Vec<(&'static Message, usize)> = Vec::new();
+    // How many fields of each type are alike, and the types that have any.
+    let mut counts = vec![0_usize; KNOWN.types.len()];
+    let mut alike: Vec<usize> = Vec::new();
     let mut rare = 0;
     for (name, below) in schema.properties.iter() {
-        let types = BY_FIELD.get(name).map_or(&[][..], Vec::as_slice);
+        let types = KNOWN.by_field.get(name).map_or(&[][..], Vec::as_slice);
         rare += usize::from((1..=RARE_MAX).contains(&types.len()));
-        for &message in types {
-            if !message.member(name).is_some_and(|field| holds(field, below)) {
-                continue;
+        for &(number, _) in types.iter().filter(|(_, field)| holds(field, below)) {
+            if counts[number] == 0 {
+                alike.push(number);
             }
-            match alike.iter_mut().find(|(known, _)| std::ptr::eq(*known, message)) {
-                Some((_, count)) => *count += 1,
-                None => alike.push((message, 1)),
-            }
+            counts[number] += 1;
         }
     }
-    let (message, count) = alike.into_iter().max_by_key(|(message, count)| {
+    let number = alike.into_iter().max_by_key(|number| {
+        let (message, all) = KNOWN.types[*number];
         // Of those that fit alike the one that lacks least, and then the plainest: its name only makes the choice certain.
-        (*count, Reverse(message.members().count()), Reverse(message.name.len()), message.name)
+        (counts[*number], Reverse(all), Reverse(message.name.len()), message.name)
     })?;
-    let (own, all) = (schema.properties.iter().count(), message.members().count());
+    let ((message, all), count) = (KNOWN.types[number], counts[number]);
+    let own = schema.properties.iter().count();
     let is_whole = count == own && own == all && (own >= 3 || rare == own);
     let is_older = count == own && 2 * own >= all && (own >= 4 || rare == own);
     let is_part = count == own && path != "spec" && (own >= MANY || own >= 5 && 2 * rare >= own);

@@ -19,7 +19,7 @@ pub fn show(inputs: &Inputs, catalog: &Catalog, policies: &Policies, coverage: &
         });
         let prices = document.map(|document| price(&document.value, catalog));
         let place_of = |field: &str| document.map(|document| document.place(field));
-        let expressions = places.iter().take(SHOWN_MAX).map(|(place, tried)| {
+        let expressions = places.iter().filter(|(place, _)| place.decides()).take(SHOWN_MAX).map(|(place, tried)| {
             let place_in_text = place_of(&format!("spec.{}", place.shown()));
             object! {
                 "field" => place.shown(),

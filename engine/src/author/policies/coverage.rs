@@ -1,4 +1,5 @@
-//! What cases have tried of policies: their match conditions, validations and mutations.
+//! What cases have tried of policies: their match conditions, variables, validations with their messages, audit annotations and
+//! mutations.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +20,9 @@ pub struct Coverage {
 pub struct Tried {
     /// The expression.
     pub text: String,
-    /// How often it was true, or changed the object.
+    /// How often it was true, changed the object, made a text, or had a value.
     pub held: u64,
-    /// How often it was false, or changed nothing.
+    /// How often it was false, changed nothing, or made no text that is used.
     pub failed: u64,
     /// How often it ended in an error.
     pub broke: u64,
@@ -30,7 +31,7 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// Whether it has come to both; a mutation, whether it has changed anything.
+    /// Whether it has come to both; of others than decisions, whether it has done what it is for.
     pub fn is_covered(&self, place: Place) -> bool {
         self.gaps(place).is_empty()
     }
@@ -41,8 +42,11 @@ impl Tried {
         match place {
             _ if is_never => vec!["never evaluated"],
             Place::Mutation(_) if self.held == 0 => vec!["never changed anything"],
-            Place::Mutation(_) => Vec::new(),
-            _ => {
+            Place::Variable(_) if self.held == 0 => vec!["never had a value"],
+            Place::Message(_) if self.held == 0 => vec!["never made a message"],
+            Place::Annotation(_) if self.held == 0 => vec!["never made a value"],
+            Place::Mutation(_) | Place::Variable(_) | Place::Message(_) | Place::Annotation(_) => Vec::new(),
+            Place::Condition(_) | Place::Validation(_) => {
                 let [never_held, never_failed] = [self.held == 0, self.failed + self.broke == 0];
                 let gaps = [(never_held, "never true"), (never_failed, "never false")];
                 gaps.into_iter().filter(|(is_gap, _)| *is_gap).map(|(_, gap)| gap).collect()
@@ -52,11 +56,19 @@ impl Tried {
 }
 
 impl Place {
+    /// Whether the policy decides by it, or changes objects: what it decides about a request follows from these.
+    pub fn decides(self) -> bool {
+        matches!(self, Place::Condition(_) | Place::Validation(_) | Place::Mutation(_))
+    }
+
     /// `validations[0]`.
     pub fn shown(self) -> String {
         match self {
             Place::Condition(at) => format!("matchConditions[{at}]"),
+            Place::Variable(at) => format!("variables[{at}]"),
             Place::Validation(at) => format!("validations[{at}]"),
+            Place::Message(at) => format!("validations[{at}].messageExpression"),
+            Place::Annotation(at) => format!("auditAnnotations[{at}]"),
             Place::Mutation(at) => format!("mutations[{at}]"),
         }
     }

@@ -21,6 +21,7 @@ use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::{Program, Value as Cel};
 use crate::crd::ServedVersion;
 use crate::kinds;
+use crate::meta::minor::Minor;
 use crate::policy::environment::Declarations;
 use crate::policy::type_check::{self, Typed};
 use crate::types::structural::Quantities;
@@ -28,7 +29,12 @@ use crate::value::Value;
 
 /// Everything found, by the index of the manifest.
 pub fn lint(manifests: &[&Value]) -> Vec<(usize, Finding)> {
-    let mut catalog = Catalog::default();
+    lint_in(Minor::NEWEST, manifests)
+}
+
+/// The same by that version of Kubernetes.
+pub fn lint_in(minor: Minor, manifests: &[&Value]) -> Vec<(usize, Finding)> {
+    let mut catalog = Catalog::of_minor(minor);
     for manifest in manifests.iter().filter(|manifest| manifest.str_at(&["kind"]) == "CustomResourceDefinition") {
         // What is wrong with definitions is told elsewhere.
         _ = catalog.add(manifest);
@@ -97,7 +103,9 @@ impl Linter<'_> {
     /// The manifest with its defaults, unless the server would refuse it.
     fn accepted(&mut self, index: usize, manifest: &Value) -> Option<Value> {
         let (api_version, name) = (manifest.str_at(&["apiVersion"]), manifest.str_at(&["kind"]));
-        let Some(kind) = kinds::all().find(|kind| kind.kind == name && kind.api_version() == api_version) else {
+        let minor = self.catalog.minor();
+        let is_it = |kind: &&kinds::Kind| kind.kind == name && kind.api_version() == api_version && kind.is_in(minor);
+        let Some(kind) = kinds::of_all_minors().find(is_it) else {
             self.tell(index, &POLICY_REFUSED, "apiVersion", format!("there is no {name} in {api_version}"));
             return None;
         };
@@ -108,7 +116,7 @@ impl Linter<'_> {
                 return None;
             }
         };
-        let errors = kind.strategy.validate_create(&kind.served_version_in(self.catalog.minor()), &decoded);
+        let errors = kind.strategy.validate_create(&kind.served_version_in(minor), &decoded);
         for error in errors.iter() {
             self.tell(index, &POLICY_REFUSED, &error.field, error.to_string());
         }

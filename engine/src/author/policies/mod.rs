@@ -24,6 +24,7 @@ mod read;
 use std::sync::Arc;
 
 use crate::author::{Catalog, PartValue};
+use crate::cel::env::Expressions;
 use crate::cel::library::authorizer::{Authorizer, Resource};
 use crate::object;
 use crate::policy::request::{Name, Request};
@@ -88,7 +89,11 @@ impl Note<'_> {
                 let input = Input { namespace: &Value::Null, ..self.input.clone() };
                 self.head.parts(text, &env, &input)
             }
-            Place::Validation(_) => self.head.parts(text, &env, self.input),
+            Place::Variable(_) | Place::Validation(_) => self.head.parts(text, &env, self.input),
+            Place::Message(_) | Place::Annotation(_) => {
+                let env = self.head.declared.without_authorizer().environment(Expressions::Stored);
+                self.head.parts(text, &env, &Input { authorizer: None, ..self.input.clone() })
+            }
             Place::Mutation(_) => self.head.parts(text, &env.with_mutations(), self.input),
         }
     }
@@ -99,8 +104,14 @@ impl Note<'_> {
 pub enum Place {
     /// One of its match conditions.
     Condition(usize),
+    /// One of its variables.
+    Variable(usize),
     /// One of its validations.
     Validation(usize),
+    /// The expression of a validation's message.
+    Message(usize),
+    /// The value of one of its audit annotations.
+    Annotation(usize),
     /// One of its mutations.
     Mutation(usize),
 }
@@ -108,9 +119,9 @@ pub enum Place {
 /// What it came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was true; a mutation changed the object.
+    /// It was true; a mutation changed the object; what makes a text made one; a variable had a value.
     Held,
-    /// It was false; a mutation left the object as it was.
+    /// It was false; a mutation left the object as it was; what makes a text made none that is used.
     Failed,
     /// It ended in an error.
     Broke,
@@ -133,6 +144,20 @@ impl Outcome {
 fn note_conditions(policy: (&'static str, &str), head: &Head, input: &Input<'_>, tell: Tell<'_>) {
     for (at, outcome) in head.condition_outcomes(input).into_iter().enumerate() {
         tell(Note { policy, place: Place::Condition(at), outcome: Outcome::of(outcome), head, input });
+    }
+}
+
+/// Tells which variables of a policy were read.
+fn note_variables(
+    policy: (&'static str, &str),
+    head: &Head,
+    input: &Input<'_>,
+    read: Vec<(usize, bool)>,
+    tell: Tell<'_>,
+) {
+    for (at, has_value) in read {
+        let outcome = if has_value { Outcome::Held } else { Outcome::Broke };
+        tell(Note { policy, place: Place::Variable(at), outcome, head, input });
     }
 }
 

@@ -3,7 +3,7 @@
 //! One object goes through all of them, in the version of the request: a policy that matched another version gets it
 //! converted, and gives it back.
 
-use super::{Asked, Note, Outcome, Place, Policies, Tell, note_conditions};
+use super::{Asked, Note, Outcome, Place, Policies, Tell, note_conditions, note_variables};
 use crate::kinds::{is_exempt_from_policies, layout};
 use crate::meta::Status;
 use crate::policy::mutating::Form;
@@ -163,13 +163,14 @@ impl Policies {
             let is_changed = |mutated: &Option<Value>| mutated.as_ref().is_some_and(|new| *new != seen.object);
             let outcome = Outcome::of(mutated.as_ref().map(is_changed));
             tell(Note { policy: named, place: Place::Mutation(at), outcome, head, input: &input });
+            note_variables(named, head, &input, policy.variables_read(mutation, &input), tell);
             match mutated {
                 Ok(mutated) => {
                     has_acted = true;
                     seen.object = mutated.unwrap_or(seen.object);
                 }
                 Err(Misread::Fault(why)) => failures.failed(head, binding, &why),
-                Err(Misread::Broken(why)) => return Err(Status::internal_error(&why)),
+                Err(broken) => return Err(broken.into_status()),
             }
         }
         if policy.is_reinvoked {

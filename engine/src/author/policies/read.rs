@@ -99,6 +99,7 @@ fn note_variables(expr: &Expr, found: &mut BTreeSet<String>) {
 pub fn served(catalog: &Catalog) -> Vec<Arc<ServedVersion>> {
     let minor = catalog.minor();
     let config = RuntimeConfig::of(minor);
-    let built_in = kinds::all().filter(|kind| config.serves(kind)).map(|kind| Arc::new(kind.served_version_in(minor)));
+    let built_in =
+        kinds::of_all_minors().filter(|kind| config.serves(kind)).map(|kind| Arc::new(kind.served_version_in(minor)));
     built_in.chain(catalog.kinds().flat_map(|kind| kind.versions.iter().cloned())).collect()
 }

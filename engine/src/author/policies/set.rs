@@ -149,8 +149,18 @@ fn expressions(policy: &Value) -> Vec<(Place, String)> {
     for (at, condition) in spec.items_at(&["matchConditions"]).iter().enumerate() {
         found.push((Place::Condition(at), text(condition, &["expression"])));
     }
+    for (at, variable) in spec.items_at(&["variables"]).iter().enumerate() {
+        found.push((Place::Variable(at), text(variable, &["expression"])));
+    }
     for (at, validation) in spec.items_at(&["validations"]).iter().enumerate() {
         found.push((Place::Validation(at), text(validation, &["expression"])));
+        let message = text(validation, &["messageExpression"]);
+        if !message.trim().is_empty() {
+            found.push((Place::Message(at), message));
+        }
+    }
+    for (at, annotation) in spec.items_at(&["auditAnnotations"]).iter().enumerate() {
+        found.push((Place::Annotation(at), text(annotation, &["valueExpression"])));
     }
     for (at, mutation) in spec.items_at(&["mutations"]).iter().enumerate() {
         let texts = ["applyConfiguration", "jsonPatch"].map(|field| text(mutation, &[field, "expression"]));

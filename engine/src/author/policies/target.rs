@@ -13,7 +13,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Strategy};
 use crate::kinds::{self, Action, Form, Kind};
 use crate::policy::Operation;
-use crate::policy::mutation::{Misread, Mutated};
+use crate::policy::mutation::{Misread, Mutated, check_numbers};
 use crate::value::Value;
 
 /// Why an object is not made one of another version.
@@ -230,6 +230,7 @@ impl Target {
             }
             message.truncate_numbers(&mut object);
         }
+        check_numbers(&object)?;
         match (self.sent, message) {
             (Some(_), Some(message)) => {
                 message.decode(&object).map(|(object, _)| object).map_err(|error| unfit(error.to_string()))

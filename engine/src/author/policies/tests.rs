@@ -329,6 +329,49 @@ fn what_nobody_has_tried_is_told() {
 }
 
 #[test]
+fn variables_messages_and_annotations_are_tried_when_they_are_of_use() {
+    let spec = "variables: [{name: crew, expression: object.spec.crew}, {name: kind, expression: object.kind}], \
+                validations: [{expression: variables.crew < 5 || variables.kind == 'Ketch', messageExpression: \"'too ' + \
+                (variables.crew > 9 ? 'many' : '')\"}, {expression: 'true', messageExpression: \"'unused'\"}], \
+                auditAnnotations: [{key: crew, valueExpression: \"variables.crew == 1 ? '' : string(variables.crew)\"}]";
+    let mut coverage = Coverage::default();
+    let manifests = validating(spec);
+    let gaps = |coverage: &Coverage| -> Vec<String> {
+        let (_, _, places) = coverage.policies().next().expect("there is a policy");
+        let told = |(place, tried): (&super::Place, &super::coverage::Tried)| {
+            format!("{}: {}", place.shown(), tried.gaps(*place).join(", "))
+        };
+        places.iter().map(told).collect()
+    };
+    admit(&manifests, sent(&boat("spec: {crew: 1}")), "{}", &mut coverage);
+    assert_eq!(
+        gaps(&coverage),
+        [
+            "variables[0]: ",
+            "variables[1]: never evaluated",
+            "validations[0]: never false",
+            "validations[1]: never false",
+            "validations[0].messageExpression: never evaluated",
+            "validations[1].messageExpression: never evaluated",
+            "auditAnnotations[0]: never made a value",
+        ]
+    );
+    admit(&manifests, sent(&boat("spec: {crew: 10}")), "{}", &mut coverage);
+    assert_eq!(
+        gaps(&coverage),
+        [
+            "variables[0]: ",
+            "variables[1]: ",
+            "validations[0]: ",
+            "validations[1]: never false",
+            "validations[0].messageExpression: ",
+            "validations[1].messageExpression: never evaluated",
+            "auditAnnotations[0]: ",
+        ]
+    );
+}
+
+#[test]
 fn built_in_kinds_and_definitions_are_asked_about() {
     let rule = validating("validations: [{expression: object.metadata.name != 'a'}]");
     let map = read("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");

@@ -2,10 +2,10 @@
 
 use super::lookup::LookupError;
 use super::set::Bound;
-use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions};
+use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions, note_variables};
 use crate::kinds::is_exempt_from_policies;
 use crate::policy::validating::{Decision, Verdict};
-use crate::policy::{Binding, Head, Input, Validating, Verdicts};
+use crate::policy::{Binding, Input, Validating, Verdicts};
 use crate::value::Value;
 
 const KIND: &str = "ValidatingAdmissionPolicy";
@@ -63,16 +63,19 @@ impl Policies {
             let head = &bound.policy.head;
             note_conditions((KIND, &head.name), head, &input, tell);
             let verdict = bound.policy.evaluate(&input);
-            note(head, &input, &verdict, bound.policy.validations_count(), tell);
+            note(&bound.policy, &input, &verdict, tell);
             said.take_in(head, binding, verdict);
         }
         Ok(())
     }
 }
 
-/// Tells what each validation came to, where they were evaluated.
-fn note(head: &Head, input: &Input<'_>, verdict: &Verdict, count: usize, tell: Tell<'_>) {
-    if verdict.decisions.len() != count {
+/// Tells what each validation came to, and what else the policy evaluates, where that was evaluated.
+fn note(policy: &Validating, input: &Input<'_>, verdict: &Verdict, tell: Tell<'_>) {
+    let head = &policy.head;
+    let named = (KIND, head.name.as_str());
+    let is_asked = head.ask_conditions(input).hold == Ok(true);
+    if !is_asked || verdict.decisions.len() != policy.validations_count() {
         return;
     }
     for (at, decision) in verdict.decisions.iter().enumerate() {
@@ -81,6 +84,14 @@ fn note(head: &Head, input: &Input<'_>, verdict: &Verdict, count: usize, tell: T
             Decision::Denied { .. } => Outcome::Failed,
             Decision::Failed { .. } => Outcome::Broke,
         };
-        tell(Note { policy: (KIND, &head.name), place: Place::Validation(at), outcome, head, input });
+        tell(Note { policy: named, place: Place::Validation(at), outcome, head, input });
     }
+    let beside = policy.beside(input);
+    for (at, outcome) in beside.messages {
+        tell(Note { policy: named, place: Place::Message(at), outcome: Outcome::of(outcome), head, input });
+    }
+    for (at, outcome) in beside.annotations.into_iter().enumerate() {
+        tell(Note { policy: named, place: Place::Annotation(at), outcome: Outcome::of(outcome), head, input });
+    }
+    note_variables(named, head, input, beside.variables, tell);
 }

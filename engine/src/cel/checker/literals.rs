@@ -4,7 +4,7 @@
 //! read; formats that do not fit their arguments.
 
 use super::assign::is_exact;
-use super::{CheckedExpr, format};
+use super::{CheckedExpr, format, in_words_of};
 use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind, List, MapEntry};
 use crate::cel::error::Issue;
 use crate::cel::library::time;
@@ -34,14 +34,14 @@ struct Search<'c> {
 }
 
 impl Search<'_> {
-    /// Arguments of `format` may be mixed.
+    /// Arguments of `format` may be mixed. Where templates are not held against them, the nearest call decides.
     fn look_at(&mut self, expr: &Expr, in_format: bool) {
         let mut within = in_format;
         match &expr.kind {
             ExprKind::List(list) if self.homogeneous && !in_format => self.look_at_list(list),
             ExprKind::Map(entries) if self.homogeneous && !in_format => self.look_at_map(entries),
             ExprKind::Call(call) => {
-                within |= call.function == "format";
+                within = call.function == "format" || in_format && self.checked.minor >= FORMATS_SINCE;
                 if self.validates {
                     self.look_at_call(expr.id, call);
                 }
@@ -54,7 +54,7 @@ impl Search<'_> {
     }
 
     fn issue(&self, id: ExprId, message: String) -> Issue {
-        Issue::new(self.checked.ast.source.location(id), message)
+        Issue::new(self.checked.ast.source.location(id), in_words_of(self.checked.minor, message))
     }
 
     fn mismatch(&mut self, id: ExprId, expected: &Type, actual: &Type) {

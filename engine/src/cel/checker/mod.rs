@@ -158,7 +158,7 @@ impl Checker<'_> {
 
     fn report(&mut self, id: ExprId, message: String) {
         let location = self.location(id);
-        self.issues.push(Issue::new(location, message));
+        self.issues.push(Issue::new(location, in_words_of(self.env.minor(), message)));
     }
 
     fn location(&self, id: ExprId) -> Location {
@@ -544,6 +544,11 @@ impl Checker<'_> {
             self.report_mismatch(id, expected, &actual);
         }
     }
+}
+
+/// The message as `minor` words it: with the name that it had for optional types.
+fn in_words_of(minor: Minor, message: String) -> String {
+    if minor < Type::OPTIONAL_SINCE { message.replace("optional_type(", "optional(") } else { message }
 }
 
 fn set<T>(values: &mut Vec<Option<T>>, id: ExprId, value: T) {

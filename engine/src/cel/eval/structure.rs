@@ -213,16 +213,19 @@ pub fn not_a_string(key: &Value<'_>) -> String {
 /// A scalar as Go's `%q` has it.
 fn quoted(key: &Value<'_>) -> String {
     match key {
-        Value::Int(number) => u32::try_from(*number)
-            .ok()
-            .and_then(char::from_u32)
-            .map_or_else(|| "'\u{fffd}'".to_owned(), |letter| format!("'{letter}'")),
-        Value::Uint(number) => u32::try_from(*number)
-            .ok()
-            .and_then(char::from_u32)
-            .map_or_else(|| "'\u{fffd}'".to_owned(), |letter| format!("'{letter}'")),
+        Value::Int(number) => quoted_letter(u32::try_from(*number).ok()),
+        Value::Uint(number) => quoted_letter(u32::try_from(*number).ok()),
         Value::Bool(truth) => format!("%!q(types.Bool={truth})"),
         other => format!("%!q({}={})", go_type(other), show(other)),
+    }
+}
+
+/// A number as Go's `%q` has it: the letter of that number.
+fn quoted_letter(number: Option<u32>) -> String {
+    match number.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER) {
+        '"' => "'\"'".to_owned(),
+        '\'' => "'\\''".to_owned(),
+        letter => format!("'{}'", crate::value::go_quote(&letter.to_string()).trim_matches('"')),
     }
 }
 

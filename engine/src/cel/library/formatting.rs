@@ -13,11 +13,11 @@ use crate::value::{go_quote, number};
 
 const PRECISION: usize = 6;
 
-/// Fills the clauses of `template` with `arguments` in turn.
+/// Fills the clauses of `template` with `arguments` in turn. `times` stands between a number and its power of ten.
 ///
 /// # Errors
 /// If there are fewer arguments than clauses, a clause is unknown, or an argument does not go with its clause.
-pub fn format<'a>(template: &str, arguments: &List<'a>) -> Result<Value<'a>, EvalError> {
+pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<Value<'a>, EvalError> {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     let mut used = 0;
@@ -34,7 +34,7 @@ pub fn format<'a>(template: &str, arguments: &List<'a>) -> Result<Value<'a>, Eva
         }
         let (clause, after) =
             Clause::read(after).map_err(|why| EvalError::new(format!("could not parse formatting clause: {why}")))?;
-        let filled = clause.fill(&argument?);
+        let filled = clause.fill(&argument?, times);
         out.push_str(&filled.map_err(|why| EvalError::new(format!("error during formatting: {why}")))?);
         rest = after;
         used += 1;
@@ -81,7 +81,7 @@ impl Clause {
         Ok((clause, chars.as_str()))
     }
 
-    fn fill(&self, argument: &Value<'_>) -> Result<String, String> {
+    fn fill(&self, argument: &Value<'_>, times: &str) -> Result<String, String> {
         let refused = |what: &str| Err(format!("{what}, was given {}", argument.type_name()));
         match (self, argument) {
             (Clause::Text, _) => to_string(argument),
@@ -93,7 +93,7 @@ impl Clause {
                 None => refused("fixed-point clause can only be used on doubles"),
             },
             (Clause::Scientific { width }, _) => match as_double(argument) {
-                Some(number) => Ok(scientific(number, *width)),
+                Some(number) => Ok(scientific(number, *width, times)),
                 None => refused("scientific clause can only be used on doubles"),
             },
             (Clause::Binary, Value::Int(number)) => Ok(signed(*number, |size| format!("{size:b}"))),
@@ -200,22 +200,22 @@ fn fixed(number: f64, precision: Option<usize>) -> String {
 }
 
 /// `1.234500×10⁰³`
-fn scientific(number: f64, width: Option<usize>) -> String {
+fn scientific(number: f64, width: Option<usize>, times: &str) -> String {
     let Some(width) = width else { return NO_VERB.to_owned() };
-    let text = special(number).map_or_else(|| mantissa_and_power(number), str::to_owned);
+    let text = special(number).map_or_else(|| mantissa_and_power(number, times), str::to_owned);
     // The printer keeps 16 bits of the width.
     let missing = usize::from(width as u16).saturating_sub(text.chars().count());
     format!("{}{text}", " ".repeat(missing))
 }
 
-fn mantissa_and_power(number: f64) -> String {
+fn mantissa_and_power(number: f64, times: &str) -> String {
     const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let text = format!("{:.PRECISION$e}", number.abs());
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (minus, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |size| ("⁻", size));
     let raised: String =
         format!("{exponent:0>2}").bytes().filter_map(|digit| RAISED.get(usize::from(digit - b'0'))).collect();
-    format!("{}{mantissa}×10{minus}{raised}", if number < 0.0 { "-" } else { "" })
+    format!("{}{mantissa}{times}10{minus}{raised}", if number < 0.0 { "-" } else { "" })
 }
 
 /// `%s`

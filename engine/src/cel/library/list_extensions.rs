@@ -124,7 +124,8 @@ pub(super) fn functions() -> Vec<Function> {
                 "lists.range",
                 [Overload::global("lists_range", [Int], Type::list(Int), RANGE, |_, arguments| {
                     range(int(arguments, 0)?)
-                })],
+                })
+                .formerly(37, |_, arguments| range(int(arguments, 0)?.max(0)))],
             ),
             Function::new(
                 "reverse",

@@ -93,9 +93,10 @@ pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
     let families = STANDARD.into_iter().chain(first).chain(KUBERNETES).chain(last);
     let known = families.flat_map(|family| family()).map(|mut function| {
         function.overloads.retain(|overload| overload.since <= version && overload.built <= minor);
-        for overload in function.overloads.iter_mut().filter(|overload| !overload.former_costs.is_empty()) {
-            let cost = overload.cost_in(minor);
-            Arc::make_mut(overload).cost = cost;
+        for overload in function.overloads.iter_mut().filter(|overload| overload.has_changed()) {
+            let (cost, run) = (overload.cost_in(minor), overload.run_in(minor));
+            let overload = Arc::make_mut(overload);
+            (overload.cost, overload.run) = (cost, run);
         }
         function
     });

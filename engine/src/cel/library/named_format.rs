@@ -72,10 +72,21 @@ pub(super) fn functions() -> Vec<Function> {
                     let faults = opaque::<NamedFormat>(arguments, 0)?.faults(text(arguments, 1)?);
                     Ok(if faults.is_empty() { Value::OPTIONAL_NONE } else { Value::optional_of(texts(faults)) })
                 },
-            )],
+            )
+            .formerly(35, |_, arguments| {
+                let format = opaque::<NamedFormat>(arguments, 0)?;
+                let faults: Vec<String> =
+                    format.faults(text(arguments, 1)?).iter().map(|fault| former(fault)).collect();
+                Ok(if faults.is_empty() { Value::OPTIONAL_NONE } else { Value::optional_of(texts(faults)) })
+            })],
         ),
     ];
     since(31, functions)
+}
+
+/// A fault in the words of Kubernetes before 1.35.
+fn former(fault: &str) -> String {
+    fault.replace("a valid label key must", "a qualified name must").replace(" bytes", " characters")
 }
 
 fn format_type() -> Type {

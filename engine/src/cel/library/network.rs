@@ -31,6 +31,11 @@ const CONTAINS_IP_TEXT: Cost = Cost::of_overload(
     |called| compare_addresses(called).saturating_add(actual::scale(called.size(1), model::TRAVERSAL)),
 );
 
+/// What `containsCIDR` said before 1.32: only prefixes of which the address is that of the whole were in it.
+fn contained_formerly(whole: Prefix, part: Prefix) -> bool {
+    whole.contains_prefix(part) && whole.masked().ip == part.ip
+}
+
 /// The addresses and the prefixes are compared.
 const CONTAINS_CIDR: Cost = Cost::of_name(
     |_| Estimate::of(compare_prefixes_estimate(compare_addresses_estimate())),
@@ -69,14 +74,21 @@ pub(super) fn functions() -> Vec<Function> {
                         let part = parse_cidr(text(arguments, 1)?)?;
                         Ok(Value::Bool(cidr(arguments, 0)?.contains_prefix(part)))
                     },
-                ),
+                )
+                .formerly(32, |_, arguments| {
+                    let part = parse_cidr(text(arguments, 1)?)?;
+                    Ok(Value::Bool(contained_formerly(cidr(arguments, 0)?, part)))
+                }),
                 Overload::member(
                     "cidr_contains_cidr",
                     [cidr_type(), cidr_type()],
                     Bool,
                     CONTAINS_CIDR,
                     |_, arguments| Ok(Value::Bool(cidr(arguments, 0)?.contains_prefix(cidr(arguments, 1)?))),
-                ),
+                )
+                .formerly(32, |_, arguments| {
+                    Ok(Value::Bool(contained_formerly(cidr(arguments, 0)?, cidr(arguments, 1)?)))
+                }),
             ],
         ),
         Function::new(

@@ -75,8 +75,11 @@ pub(super) fn functions() -> Vec<Function> {
                 [Type::String, Type::list(Dyn)],
                 Type::String,
                 FORMAT,
-                |_, arguments| formatting::format(text(arguments, 0)?, list(arguments, 1)?),
-            )],
+                |_, arguments| formatting::format(text(arguments, 0)?, list(arguments, 1)?, "×"),
+            )
+            .formerly(33, |_, arguments| {
+                formatting::format(text(arguments, 0)?, list(arguments, 1)?, "\u{202f}×\u{202f}")
+            })],
         )
         .calling(Calling { stops_at_failure: true, ..Calling::USUAL }),
         Function::new(
@@ -95,7 +98,9 @@ pub(super) fn functions() -> Vec<Function> {
                     Int,
                     EACH_ELEMENT,
                     |_, arguments| index_of(text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?),
-                ),
+                )
+                .formerly(32, |_, arguments| search_within(arguments, index_of))
+                .formerly(37, |_, arguments| search_formerly(arguments, index_of)),
             ],
         ),
         Function::new(
@@ -135,7 +140,9 @@ pub(super) fn functions() -> Vec<Function> {
                     Int,
                     EACH_ELEMENT,
                     |_, arguments| last_index_of(text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?),
-                ),
+                )
+                .formerly(32, |_, arguments| search_within(arguments, last_index_of))
+                .formerly(37, |_, arguments| search_formerly(arguments, last_index_of)),
             ],
         ),
         Function::new(
@@ -327,6 +334,27 @@ fn last_index_of<'a>(text: &str, wanted: &str, offset: i64) -> Result<Value<'a>,
         text[..end].rfind(wanted)
     });
     Ok(Value::Int(found.map_or(-1, |at| place_of(text, at))))
+}
+
+/// `text.indexOf(wanted, offset)`, or the last place.
+type Search<'a> = fn(&str, &str, i64) -> Result<Value<'a>, EvalError>;
+
+/// A search as it was before 1.37: an empty text is found at any offset.
+fn search_formerly<'a>(arguments: &[Value<'_>], search: Search<'a>) -> Result<Value<'a>, EvalError> {
+    let (text, wanted, offset) = (text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?);
+    if wanted.is_empty() { Ok(Value::Int(offset)) } else { search(text, wanted, offset) }
+}
+
+/// A search as it was before 1.32: an offset behind the text is out of range, too.
+fn search_within<'a>(arguments: &[Value<'_>], search: Search<'a>) -> Result<Value<'a>, EvalError> {
+    let (whole, wanted, offset) = (text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?);
+    let is_behind = usize::try_from(offset).is_ok_and(|offset| has_no_more_than(whole, offset));
+    if !wanted.is_empty() && is_behind { Err(out_of_range(offset)) } else { search_formerly(arguments, search) }
+}
+
+/// Whether a text has no more than `offset` characters.
+fn has_no_more_than(text: &str, offset: usize) -> bool {
+    text.chars().nth(offset).is_none()
 }
 
 /// The text after `change`, or as it is if none of its characters is `affected`.

@@ -65,7 +65,12 @@ impl<'d> Content<'d> {
 
     /// `openAPIV3Schema`.
     pub fn open_api_schema(&self) -> Option<&'d JsonSchema> {
-        self.schema.and_then(Option::as_deref)
+        self.shared_schema().map(Arc::as_ref)
+    }
+
+    /// The same to be shared.
+    pub fn shared_schema(&self) -> Option<&'d Arc<JsonSchema>> {
+        self.schema.and_then(Option::as_ref)
     }
 
     pub fn has_status(&self) -> bool {
@@ -82,7 +87,8 @@ impl<'d> InternalSpec<'d> {
             return InternalSpec { spec, version: "", shared: Content::default(), versions };
         };
         let mut shared = Content::default();
-        if versions.iter().all(|version| version.own.schema == first.schema) {
+        // The first needs no comparison with itself, which walks all of it.
+        if versions.iter().skip(1).all(|version| version.own.schema == first.schema) {
             shared.schema = first.schema;
             versions.iter_mut().for_each(|version| version.own.schema = None);
         }

@@ -21,6 +21,7 @@ pub mod expressions;
 mod list_type;
 mod rules;
 mod schema;
+pub mod validated;
 mod walk;
 
 mod go_struct;
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use expressions::SchemaCosts;
 use internal::InternalSpec;
 use options::Options;
+use validated::Validated;
 
 use super::REPEATED_NAMES_BYTES_MAX;
 use super::definition::{Definition, Spec, Status, Version};
@@ -48,15 +50,25 @@ const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
 /// What is wrong with a new definition.
 pub fn create(definition: &Definition) -> ErrorList {
-    create_with(definition, &Options::for_create(definition)).0
+    create_with(definition, &Options::for_create(definition), Validated::default()).0
 }
 
 /// What is wrong with a new definition, and what the rules of each of its schemas cost.
 pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
-    create_with(definition, &Options::for_create(definition).keeping_costs())
+    let options = Options::for_create(definition).keeping_costs();
+    let (errors, validated) = create_with(definition, &options, Validated::default());
+    (errors, validated.into_costs())
 }
 
-fn create_with(definition: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
+/// What is wrong with a new definition, and what came of its schemas; those that are as they were `before` are not looked at
+/// again.
+pub fn create_after(definition: &Definition, before: &Validated) -> (ErrorList, Validated) {
+    let options = Options::for_create(definition).keeping_costs();
+    let (errors, validated) = create_with(definition, &options, Validated::after(before));
+    (errors, validated.alone())
+}
+
+fn create_with(definition: &Definition, options: &Options, validated: Validated) -> (ErrorList, Validated) {
     let required_name = format!("{}.{}", definition.spec.names.plural, definition.spec.group);
     let name_check = |name: &str, prefix: bool| {
         let mut faults = name_is_dns1123_subdomain(name, prefix);
@@ -66,10 +78,10 @@ fn create_with(definition: &Definition, options: &Options) -> (ErrorList, Vec<Sc
         faults
     };
     let mut errors = object_meta::validate(&definition.metadata, false, name_check, &METADATA);
-    let (found, costs) = validate_spec(definition, options);
+    let (found, validated) = validate_spec(definition, options, validated);
     errors.extend(found);
     errors.extend(validate_rest(definition, None));
-    (errors, costs)
+    (errors, validated)
 }
 
 /// What is wrong with `new` in place of `old`.
@@ -79,16 +91,17 @@ pub fn update(new: &Definition, old: &Definition) -> ErrorList {
 
 /// What is wrong with `new` in place of `old`, and what the rules of each of its schemas cost.
 pub fn update_with_costs(new: &Definition, old: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
-    update_with(new, old, &Options::for_update(new, old).keeping_costs())
+    let (errors, validated) = update_with(new, old, &Options::for_update(new, old).keeping_costs());
+    (errors, validated.into_costs())
 }
 
-fn update_with(new: &Definition, old: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
+fn update_with(new: &Definition, old: &Definition, options: &Options) -> (ErrorList, Validated) {
     let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
-    let (found, costs) = validate_spec(new, options);
+    let (found, validated) = validate_spec(new, options, Validated::default());
     errors.extend(found);
     errors.extend(validate_immutable(&new.spec, &old.spec, options.require_immutable_names));
     errors.extend(validate_rest(new, Some(old)));
-    (errors, costs)
+    (errors, validated)
 }
 
 /// What is wrong with a write to `/status`.
@@ -148,8 +161,8 @@ fn validate_stored_versions(minor: Minor, stored: &[String], versions: &[Version
     errors
 }
 
-fn validate_spec(definition: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
-    let mut costs = Vec::new();
+/// What is wrong with the spec of a definition; what comes of its schemas is added to `validated`.
+fn validate_spec(definition: &Definition, options: &Options, mut validated: Validated) -> (ErrorList, Validated) {
     let spec = InternalSpec::of(definition);
     let written = spec.spec;
     let mut options = options.clone();
@@ -170,7 +183,7 @@ fn validate_spec(definition: &Definition, options: &Options) -> (ErrorList, Vec<
     }
     options.require_structural |= spec.any_schema(schema::has_extensions);
 
-    errors.extend(versions::validate_versions(&spec, &options, &mut costs, &SPEC.child("versions")));
+    errors.extend(versions::validate_versions(&spec, &options, &mut validated, &SPEC.child("versions")));
     if let Some(error) = names::validate_label(&SPEC.child("version"), spec.version) {
         errors.push(error);
     }
@@ -187,7 +200,7 @@ fn validate_spec(definition: &Definition, options: &Options) -> (ErrorList, Vec<
         has_status,
         &shared_options,
         "validation",
-        &mut costs,
+        &mut validated,
         &SPEC,
     ));
     errors.extend(validate_shared_selectable(&spec, &options));
@@ -200,7 +213,7 @@ fn validate_spec(definition: &Definition, options: &Options) -> (ErrorList, Vec<
         }
         errors.extend(conversion::validate_conversion(conversion, &options, &path));
     }
-    (errors, costs)
+    (errors, validated)
 }
 
 fn validate_scope(scope: &str, path: &Path<'_>) -> Option<Error> {

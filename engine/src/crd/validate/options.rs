@@ -50,7 +50,7 @@ pub struct Options {
     pub preexisting_expressions: Arc<Preexisting>,
     /// Versions whose schema is as it was.
     versions_as_before: Arc<HashSet<String>>,
-    /// What each rule costs is told.
+    /// What each rule costs is told, and the structural schemas are kept.
     pub keeps_costs: bool,
     /// Expressions may cost more than the limit; all together they may not.
     pub allow_dear_expressions: bool,

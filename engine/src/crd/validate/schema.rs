@@ -3,23 +3,21 @@
 //! Source: Kubernetes documentation, "Specifying a structural schema"; apiextensions-apiserver 1.37.
 
 use super::defaults::validate_defaults;
+use std::sync::Arc;
+
 use super::expressions::{Context, SchemaCosts};
 use super::go_struct;
 use super::options::Options;
+use super::validated::Verdict;
 use super::walk::validate_open_api;
 use crate::meta::field::{Error, ErrorList, Path, Subject};
 use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
+use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
 
-/// What is wrong with `schema`, whose `openAPIV3Schema` would be at `path`, and what its rules cost if they could be
-/// compiled.
-pub fn validate_schema(
-    schema: &JsonSchema,
-    has_status: bool,
-    options: &Options,
-    path: &Path<'_>,
-) -> (ErrorList, Option<SchemaCosts>) {
+/// What comes of `schema`, whose `openAPIV3Schema` would be at `path`.
+pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options, path: &Path<'_>) -> Verdict {
     let schema_path = path.child("openAPIV3Schema");
     let mut costs = SchemaCosts::new(&schema_path);
     let mut errors = ErrorList::new();
@@ -55,7 +53,12 @@ pub fn validate_schema(
         errors.extend(not_convertible);
     }
     errors.extend(costs.check_total());
-    (errors, context.map(|_| costs))
+    let costs = context.is_some().then_some(costs);
+    let structural = structural.filter(|_| options.keeps_costs).map(|mut structural| {
+        prune_defaults(&mut structural);
+        Arc::new(structural)
+    });
+    Verdict { errors, costs, structural }
 }
 
 /// The errors, each as one that keeps the schema from being structural.

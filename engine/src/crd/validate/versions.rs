@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::columns::{validate_columns, validate_subresources};
-use super::expressions::SchemaCosts;
 use super::go_struct::{self, show_versions};
 use super::internal::{Content, InternalSpec, InternalVersion};
 use super::names::validate_required_label;
 use super::options::Options;
 use super::schema::validate_schema;
 use super::selectable::validate_selectable_fields;
+use super::validated::Validated;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
@@ -20,11 +20,11 @@ use crate::work;
 
 const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
 
-/// Every version, at `path` with its index. What rules cost goes to `costs`.
+/// Every version, at `path` with its index. What comes of schemas goes to `validated`.
 pub fn validate_versions(
     spec: &InternalSpec<'_>,
     options: &Options,
-    costs: &mut Vec<SchemaCosts>,
+    validated: &mut Validated,
     path: &Path<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -41,7 +41,7 @@ pub fn validate_versions(
             statuses.of(name) == Some(true),
             &options,
             "schema",
-            costs,
+            validated,
             &path,
         ));
         errors.extend(validate_selectable(version, &options, &path));
@@ -62,20 +62,20 @@ fn invalid_versions(spec: &InternalSpec<'_>, detail: &str, path: &Path<'_>) -> E
     go_struct::invalid(path, shown, detail)
 }
 
-/// The schema, under the name that it has there, the subresources and the columns. What rules cost goes to `costs`.
+/// The schema, under the name that it has there, the subresources and the columns. What comes of schemas goes to `validated`.
 pub fn validate_content(
     content: &Content<'_>,
     has_status: bool,
     options: &Options,
     schema_name: &str,
-    costs: &mut Vec<SchemaCosts>,
+    validated: &mut Validated,
     path: &Path<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
-    if let Some(schema) = content.open_api_schema() {
-        let (found, schema_costs) = validate_schema(schema, has_status, options, &path.child(schema_name));
-        errors.extend(found);
-        costs.extend(schema_costs);
+    if let Some(schema) = content.shared_schema() {
+        let path = path.child(schema_name);
+        let validate = || validate_schema(schema, has_status, options, &path);
+        errors.extend(validated.errors_of(schema, has_status, options, &path, validate));
     }
     if let Some(subresources) = content.subresources {
         errors.extend(validate_subresources(subresources, &path.child("subresources")));

@@ -1,8 +1,11 @@
 //! Requests for devices: the spec of claims and of their templates.
 
 use crate::kinds::defaults;
+use crate::kinds::features::{self, Feature};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -14,6 +17,28 @@ const CONSTRAINTS_MAX: usize = 32;
 const ALTERNATIVES_MAX: usize = 8;
 const ALL: &str = "All";
 const EXACT_COUNT: &str = "ExactCount";
+
+/// In the shape of v1.
+const FEATURES: [Feature; 5] = [
+    Feature::new(Gate::DraPrioritizedList, &["requests.*.firstAvailable"]),
+    Feature::new(Gate::DraAdminAccess, &["requests.*.exactly.adminAccess"]),
+    Feature::new(Gate::DraDeviceTaints, &["requests.*.exactly.tolerations", "requests.*.firstAvailable.*.tolerations"]),
+    Feature::new(
+        Gate::DraConsumableCapacity,
+        &["requests.*.exactly.capacity", "requests.*.firstAvailable.*.capacity", "constraints.*.distinctAttribute"],
+    ),
+    Feature::new(
+        Gate::DraDerivedAttributes,
+        &["requests.*.exactly.derivedAttributes", "requests.*.firstAvailable.*.derivedAttributes"],
+    ),
+];
+
+/// Takes the fields of features whose gates are shut out of a `DeviceClaim` in the shape of v1.
+pub fn drop_disabled(minor: Minor, devices: Option<&mut Value>, old: Option<&Value>) {
+    if let Some(devices) = devices {
+        features::drop_fields(&FEATURES, minor, devices, old);
+    }
+}
 
 /// Sets what Go sets in a `DeviceClaim`; in the oldest shape, a request with a class is what `exactly` is in others.
 pub fn set_defaults(claim: &mut Value, is_oldest: bool) {

@@ -161,6 +161,21 @@ pub enum SecretError {
         /// The account's name.
         account: String,
     },
+    /// A container takes all its variables from it.
+    #[error(
+        "{what} {container} with envFrom referencing secret.secretName=\"{secret}\" is not allowed because service account \
+         {account} does not reference that secret"
+    )]
+    Variables {
+        /// `container`, `init container` or `ephemeral container`.
+        what: &'static str,
+        /// The container's name.
+        container: String,
+        /// The secret's name.
+        secret: String,
+        /// The account's name.
+        account: String,
+    },
     /// A volume has it.
     #[error(
         "volume with secret.secretName=\"{secret}\" is not allowed because service account {account} does not reference that \
@@ -230,18 +245,22 @@ fn check_containers(
     mountable: &BTreeSet<&str>,
     account: &str,
 ) -> Result<(), SecretError> {
+    let foreign = |reference: &Value| {
+        let secret = reference.str_at(&["name"]);
+        (!mountable.contains(secret)).then(|| secret.to_owned())
+    };
     for container in pod.items_at(&["spec", list]) {
+        let (name, account) = (|| container.str_at(&["name"]).to_owned(), || account.to_owned());
         for env in container.items_at(&["env"]) {
-            let Some(reference) = env.at(&["valueFrom", "secretKeyRef"]) else { continue };
-            let (secret, name) = (reference.str_at(&["name"]), container.str_at(&["name"]));
-            if !mountable.contains(secret) {
-                return Err(SecretError::Variable {
-                    what,
-                    container: name.to_owned(),
-                    variable: env.str_at(&["name"]).to_owned(),
-                    secret: secret.to_owned(),
-                    account: account.to_owned(),
-                });
+            let reference = env.at(&["valueFrom", "secretKeyRef"]);
+            if let Some(secret) = reference.and_then(foreign) {
+                let variable = env.str_at(&["name"]).to_owned();
+                return Err(SecretError::Variable { what, container: name(), variable, secret, account: account() });
+            }
+        }
+        for source in container.items_at(&["envFrom"]) {
+            if let Some(secret) = source.get("secretRef").and_then(foreign) {
+                return Err(SecretError::Variables { what, container: name(), secret, account: account() });
             }
         }
     }
@@ -335,6 +354,21 @@ spec:
         check(&container("containers"), false, Err(&why("container")));
         check(&container("ephemeralContainers"), false, Ok(()));
         check(&container("ephemeralContainers"), true, Err(&why("ephemeral container")));
+        check(
+            "spec: {containers: [{name: c, envFrom: [{configMapRef: {name: x}}, {secretRef: {name: own}}]}]}",
+            false,
+            Ok(()),
+        );
+        let all = |list: &str| format!("spec: {{{list}: [{{name: c, envFrom: [{{secretRef: {{name: x}}}}]}}]}}");
+        let why = |what: &str| {
+            format!(
+                "{what} c with envFrom referencing secret.secretName=\"x\" is not allowed because service account s does \
+                 not reference that secret"
+            )
+        };
+        check(&all("initContainers"), false, Err(&why("init container")));
+        check(&all("containers"), false, Err(&why("container")));
+        check(&all("ephemeralContainers"), true, Err(&why("ephemeral container")));
         let why = "imagePullSecrets[0].name=\"x\" is not allowed because service account s does not reference that \
                    imagePullSecret";
         check("spec: {imagePullSecrets: [{name: x}]}", false, Err(why));

@@ -21,7 +21,7 @@ pub use cluster_ips::check_cluster_ips;
 pub use columns::table;
 pub use defaults::set_defaults;
 pub use families::{Families, Family, settle_families};
-pub use transition::{complete, drop_dependent_fields, keep_allocated, set_cluster_ips};
+pub use transition::{align, complete, drop_dependent_fields};
 pub use validate::{validate_create, validate_status_update, validate_update};
 pub use warnings::warnings;
 

@@ -12,9 +12,17 @@ use super::{
     needs_health_check, node_ports, number, put, spec, text,
 };
 
+/// Brings a service in line with what it was and with itself, before addresses and ports are allocated.
+pub fn align(new: &mut Value, old: Option<&Value>) {
+    if let Some(old) = old {
+        keep_allocated(new, old);
+    }
+    set_cluster_ips(new, old);
+}
+
 /// Fills in what was allocated for the old service and is not said otherwise by the new one, so that the same manifest may
 /// be sent again.
-pub fn keep_allocated(new: &mut Value, old: &Value) {
+fn keep_allocated(new: &mut Value, old: &Value) {
     if !is_external_name(old) && !is_external_name(new) {
         if text(new, "clusterIP").is_empty() && !text(old, "clusterIP").is_empty() {
             put(new, "clusterIP", field(old, "clusterIP").cloned());
@@ -47,7 +55,7 @@ fn keep_node_ports(new: &mut Value, old: &Value) {
 }
 
 /// Brings the list of cluster IPs in line with the single one, which older clients know alone.
-pub fn set_cluster_ips(new: &mut Value, old: Option<&Value>) {
+fn set_cluster_ips(new: &mut Value, old: Option<&Value>) {
     let list = |service: &Value| spec(service).items_at(&["clusterIPs"]).to_vec();
     let single = text(new, "clusterIP").to_owned();
     let of_single = || Value::Array(vec![Value::from(single.as_str())]);

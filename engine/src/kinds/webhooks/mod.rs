@@ -18,6 +18,7 @@ use crate::meta::selector::LabelSelector;
 use crate::meta::{names, object_meta};
 use crate::object;
 use crate::policy::conditions;
+use crate::policy::expression::CompileError;
 use crate::value::Value;
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
@@ -359,7 +360,7 @@ fn validate_client_config(webhook: &Value, path: &Path<'_>) -> ErrorList {
 
 pub(super) fn validate_match_conditions(
     conditions: &[Value],
-    fault: &dyn Fn(&str) -> Option<String>,
+    fault: &dyn Fn(&str) -> Option<CompileError>,
     path: &Path<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -373,7 +374,7 @@ pub(super) fn validate_match_conditions(
         match expression {
             "" => errors.push(Error::required(&at, "")),
             _ => {
-                errors.extend(fault(expression).map(|why| Error::invalid(&at, expression, why)));
+                errors.extend(fault(expression).map(|error| error.into_field_error(&at, expression)));
             }
         }
         let (name, at) = (condition.str_at(&["name"]), path.child("name"));

@@ -10,12 +10,14 @@ pub mod apply_configuration;
 pub(crate) mod json_patch;
 mod native;
 
-use super::expression::go_name;
+use super::expression::{CompileError, go_name, instantiate};
 use crate::cel::env::Env;
 use crate::cel::eval::Program;
 use crate::cel::mutation;
 use crate::cel::types::Type;
+use crate::meta::Status;
 use crate::value::Value;
+use crate::work;
 
 /// What an expression gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub enum Misread {
     Fault(String),
     /// The request fails with 500.
     Broken(String),
+    /// It holds a number that JSON does not have, which the reference only finds when it answers.
+    Unwritable(&'static str),
 }
 
 impl Misread {
@@ -49,17 +53,33 @@ impl Misread {
     pub fn text(&self) -> &str {
         match self {
             Misread::Fault(text) | Misread::Broken(text) => text,
+            Misread::Unwritable(text) => text,
+        }
+    }
+
+    /// The answer to the request, where it fails whatever the policy says.
+    pub fn into_status(self) -> Status {
+        match self {
+            Misread::Fault(why) | Misread::Broken(why) => Status::internal_error(&why),
+            Misread::Unwritable(why) => Status::plain(500, why),
         }
     }
 }
 
-/// Why an expression can't be one of a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CompileError {
-    /// The author's fault.
-    Invalid(String),
-    /// What the reference has no better name for.
-    Internal(String),
+/// Checks that an object can be written as JSON: expressions make numbers that JSON does not have.
+///
+/// # Errors
+/// It holds such a number.
+pub fn check_numbers(object: &Value) -> Result<(), Misread> {
+    work::step();
+    match object {
+        Value::Float(number) if number.is_nan() => Err(Misread::Unwritable("json: unsupported value: NaN")),
+        Value::Float(f64::INFINITY) => Err(Misread::Unwritable("json: unsupported value: +Inf")),
+        Value::Float(f64::NEG_INFINITY) => Err(Misread::Unwritable("json: unsupported value: -Inf")),
+        Value::Array(items) => items.iter().try_for_each(check_numbers),
+        Value::Object(fields) => fields.iter().try_for_each(|(_, value)| check_numbers(value)),
+        _ => Ok(()),
+    }
 }
 
 impl MutationType {
@@ -105,17 +125,7 @@ impl MutationType {
             let why = "unexpected compilation error: missing type conversion to proto: ";
             return Err(CompileError::Internal(why.to_owned()));
         }
-        Program::new(&checked, env)
-            .map_err(|error| CompileError::Internal(format!("program instantiation failed: {error}")))
-    }
-}
-
-impl CompileError {
-    /// The text for the status of the policy.
-    pub fn text(&self) -> &str {
-        match self {
-            CompileError::Invalid(text) | CompileError::Internal(text) => text,
-        }
+        instantiate(&checked, env)
     }
 }
 

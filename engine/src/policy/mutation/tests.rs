@@ -3,12 +3,14 @@
 
 use std::sync::LazyLock;
 
-use super::{CompileError, MutationType, apply_configuration, json_patch};
+use super::super::expression::CompileError;
+use super::{Misread, MutationType, apply_configuration, check_numbers, json_patch};
 use crate::apply::TypeSchema;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::Value as Cel;
 use crate::cel::types::Type;
 use crate::kinds::{self, layout};
+use crate::object;
 use crate::schema::convert::to_structural;
 use crate::schema::json_schema;
 use crate::value::{Value, json, yaml};
@@ -243,6 +245,28 @@ fn what_json_does_not_have_is_told_as_go_has_it() {
         ".spec: expected map, got &{fail to convert field \"labels\": map key %!q(types.Bool=true) is of type types.Bool, not \
          string}",
     );
+    for (key, shown) in [("1", "'\\x01'"), ("39", "'\\''"), ("34u", "'\"'"), ("65", "'A'"), ("-1", "'\u{fffd}'")] {
+        let go_type = if key.ends_with('u') { "types.Uint" } else { "types.Int" };
+        unfit(
+            &format!("Object{{spec: Object.spec{{labels: {{{key}: 'x'}}}}}}"),
+            &format!(
+                ".spec: expected map, got &{{fail to convert field \"labels\": map key {shown} is of type {go_type}, not \
+                 string}}"
+            ),
+        );
+    }
+}
+
+#[test]
+fn numbers_that_json_does_not_have_can_not_be_written() {
+    let check = |object: Value, expected: Result<(), &'static str>| {
+        assert_eq!(check_numbers(&object), expected.map_err(Misread::Unwritable));
+    };
+    let nested = |number: f64| object! { "spec" => vec![object! { "weight" => Value::Float(number) }] };
+    check(nested(0.5), Ok(()));
+    check(nested(f64::INFINITY), Err("json: unsupported value: +Inf"));
+    check(nested(f64::NEG_INFINITY), Err("json: unsupported value: -Inf"));
+    check(nested(f64::NAN), Err("json: unsupported value: NaN"));
 }
 
 #[test]

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"kubeskiff/tests/clients/go/processes"
 )
 
 // Run by `cargo bench --bench envtest`, 20 rounds each.
@@ -58,6 +60,22 @@ func BenchmarkServe(bench *testing.B) {
 	report(bench, started, stopped)
 }
 
+// A stop of the API server while there are watches, and a request whose webhook never answers.
+func BenchmarkStopWhileBusy(bench *testing.B) {
+	var stopped []time.Duration
+	for range bench.N {
+		busy := startBusy(bench)
+		begun := time.Now()
+		if err := busy.ControlPlane.GetAPIServer().Stop(); err != nil {
+			bench.Fatal(err)
+		}
+		stopped = append(stopped, time.Since(begun))
+		busy.end()
+	}
+	bench.ReportMetric(0, "ns/op")
+	reportTimes(bench, "stop", stopped)
+}
+
 // Ten environments at a time, each with an object.
 func BenchmarkTenEnvironments(bench *testing.B) {
 	var memory []float64
@@ -98,18 +116,21 @@ func createFirst(bench *testing.B, config *rest.Config) {
 // report tells the medians and the worst.
 func report(bench *testing.B, started, stopped []time.Duration) {
 	bench.ReportMetric(0, "ns/op")
-	for name, took := range map[string][]time.Duration{"start": started, "stop": stopped} {
-		slices.Sort(took)
-		millis := func(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
-		bench.ReportMetric(millis(took[len(took)/2]), "ms-"+name+"-p50")
-		bench.ReportMetric(millis(took[len(took)-1]), "ms-"+name+"-max")
-	}
+	reportTimes(bench, "start", started)
+	reportTimes(bench, "stop", stopped)
+}
+
+func reportTimes(bench *testing.B, name string, took []time.Duration) {
+	slices.Sort(took)
+	millis := func(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
+	bench.ReportMetric(millis(took[len(took)/2]), "ms-"+name+"-p50")
+	bench.ReportMetric(millis(took[len(took)-1]), "ms-"+name+"-max")
 }
 
 // memoryOfChildren is what the programs take, what they share counted once.
 func memoryOfChildren(bench *testing.B) float64 {
 	total := 0
-	for _, id := range children(bench) {
+	for _, id := range processes.Children(bench) {
 		text, err := os.ReadFile(filepath.Join("/proc", id, "smaps_rollup"))
 		if err != nil {
 			bench.Fatal(err)

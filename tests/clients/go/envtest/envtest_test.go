@@ -6,12 +6,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kubeskiff/tests/clients/go/eventually"
+	"kubeskiff/tests/clients/go/processes"
 )
 
 // The library complains on stderr of a logger that nobody has set.
@@ -45,7 +43,7 @@ func init() {
 }
 
 // start runs a control plane until the test ends.
-func start(test *testing.T, environment *envtest.Environment) *rest.Config {
+func start(test testing.TB, environment *envtest.Environment) *rest.Config {
 	test.Helper()
 	config, err := environment.Start()
 	if err != nil {
@@ -55,7 +53,7 @@ func start(test *testing.T, environment *envtest.Environment) *rest.Config {
 	return config
 }
 
-func newClient(test *testing.T, config *rest.Config) client.Client {
+func newClient(test testing.TB, config *rest.Config) client.Client {
 	test.Helper()
 	made, err := client.New(config, client.Options{})
 	if err != nil {
@@ -114,19 +112,9 @@ func TestObjectsOutliveTheAPIServer(test *testing.T) {
 func TestTwoAPIServersOnOneEtcdAreOne(test *testing.T) {
 	environment := &envtest.Environment{CRDInstallOptions: crds}
 	one := newClient(test, start(test, environment))
-	second := &envtest.ControlPlane{}
-	second.GetAPIServer().EtcdURL = environment.ControlPlane.Etcd.URL
-	if err := second.GetAPIServer().Start(); err != nil {
-		test.Fatal(err)
-	}
-	test.Cleanup(func() { second.GetAPIServer().Stop() })
-	user, err := second.AddUser(envtest.User{Name: "ops", Groups: []string{"system:masters"}}, nil)
-	if err != nil {
-		test.Fatal(err)
-	}
-	user.Config().QPS = -1
-	other := newClient(test, user.Config())
-	boats := dynamic.NewForConfigOrDie(user.Config()).
+	config := secondOn(test, environment, nil)
+	other := newClient(test, config)
+	boats := dynamic.NewForConfigOrDie(config).
 		Resource(schema.GroupVersionResource{Group: "harbour.example.com", Version: "v1", Resource: "boats"})
 	watch, err := boats.Watch(test.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -253,32 +241,35 @@ func TestControllersRunWhereTheyAreNamed(test *testing.T) {
 	})
 }
 
-func TestWebhooksAreCalled(test *testing.T) {
+// asksAbout has a webhook asked, at a path, about boats that are created.
+func asksAbout(path string) envtest.WebhookInstallOptions {
 	policy := admissionv1.Fail
-	environment := &envtest.Environment{
-		CRDInstallOptions: crds,
-		WebhookInstallOptions: envtest.WebhookInstallOptions{
-			MutatingWebhooks: []*admissionv1.MutatingWebhookConfiguration{{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfiguration"},
-				ObjectMeta: metav1.ObjectMeta{Name: "harbour"},
-				Webhooks: []admissionv1.MutatingWebhook{{
-					Name:                    "boats.harbour.example.com",
-					FailurePolicy:           &policy,
-					SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
-					AdmissionReviewVersions: []string{"v1"},
-					ClientConfig: admissionv1.WebhookClientConfig{
-						Service: &admissionv1.ServiceReference{Name: "x", Namespace: "default", Path: ptr.To("/mutate")},
+	return envtest.WebhookInstallOptions{
+		MutatingWebhooks: []*admissionv1.MutatingWebhookConfiguration{{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfiguration"},
+			ObjectMeta: metav1.ObjectMeta{Name: "harbour"},
+			Webhooks: []admissionv1.MutatingWebhook{{
+				Name:                    "boats.harbour.example.com",
+				FailurePolicy:           &policy,
+				TimeoutSeconds:          ptr.To(int32(30)),
+				SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+				AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: admissionv1.WebhookClientConfig{
+					Service: &admissionv1.ServiceReference{Name: "x", Namespace: "default", Path: &path},
+				},
+				Rules: []admissionv1.RuleWithOperations{{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{"harbour.example.com"}, APIVersions: []string{"v1"}, Resources: []string{"boats"},
 					},
-					Rules: []admissionv1.RuleWithOperations{{
-						Operations: []admissionv1.OperationType{admissionv1.Create},
-						Rule: admissionv1.Rule{
-							APIGroups: []string{"harbour.example.com"}, APIVersions: []string{"v1"}, Resources: []string{"boats"},
-						},
-					}},
 				}},
 			}},
-		},
+		}},
 	}
+}
+
+func TestWebhooksAreCalled(test *testing.T) {
+	environment := &envtest.Environment{CRDInstallOptions: crds, WebhookInstallOptions: asksAbout("/mutate")}
 	admin := newClient(test, start(test, environment))
 	options := environment.WebhookInstallOptions
 	server := webhook.NewServer(webhook.Options{
@@ -416,7 +407,7 @@ func TestNothingIsLeft(test *testing.T) {
 			test.Error("they are not apart:", err)
 		}
 	}
-	if count := len(children(test)); count != 20 {
+	if count := len(processes.Children(test)); count != 20 {
 		test.Error("there are", count, "processes")
 	}
 	for _, environment := range environments {
@@ -424,35 +415,11 @@ func TestNothingIsLeft(test *testing.T) {
 			test.Error(err)
 		}
 	}
-	if left := children(test); len(left) > 0 {
+	if left := processes.Children(test); len(left) > 0 {
 		test.Error("there still are", left)
 	}
 	if left, _ := os.ReadDir(folder); len(left) > 0 {
 		test.Error("there still are", left)
-	}
-}
-
-// The archive of `skiff assets archive` is what envtest downloads, as setup-envtest does.
-func TestAnIndexIsInstalledFrom(test *testing.T) {
-	folder := test.TempDir()
-	index := httptest.NewServer(http.FileServer(http.Dir(folder)))
-	defer index.Close()
-	out, err := exec.Command(os.Getenv("SKIFF"), "assets", "archive", "--out", folder, "--base-url", index.URL).CombinedOutput()
-	if err != nil {
-		test.Fatal(err, string(out))
-	}
-	test.Setenv("KUBEBUILDER_ASSETS", "")
-	for release, minor := range map[string]string{"v1.37.2": "37", "v1.34.0": "34"} {
-		config := start(test, &envtest.Environment{
-			DownloadBinaryAssets:         true,
-			DownloadBinaryAssetsVersion:  release,
-			DownloadBinaryAssetsIndexURL: index.URL + "/envtest-releases.yaml",
-			BinaryAssetsDirectory:        test.TempDir(),
-		})
-		version, err := kubernetes.NewForConfigOrDie(config).ServerVersion()
-		if err != nil || version.Minor != minor {
-			test.Error(release, version, err)
-		}
 	}
 }
 
@@ -474,7 +441,7 @@ func TestWhoIsKilledLeavesNothing(test *testing.T) {
 		if _, err := (&envtest.Environment{}).Start(); err != nil {
 			test.Fatal(err)
 		}
-		fmt.Println("started", children(test))
+		fmt.Println("started", processes.Children(test))
 		time.Sleep(time.Hour)
 	}
 	program, err := os.Executable()
@@ -500,44 +467,10 @@ func TestWhoIsKilledLeavesNothing(test *testing.T) {
 	victim.Wait()
 	eventually.Holds(test, "its servers are gone", func(context.Context) (bool, error) {
 		for _, id := range ids {
-			if state(id) != "" && state(id) != "Z" {
+			if processes.Runs(id) {
 				return false, nil
 			}
 		}
 		return true, nil
 	})
-}
-
-// children are the ids of the processes of this one that still run; there are none to be seen but on Linux.
-func children(test testing.TB) []string {
-	test.Helper()
-	entries, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		test.Fatal(err)
-	}
-	var found []string
-	for _, entry := range entries {
-		fields := stat(filepath.Base(entry))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) && fields[0] != "Z" {
-			found = append(found, filepath.Base(entry))
-		}
-	}
-	return found
-}
-
-func state(id string) string {
-	if fields := stat(id); len(fields) > 0 {
-		return fields[0]
-	}
-	return ""
-}
-
-// stat is the state, the parent and more of a process.
-func stat(id string) []string {
-	text, err := os.ReadFile(filepath.Join("/proc", id, "stat"))
-	if err != nil {
-		return nil
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return strings.Fields(rest)
 }

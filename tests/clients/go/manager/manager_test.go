@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 	"kubeskiff/tests/clients/go/eventually"
@@ -43,8 +44,9 @@ type running struct {
 	stop func()
 }
 
-// start runs a manager with the controller of boats; it leads when no other one does.
-func start(test *testing.T, config *rest.Config) running {
+// prepare makes a manager with the controller of boats; it leads when no other one does.
+func prepare(test *testing.T, config *rest.Config, webhooks webhook.Server) ctrl.Manager {
+	test.Helper()
 	retryPeriod := 100 * time.Millisecond
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        newScheme(),
@@ -54,6 +56,7 @@ func start(test *testing.T, config *rest.Config) running {
 		LeaderElectionNamespace:       namespace,
 		LeaderElectionReleaseOnCancel: true,
 		RetryPeriod:                   &retryPeriod,
+		WebhookServer:                 webhooks,
 	})
 	if err == nil {
 		err = setUp(manager)
@@ -61,6 +64,10 @@ func start(test *testing.T, config *rest.Config) running {
 	if err != nil {
 		test.Fatal(err)
 	}
+	return manager
+}
+
+func run(test *testing.T, manager ctrl.Manager) running {
 	ctx, cancel := context.WithCancel(test.Context())
 	ended := make(chan error)
 	go func() { ended <- manager.Start(ctx) }()
@@ -75,9 +82,9 @@ func start(test *testing.T, config *rest.Config) running {
 func TestManager(test *testing.T) {
 	ctrl.SetLogger(testr.New(test))
 	config := skiff.Start(test, skiff.CRDs("../boats"))
-	first := start(test, config)
+	first := run(test, prepare(test, config, nil))
 	<-first.Elected()
-	second := start(test, config)
+	second := run(test, prepare(test, config, nil))
 	// Reads past the cache.
 	direct, err := client.New(config, client.Options{Scheme: first.GetScheme()})
 	if err != nil {

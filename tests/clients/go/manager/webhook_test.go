@@ -125,7 +125,7 @@ func TestWebhooks(test *testing.T) {
 		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: folder}),
 	})
 	if err == nil {
-		err = ctrl.NewWebhookManagedBy(manager, &Boat{}).WithDefaulter(customs{}).WithValidator(customs{}).Complete()
+		err = setUpWebhooks(manager)
 	}
 	if err != nil {
 		test.Fatal(err)
@@ -133,14 +133,17 @@ func TestWebhooks(test *testing.T) {
 	ctx, cancel := context.WithCancel(test.Context())
 	ended := make(chan error)
 	go func() { ended <- manager.Start(ctx) }()
-	eventually.Holds(test, "the webhooks are served", func(context.Context) (bool, error) {
-		return manager.GetWebhookServer().StartedChecker()(&http.Request{}) == nil, nil
-	})
+	waitForWebhooks(test, manager)
 	direct, err := client.New(config, client.Options{Scheme: manager.GetScheme()})
 	if err != nil {
 		test.Fatal(err)
 	}
-	configure(test, direct, authority)
+	mutating, validating := configurations(authority)
+	for _, configuration := range []client.Object{mutating, validating} {
+		if err := direct.Create(ctx, configuration); err != nil {
+			test.Fatal(err)
+		}
+	}
 
 	daisy := &Boat{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "daisy"}, Spec: BoatSpec{Crew: 11}}
 	if err := direct.Create(ctx, daisy); err != nil || daisy.Labels["registered"] != "yes" {
@@ -171,8 +174,19 @@ func TestWebhooks(test *testing.T) {
 	}
 }
 
-// configure registers the webhooks, where controller-runtime puts them.
-func configure(test *testing.T, direct client.Client, authority []byte) {
+func setUpWebhooks(manager ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(manager, &Boat{}).WithDefaulter(customs{}).WithValidator(customs{}).Complete()
+}
+
+func waitForWebhooks(test *testing.T, manager ctrl.Manager) {
+	test.Helper()
+	eventually.Holds(test, "the webhooks are served", func(context.Context) (bool, error) {
+		return manager.GetWebhookServer().StartedChecker()(&http.Request{}) == nil, nil
+	})
+}
+
+// configurations have the webhooks called where controller-runtime puts them.
+func configurations(authority []byte) (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration) {
 	service := func(path string) admissionv1.WebhookClientConfig {
 		reference := &admissionv1.ServiceReference{Namespace: "harbour", Name: "customs", Path: &path}
 		return admissionv1.WebhookClientConfig{Service: reference, CABundle: authority}
@@ -183,18 +197,13 @@ func configure(test *testing.T, direct client.Client, authority []byte) {
 	}}
 	none := ptr.To(admissionv1.SideEffectClassNone)
 	metadata := metav1.ObjectMeta{Name: "customs"}
-	for _, configuration := range []client.Object{
-		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metadata, Webhooks: []admissionv1.MutatingWebhook{{
-			Name: "default.harbour.example.com", ClientConfig: service("/mutate-harbour-example-com-v1-boat"),
-			Rules: rules, SideEffects: none, AdmissionReviewVersions: []string{"v1"},
-		}}},
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metadata, Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "validate.harbour.example.com", ClientConfig: service("/validate-harbour-example-com-v1-boat"),
-			Rules: rules, SideEffects: none, AdmissionReviewVersions: []string{"v1"},
-		}}},
-	} {
-		if err := direct.Create(test.Context(), configuration); err != nil {
-			test.Fatal(err)
-		}
-	}
+	mutating := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metadata, Webhooks: []admissionv1.MutatingWebhook{{
+		Name: "default.harbour.example.com", ClientConfig: service("/mutate-harbour-example-com-v1-boat"),
+		Rules: rules, SideEffects: none, AdmissionReviewVersions: []string{"v1"},
+	}}}
+	validating := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metadata, Webhooks: []admissionv1.ValidatingWebhook{{
+		Name: "validate.harbour.example.com", ClientConfig: service("/validate-harbour-example-com-v1-boat"),
+		Rules: rules, SideEffects: none, AdmissionReviewVersions: []string{"v1"},
+	}}}
+	return mutating, validating
 }

@@ -1,59 +1,147 @@
 //! Definitions: what the server has against one, and what lints find.
+//!
+//! A verdict names fields, not places: where only places have changed, as in a comment, it holds as it is, and where a schema
+//! has changed, the others are not compiled again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::super::documents::Sort;
 use super::super::expression::expressions;
 use super::super::outline::{Step, shown};
-use super::super::workspace::Workspace;
-use super::{Document, Found, Manifest, Severity};
-use crate::author::lint::{Finding, lint_kind, older};
+use super::super::workspace::{KindName, Made, Workspace};
+use super::{Counts, Document, Found, Manifest, Severity};
+use crate::author::lint::{Finding, lint_kind, older_than};
 use crate::author::{Checked, DefinedKind, Priced, written_field};
-use crate::meta::field::{Error, Subject};
+use crate::crd::validate::validated::Validated;
+use crate::meta::field::{Error, ErrorList, Subject};
+use crate::value::Value;
 use crate::value::yaml::{Located, decode_each_located};
 
 /// Lints that say what the server says, which is told in its own words.
 const OF_THE_SERVER: [&str; 2] = ["refused", "not-structural"];
 
-/// The kinds that a text defines, and what is wrong with it.
-pub fn check(workspace: &Workspace, text: &str) -> (Vec<DefinedKind>, Vec<Found>) {
-    let mut document = Document::new(text);
-    let mut kinds = Vec::new();
-    for read in decode_each_located(text.as_bytes()) {
+/// Definitions as they were last compiled, by their names.
+pub type Judged = HashMap<String, Definition>;
+
+/// A definition as it was last compiled.
+#[derive(Clone)]
+pub struct Definition {
+    value: Arc<Value>,
+    kind: KindName,
+    /// The text that it was compiled from, by its hash.
+    hash: u64,
+    schemas: Arc<Validated>,
+    verdict: Arc<Verdict>,
+}
+
+/// What is wrong with a definition, by its fields.
+struct Verdict {
+    unknown: Vec<String>,
+    errors: ErrorList,
+    findings: Vec<Finding>,
+}
+
+/// What became of a text with definitions.
+#[derive(Default)]
+pub struct Outcome {
+    /// The kinds that it defines.
+    pub made: Vec<Made>,
+    /// What is wrong with it.
+    pub found: Vec<Found>,
+    /// Its definitions, for the next time.
+    pub judged: Judged,
+}
+
+/// The kinds that a text defines, which has the hash `hash`, and what is wrong with it. What is as it was `before` is not looked
+/// at again; what is goes to `counts`.
+pub fn check(
+    workspace: &Workspace,
+    mut document: Document<'_>,
+    hash: u64,
+    before: &Judged,
+    counts: &mut Counts,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    for read in decode_each_located(document.text.as_bytes()) {
         match read {
             Err(broken) => document.broken(&broken),
             Ok(located) => {
                 document.repeated(&located);
-                match DefinedKind::priced(workspace.minor(), &located.value) {
-                    Ok(priced) => {
-                        look(&mut document, workspace, &located, &priced);
-                        kinds.push(priced.kind);
-                    }
-                    Err(error) => {
-                        let manifest = Manifest { value: &located.value, located: &located, within: String::new() };
-                        document.checked(&manifest, &Checked::refuse(located.value.clone(), &error.into()));
-                    }
-                }
+                judge(workspace, &mut document, located, hash, before, &mut outcome, counts);
             }
         }
     }
-    (kinds, document.found)
+    outcome.found = document.found;
+    outcome
 }
 
-fn look(document: &mut Document<'_>, workspace: &Workspace, located: &Located, priced: &Priced) {
-    let manifest = Manifest { value: &located.value, located, within: String::new() };
-    let checked = Checked { unknown: priced.unknown.clone(), ..Checked::default() };
-    document.checked(&manifest, &checked);
-    for error in &priced.kind.errors {
-        if !expression_error(document, error) {
-            let range = document.range(located.place(&written_field(&error.field, 0)));
-            document.tell(range, Severity::Error, error.kind.reason(), error.to_string());
+fn judge(
+    workspace: &Workspace,
+    document: &mut Document<'_>,
+    located: Located,
+    hash: u64,
+    before: &Judged,
+    outcome: &mut Outcome,
+    counts: &mut Counts,
+) {
+    let name = located.value.str_at(&["metadata", "name"]).to_owned();
+    let before = before.get(&name);
+    // Another file may have defined the kind since.
+    let is_current = |before: &&Definition| workspace.stamp_of_kind(&before.kind) == before.hash;
+    if let Some(same) = before.filter(|before| *before.value == located.value).filter(is_current) {
+        same.verdict.tell(document, workspace, &located);
+        outcome.made.push(Made::Same(same.kind.clone()));
+        outcome.judged.insert(name, same.clone());
+        return;
+    }
+    counts.definitions += 1;
+    let schemas = before.map(|before| Arc::clone(&before.schemas)).unwrap_or_default();
+    match DefinedKind::priced_after(workspace.minor(), &located.value, &schemas) {
+        Ok(priced) => {
+            counts.schemas += priced.schemas.made();
+            let verdict = Verdict::of(workspace, &located.value, &priced);
+            verdict.tell(document, workspace, &located);
+            let Priced { kind, schemas, .. } = priced;
+            let definition = Definition {
+                value: Arc::new(located.value),
+                kind: kind.key(),
+                hash,
+                schemas: Arc::new(schemas),
+                verdict: Arc::new(verdict),
+            };
+            outcome.made.push(Made::New(Box::new(kind)));
+            outcome.judged.insert(name, definition);
+        }
+        Err(error) => {
+            let manifest = Manifest { value: &located.value, located: &located, within: String::new() };
+            document.checked(&manifest, &Checked::refuse(located.value.clone(), &error.into()));
         }
     }
-    let findings = lint_kind(&priced.kind, &priced.costs, &located.value, &|lint| workspace.lints.wants(lint));
-    // The definition was read once already.
-    let of_older = older(&workspace.older, workspace.minor(), &located.value).unwrap_or_default();
-    let findings = findings.into_iter().chain(of_older);
-    let own: Vec<Finding> = findings.filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
-    document.findings(&workspace.lints, located, &own);
+}
+
+impl Verdict {
+    fn of(workspace: &Workspace, value: &Value, priced: &Priced) -> Verdict {
+        let findings = lint_kind(&priced.kind, &priced.schemas, value, &|lint| workspace.lints.wants(lint));
+        // The definition was read once already.
+        let of_older = older_than(&workspace.older, &priced.kind, value).unwrap_or_default();
+        let findings = findings.into_iter().chain(of_older);
+        let findings = findings.filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
+        Verdict { unknown: priced.unknown.clone(), errors: priced.kind.errors.clone(), findings }
+    }
+
+    fn tell(&self, document: &mut Document<'_>, workspace: &Workspace, located: &Located) {
+        let manifest = Manifest { value: &located.value, located, within: String::new() };
+        let checked = Checked { unknown: self.unknown.clone(), ..Checked::default() };
+        document.checked(&manifest, &checked);
+        for error in &self.errors {
+            if !expression_error(document, error) {
+                let range = document.range(located.place(&written_field(&error.field, 0)));
+                document.tell(range, Severity::Error, error.kind.reason(), error.to_string());
+            }
+        }
+        document.findings(&workspace.lints, located, &self.findings);
+    }
 }
 
 /// Tells what is wrong with an expression where it stands in it. False for what is wrong with something else.

@@ -67,8 +67,8 @@ impl Dead<'_> {
         }
         let versions = texts(rule, "apiVersions");
         let is_version = |known: &&&Arc<ServedVersion>| versions.contains(&"*") || versions.contains(&&*known.version);
-        let other_versions =
-            kinds::all().any(|kind| kind.group == group && kind.plural == plural && versions.contains(&kind.version));
+        let other_versions = kinds::of_all_minors()
+            .any(|kind| kind.group == group && kind.plural == plural && versions.contains(&kind.version));
         if !known.iter().any(|known| is_version(&known)) && !other_versions {
             return Some(format!("`{plural}` in `{group}` is not served in {}", versions.join(", ")));
         }

@@ -23,7 +23,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     status: true,
     is_default: false,
     parts: &[
-        Part { name: IGNITION, verbs: &["get", "patch", "update"], kind: None, action: Action::Write },
+        Part::new(IGNITION, &["get", "patch", "update"], None, Action::Write),
         Part::scale(SelectorForm::Requirements),
     ],
     selectable_fields: &[".spec.ignition"],

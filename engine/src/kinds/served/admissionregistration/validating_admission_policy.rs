@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy, admissionregistration.k8s.io/v1: expressions that objects must meet.
+//! ValidatingAdmissionPolicy, admissionregistration.k8s.io/v1, and v1beta1 and v1alpha1 of older minors: expressions that objects must meet.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
@@ -20,17 +20,26 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ANNOTATIONS_MAX: usize = 20;
 const VALUE_BYTES_MAX: usize = 5 << 10;
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "validatingadmissionpolicies",
-    singular: "validatingadmissionpolicy",
-    categories: &["api-extensions"],
-    scope: Scope::Cluster,
-    status: true,
-    example: "metadata: {name: example}\nspec:\n  matchConstraints:\n    resourceRules:\n    - {apiGroups: [apps], \
-              apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  validations: [{expression: \
-              'object.spec.replicas <= 5'}]",
-    ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicy", &ValidatingAdmissionPolicy)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
+
+static V1: Kind = form();
+static V1BETA1: Kind = form().former("v1beta1");
+static V1ALPHA1: Kind = form().former("v1alpha1");
+
+const fn form() -> Kind {
+    Kind {
+        plural: "validatingadmissionpolicies",
+        singular: "validatingadmissionpolicy",
+        categories: &["api-extensions"],
+        scope: Scope::Cluster,
+        status: true,
+        example: "metadata: {name: example}\nspec:\n  matchConstraints:\n    resourceRules:\n    - {apiGroups: [apps], \
+                  apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  validations: [{expression: \
+                  'object.spec.replicas <= 5'}]",
+        forms: &KINDS,
+        ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicy", &ValidatingAdmissionPolicy)
+    }
+}
 
 struct ValidatingAdmissionPolicy;
 

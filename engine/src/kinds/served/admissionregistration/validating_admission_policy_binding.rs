@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1: where a policy counts, with which parameters.
+//! ValidatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1, and v1beta1 and v1alpha1 of older minors: where a policy counts, with which parameters.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
@@ -14,14 +14,23 @@ use crate::value::Value;
 
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "validatingadmissionpolicybindings",
-    singular: "validatingadmissionpolicybinding",
-    categories: &["api-extensions"],
-    scope: Scope::Cluster,
-    example: "metadata: {name: example}\nspec: {policyName: example, validationActions: [Deny]}",
-    ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicyBinding", &ValidatingAdmissionPolicyBinding)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
+
+static V1: Kind = form();
+static V1BETA1: Kind = form().former("v1beta1");
+static V1ALPHA1: Kind = form().former("v1alpha1");
+
+const fn form() -> Kind {
+    Kind {
+        plural: "validatingadmissionpolicybindings",
+        singular: "validatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        scope: Scope::Cluster,
+        example: "metadata: {name: example}\nspec: {policyName: example, validationActions: [Deny]}",
+        forms: &KINDS,
+        ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicyBinding", &ValidatingAdmissionPolicyBinding)
+    }
+}
 
 struct ValidatingAdmissionPolicyBinding;
 

@@ -63,7 +63,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["csr"],
     scope: Scope::Cluster,
     status: true,
-    parts: &[Part { name: APPROVAL, verbs: &["get", "patch", "update"], kind: None, action: Action::Write }],
+    parts: &[Part::new(APPROVAL, &["get", "patch", "update"], None, Action::Write)],
     selectable_fields: &[".spec.signerName"],
     example: EXAMPLE,
     ..Kind::new("certificates.k8s.io", "v1", "CertificateSigningRequest", &CertificateSigningRequest)

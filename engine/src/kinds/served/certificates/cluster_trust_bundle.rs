@@ -1,4 +1,4 @@
-//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1: whom to trust for the certificates of a signer.
+//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1, and v1alpha1 of older minors: whom to trust for the certificates of a signer.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/clustertrustbundle`, release 1.37.
 
@@ -16,10 +16,11 @@ use crate::value::Value;
 
 const BUNDLE_BYTES_MAX: usize = 1 << 20;
 
-pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
 
 static V1: Kind = form("v1", true);
 static V1BETA1: Kind = form("v1beta1", false);
+static V1ALPHA1: Kind = form("v1beta1", false).former("v1alpha1");
 
 const fn form(version: &'static str, is_default: bool) -> Kind {
     Kind {

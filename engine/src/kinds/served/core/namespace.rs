@@ -20,7 +20,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["ns"],
     scope: Scope::Cluster,
     status: true,
-    parts: &[Part { name: namespaces::FINALIZE, verbs: &["update"], kind: None, action: Action::Write }],
+    parts: &[Part::new(namespaces::FINALIZE, &["update"], None, Action::Write)],
     verbs: SINGLE_VERBS,
     selectable_fields: &[".status.phase", ".name"],
     example: "metadata: {name: example}",

@@ -25,7 +25,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["no"],
     scope: Scope::Cluster,
     status: true,
-    parts: &[Part { name: "proxy", verbs: CONNECTING_VERBS, kind: Some(&PROXY_OPTIONS), action: Action::ConnectNode }],
+    parts: &[Part::new("proxy", CONNECTING_VERBS, Some(&PROXY_OPTIONS), Action::ConnectNode)],
     selectable_fields: &[".spec.unschedulable"],
     example: r"
 metadata: {name: example}

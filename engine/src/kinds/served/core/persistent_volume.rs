@@ -3,16 +3,19 @@
 //! Source: `pkg/apis/core` and `pkg/registry/core/persistentvolume` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::node_selector;
 use crate::kinds::storage::{access_modes, columns, volume};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, diff, metadata, prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
 
+const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeAttributesClass, &["spec.volumeAttributesClassName"])];
 /// Where the options of mounts stood before there was a field.
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 /// Sources that are mounted with options.
@@ -64,12 +67,13 @@ impl Strategy for PersistentVolume {
         volume::set_spec_defaults(spec);
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         let mut status = object! { "phase" => "Pending" };
         if let Some(now) = object.at(&["metadata", "creationTimestamp"]) {
             status.make_object().insert("lastPhaseTransitionTime", now.clone());
         }
         prepare::reset(object, "status", status);
+        features::drop_fields(&FEATURES, version.minor, object, None);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -78,12 +82,20 @@ impl Strategy for PersistentVolume {
         errors
     }
 
-    fn prepare_update_at(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value, now: &str) {
+    fn prepare_update_at(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &mut Value,
+        old: &Value,
+        now: &str,
+    ) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             note_phase(new, old, now);
         } else {
             prepare::keep(new, old, &["status"]);
+            features::drop_fields(&FEATURES, version.minor, new, Some(old));
         }
     }
 

@@ -3,11 +3,13 @@
 //! Source: `pkg/apis/core` and `pkg/registry/core/persistentvolumeclaim` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::{Column, ServedVersion};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::storage::{access_modes, claim, columns};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, diff, metadata, prepare, resources, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
@@ -18,6 +20,12 @@ const RESIZE_STATES: [&str; 5] = [
     "NodeResizeInProgress",
     "NodeResizeInfeasible",
     "NodeResizePending",
+];
+
+const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeAttributesClass, &["spec.volumeAttributesClassName"])];
+const STATUS_FEATURES: [Feature; 2] = [
+    Feature::new(Gate::VolumeAttributesClass, &["status.currentVolumeAttributesClassName"]),
+    Feature::new(Gate::VolumeAttributesClass, &["status.modifyVolumeStatus"]),
 ];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -44,8 +52,9 @@ impl Strategy for PersistentVolumeClaim {
         resources::set_requirements_defaults(spec);
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::reset(object, "status", object! { "phase" => "Pending" });
+        features::drop_fields(&FEATURES, version.minor, object, None);
         claim::prepare_data_sources(defaults::structure(object, "spec"), None);
     }
 
@@ -53,12 +62,14 @@ impl Strategy for PersistentVolumeClaim {
         validate(object, &claim::Options::default())
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
+            features::drop_fields(&STATUS_FEATURES, version.minor, new, Some(old));
             return;
         }
         prepare::keep(new, old, &["status"]);
+        features::drop_fields(&FEATURES, version.minor, new, Some(old));
         claim::prepare_data_sources(defaults::structure(new, "spec"), old.get("spec"));
     }
 

@@ -8,6 +8,8 @@ use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, pod, pod_object};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -24,20 +26,19 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     categories: &["all"],
     status: true,
     parts: &[
-        Part { name: "attach", verbs: CONNECTING, kind: Some(&pod_object::ATTACH_OPTIONS), action: Action::Connect },
-        Part { name: "binding", verbs: &["create"], kind: Some(&BINDING), action: Action::Bind },
-        Part { name: EPHEMERAL_CONTAINERS, verbs: WRITING, kind: None, action: Action::Write },
-        Part { name: "eviction", verbs: &["create"], kind: Some(&pod_object::EVICTION), action: Action::Evict },
-        Part { name: "exec", verbs: CONNECTING, kind: Some(&pod_object::EXEC_OPTIONS), action: Action::Connect },
-        Part { name: "log", verbs: &["get"], kind: None, action: Action::Log },
+        Part::new("attach", CONNECTING, Some(&pod_object::ATTACH_OPTIONS), Action::Connect),
+        Part::new("binding", &["create"], Some(&BINDING), Action::Bind),
+        Part::new(EPHEMERAL_CONTAINERS, WRITING, None, Action::Write),
+        Part::new("eviction", &["create"], Some(&pod_object::EVICTION), Action::Evict),
+        Part::new("exec", CONNECTING, Some(&pod_object::EXEC_OPTIONS), Action::Connect),
+        Part::new("log", &["get"], None, Action::Log),
+        Part::new("portforward", CONNECTING, Some(&pod_object::PORT_FORWARD_OPTIONS), Action::Connect),
+        Part::new("proxy", PROXYING, Some(&pod_object::PROXY_OPTIONS), Action::Proxy),
         Part {
-            name: "portforward",
-            verbs: CONNECTING,
-            kind: Some(&pod_object::PORT_FORWARD_OPTIONS),
-            action: Action::Connect,
+            since: Minor::of(32),
+            gate: Some(Gate::InPlacePodVerticalScaling),
+            ..Part::new(RESIZE, WRITING, None, Action::Write)
         },
-        Part { name: "proxy", verbs: PROXYING, kind: Some(&pod_object::PROXY_OPTIONS), action: Action::Proxy },
-        Part { name: RESIZE, verbs: WRITING, kind: None, action: Action::Write },
     ],
     selectable_fields: pod_object::fields::SELECTABLE,
     example: "metadata: {name: example}\nspec: {containers: [{name: main, image: example}]}",

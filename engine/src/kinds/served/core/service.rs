@@ -16,12 +16,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["svc"],
     categories: &["all"],
     status: true,
-    parts: &[Part {
-        name: "proxy",
-        verbs: CONNECTING_VERBS,
-        kind: Some(&PROXY_OPTIONS),
-        action: Action::ConnectService,
-    }],
+    parts: &[Part::new("proxy", CONNECTING_VERBS, Some(&PROXY_OPTIONS), Action::ConnectService)],
     selectable_fields: &[".spec.clusterIP", ".spec.type"],
     example: "metadata: {name: example}\nspec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}",
     ..Kind::new("", "v1", "Service", &Service)
@@ -35,6 +30,10 @@ struct Service;
 impl Strategy for Service {
     fn set_typed_defaults(&self, object: &mut Value) {
         services::set_defaults(object);
+    }
+
+    fn align(&self, new: &mut Value, old: Option<&Value>) {
+        services::align(new, old);
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {

@@ -12,7 +12,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "serviceaccounts",
     singular: "serviceaccount",
     short_names: &["sa"],
-    parts: &[Part { name: "token", verbs: &["create"], kind: Some(&TOKEN_REQUEST), action: Action::IssueToken }],
+    parts: &[Part::new("token", &["create"], Some(&TOKEN_REQUEST), Action::IssueToken)],
     example: "metadata: {name: example}\nsecrets: [{name: a}, {name: b}]",
     ..Kind::new("", "v1", "ServiceAccount", &ServiceAccount)
 }];

@@ -1,4 +1,4 @@
-//! FlowSchema, flowcontrol.apiserver.k8s.io/v1: which requests belong to which priority level.
+//! FlowSchema, flowcontrol.apiserver.k8s.io/v1, and v1beta3 of older minors: which requests belong to which priority level.
 //!
 //! It is stored and validated; this server shares its processors in another way.
 //!
@@ -18,15 +18,24 @@ const PRECEDENCE_MAX: i64 = 10000;
 const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const SUBJECT_KINDS: [&str; 3] = ["Group", "ServiceAccount", "User"];
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "flowschemas",
-    singular: "flowschema",
-    scope: Scope::Cluster,
-    status: true,
-    example: "metadata: {name: example}\nspec:\n  priorityLevelConfiguration: {name: workload-low}\n  rules:\n  - subjects: [{kind: User, user: {name: jane}}]\n    \
-              nonResourceRules: [{verbs: [get], nonResourceURLs: [/version]}]",
-    ..Kind::new(flow_control::GROUP, "v1", "FlowSchema", &FlowSchema)
-}];
+pub static KINDS: [&Kind; 2] = [&V1, &V1BETA3];
+
+static V1: Kind = form();
+/// Up to 1.31, and by default.
+static V1BETA3: Kind = Kind { is_default: true, ..form().former("v1beta3") };
+
+const fn form() -> Kind {
+    Kind {
+        plural: "flowschemas",
+        singular: "flowschema",
+        scope: Scope::Cluster,
+        status: true,
+        example: "metadata: {name: example}\nspec:\n  priorityLevelConfiguration: {name: workload-low}\n  rules:\n  - subjects: [{kind: User, user: {name: jane}}]\n    \
+                  nonResourceRules: [{verbs: [get], nonResourceURLs: [/version]}]",
+        forms: &KINDS,
+        ..Kind::new(flow_control::GROUP, "v1", "FlowSchema", &FlowSchema)
+    }
+}
 
 struct FlowSchema;
 

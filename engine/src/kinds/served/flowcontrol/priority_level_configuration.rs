@@ -1,4 +1,5 @@
-//! PriorityLevelConfiguration, flowcontrol.apiserver.k8s.io/v1: how many requests of a level go at once.
+//! PriorityLevelConfiguration, flowcontrol.apiserver.k8s.io/v1, and v1beta3 of older minors: how many requests of a level go
+//! at once.
 //!
 //! It is stored and validated; this server shares its processors in another way.
 //!
@@ -18,29 +19,68 @@ const QUEUING: [(&str, i64); 3] = [("handSize", 8), ("queues", 64), ("queueLengt
 const QUEUES_MAX: i64 = 10_000_000;
 /// How many bits the hash of a flow has to spend.
 const HASH_BITS: i64 = 60;
-/// What an older version said of a level without shares; only there.
+/// What v1beta3, where zero shares are the default ones, says of a level without shares; only there.
 const ZERO_SHARES: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "prioritylevelconfigurations",
-    singular: "prioritylevelconfiguration",
-    scope: Scope::Cluster,
-    status: true,
-    example: "metadata: {name: example}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}",
-    ..Kind::new(flow_control::GROUP, "v1", "PriorityLevelConfiguration", &PriorityLevelConfiguration)
-}];
+pub static KINDS: [&Kind; 2] = [&V1, &V1BETA3];
+
+static V1: Kind = form();
+/// Up to 1.31, and by default.
+static V1BETA3: Kind = Kind { is_default: true, ..form().former("v1beta3") };
+
+const fn form() -> Kind {
+    Kind {
+        plural: "prioritylevelconfigurations",
+        singular: "prioritylevelconfiguration",
+        scope: Scope::Cluster,
+        status: true,
+        example: "metadata: {name: example}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}",
+        forms: &KINDS,
+        ..Kind::new(flow_control::GROUP, "v1", "PriorityLevelConfiguration", &PriorityLevelConfiguration)
+    }
+}
+
+/// Whether an object is in the older version.
+fn is_beta(object: &Value) -> bool {
+    object.str_at(&["apiVersion"]).ends_with("/v1beta3")
+}
+
+/// Whether zero shares are meant.
+fn says_zero(object: &Value) -> bool {
+    object.at(&["metadata", "annotations", ZERO_SHARES]).is_some()
+}
 
 struct PriorityLevelConfiguration;
 
 impl Strategy for PriorityLevelConfiguration {
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        let mut converted = object.clone();
+        let fields = converted.make_object();
+        fields.insert("apiVersion", Value::from(api_version));
+        let shares = object.at(&["spec", "limited"]).map(|limited| limited.get("nominalConcurrencyShares"));
+        let has_none = matches!(shares, Some(None | Some(Value::Int(0))));
+        if is_beta(&converted) && has_none {
+            let annotations = converted.make_object().entry("metadata").make_object().entry("annotations");
+            annotations.make_object().insert(ZERO_SHARES, Value::from(""));
+        } else if let Some(annotations) = converted.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut)
+        {
+            annotations.remove(ZERO_SHARES);
+        }
+        Some(converted)
+    }
+
     fn set_typed_defaults(&self, object: &mut Value) {
+        let no_shares_are_the_default = is_beta(object) && !says_zero(object);
         let Some(spec) = defaults::field(object, "spec") else { return };
         if let Some(exempt) = defaults::field(spec, "exempt") {
             defaults::set(exempt, "nominalConcurrencyShares", 0);
             defaults::set(exempt, "lendablePercent", 0);
         }
         let Some(limited) = defaults::field(spec, "limited") else { return };
-        defaults::set(limited, "nominalConcurrencyShares", SHARES);
+        let shares = limited.make_object().entry("nominalConcurrencyShares");
+        if shares.is_null() || (no_shares_are_the_default && *shares == Value::Int(0)) {
+            *shares = Value::Int(SHARES);
+        }
         defaults::set(limited, "lendablePercent", 0);
         let queuing =
             defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
@@ -101,7 +141,7 @@ impl Strategy for PriorityLevelConfiguration {
 
 fn validate(object: &Value) -> ErrorList {
     let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
-    if object.at(&["metadata", "annotations", ZERO_SHARES]).is_some() {
+    if says_zero(object) && !is_beta(object) {
         let why = format!("annotation '{ZERO_SHARES}' is forbidden");
         errors.push(Error::forbidden(&Path::new("metadata").child("annotations"), why));
     }

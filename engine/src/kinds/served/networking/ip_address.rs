@@ -1,4 +1,4 @@
-//! IPAddress, networking.k8s.io/v1: that a cluster IP is taken, and by what.
+//! IPAddress, networking.k8s.io/v1, and v1beta1 of older minors: that a cluster IP is taken, and by what.
 //!
 //! Source: `pkg/registry/networking/ipaddress` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
@@ -9,19 +9,27 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 1] = [&V1];
+pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
 
-static V1: Kind = Kind {
-    plural: "ipaddresses",
-    singular: "ipaddress",
-    short_names: &["ip"],
-    scope: Scope::Cluster,
-    example: "metadata: {name: 10.9.8.7}\nspec: {parentRef: {resource: services, namespace: default, name: example}}",
-    ..Kind::new("networking.k8s.io", "v1", "IPAddress", &IpAddress)
-};
+static V1: Kind = form();
+static V1BETA1: Kind = form().former("v1beta1");
+
+const fn form() -> Kind {
+    Kind {
+        plural: "ipaddresses",
+        singular: "ipaddress",
+        short_names: &["ip"],
+        scope: Scope::Cluster,
+        example: "metadata: {name: 10.9.8.7}\nspec: {parentRef: {resource: services, namespace: default, name: example}}",
+        forms: &KINDS,
+        gate: Some(Gate::MultiCidrServiceAllocator),
+        ..Kind::new("networking.k8s.io", "v1", "IPAddress", &IpAddress)
+    }
+}
 
 struct IpAddress;
 

@@ -1,4 +1,4 @@
-//! ServiceCIDR, networking.k8s.io/v1: a range that cluster IPs are of.
+//! ServiceCIDR, networking.k8s.io/v1, and v1beta1 of older minors: a range that cluster IPs are of.
 //!
 //! Source: `pkg/registry/networking/servicecidr` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
@@ -9,20 +9,28 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_st
 use crate::kinds::{Kind, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 1] = [&V1];
+pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
 
-static V1: Kind = Kind {
-    plural: "servicecidrs",
-    singular: "servicecidr",
-    scope: Scope::Cluster,
-    status: true,
-    example: "metadata: {name: example}\nspec: {cidrs: [10.77.0.0/24]}",
-    ..Kind::new("networking.k8s.io", "v1", "ServiceCIDR", &ServiceCidr)
-};
+static V1: Kind = form();
+static V1BETA1: Kind = form().former("v1beta1");
+
+const fn form() -> Kind {
+    Kind {
+        plural: "servicecidrs",
+        singular: "servicecidr",
+        scope: Scope::Cluster,
+        status: true,
+        example: "metadata: {name: example}\nspec: {cidrs: [10.77.0.0/24]}",
+        forms: &KINDS,
+        gate: Some(Gate::MultiCidrServiceAllocator),
+        ..Kind::new("networking.k8s.io", "v1", "ServiceCIDR", &ServiceCidr)
+    }
+}
 
 /// One of each family.
 const RANGES_MAX: usize = 2;

@@ -24,7 +24,8 @@ const NEWER: &str = "metadata: {name: example}
 spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}";
 const OLDEST: &str = "metadata: {name: example}
 spec: {devices: {requests: [{name: gpu, deviceClassName: gpu.example.com}]}}";
-const SHAPE: Shape = Shape::Claim(&["spec", "devices"]);
+const DEVICES: &[&str] = &["spec", "devices"];
+const SHAPE: Shape = Shape::Claim(DEVICES);
 
 const fn form(version: &'static str, is_default: bool, example: &'static str) -> Kind {
     Kind {
@@ -58,8 +59,9 @@ impl Strategy for ResourceClaim {
         Some(SHAPE.convert(object, api_version))
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::reset(object, "status", object! {});
+        SHAPE.change(object, |object| request::drop_disabled(version.minor, object.at_mut(DEVICES), None));
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -71,8 +73,10 @@ impl Strategy for ResourceClaim {
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         prepare::for_update(subresource, new, old);
+        let newest = SHAPE.newest(old);
+        SHAPE.change(new, |new| request::drop_disabled(version.minor, new.at_mut(DEVICES), newest.at(DEVICES)));
         if subresource == Subresource::Status {
             status::drop_deallocated(new, old);
         }

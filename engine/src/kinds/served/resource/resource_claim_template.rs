@@ -25,7 +25,8 @@ const NEWER: &str = "metadata: {name: example}
 spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}";
 const OLDEST: &str = "metadata: {name: example}
 spec: {spec: {devices: {requests: [{name: gpu, deviceClassName: gpu.example.com}]}}}";
-const SHAPE: Shape = Shape::Claim(&["spec", "spec", "devices"]);
+const DEVICES: &[&str] = &["spec", "spec", "devices"];
+const SHAPE: Shape = Shape::Claim(DEVICES);
 
 const fn form(version: &'static str, is_default: bool, example: &'static str) -> Kind {
     Kind {
@@ -57,6 +58,15 @@ impl Strategy for ResourceClaimTemplate {
 
     fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
         Some(SHAPE.convert(object, api_version))
+    }
+
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        SHAPE.change(object, |object| request::drop_disabled(version.minor, object.at_mut(DEVICES), None));
+    }
+
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        let newest = SHAPE.newest(old);
+        SHAPE.change(new, |new| request::drop_disabled(version.minor, new.at_mut(DEVICES), newest.at(DEVICES)));
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {

@@ -16,7 +16,27 @@ use crate::meta::names;
 use crate::value::{Value, go_quote};
 
 /// In the shape of v1.
-const FEATURES: [Feature; 5] = [
+const FEATURES: [Feature; 9] = [
+    Feature::new(Gate::DraDeviceTaints, &["spec.devices.*.taints"]),
+    Feature::new(
+        Gate::DraPartitionableDevices,
+        &[
+            "spec.sharedCounters",
+            "spec.perDeviceNodeSelection",
+            "spec.devices.*.consumesCounters",
+            "spec.devices.*.nodeName",
+            "spec.devices.*.nodeSelector",
+            "spec.devices.*.allNodes",
+        ],
+    ),
+    Feature::new(
+        Gate::DraDeviceBindingConditions,
+        &["spec.devices.*.bindsToNode", "spec.devices.*.bindingConditions", "spec.devices.*.bindingFailureConditions"],
+    ),
+    Feature::new(
+        Gate::DraConsumableCapacity,
+        &["spec.devices.*.allowMultipleAllocations", "spec.devices.*.capacity.*.requestPolicy"],
+    ),
     Feature::new(
         Gate::DraListTypeAttributes,
         &[

@@ -1,4 +1,4 @@
-//! VolumeAttributesClass, storage.k8s.io/v1.
+//! VolumeAttributesClass, storage.k8s.io/v1, and v1beta1 and v1alpha1 of older minors.
 //!
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/volumeattributesclass` of Kubernetes 1.36, with the types of 1.37.
 
@@ -8,19 +8,28 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 1] = [&V1];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
 
-static V1: Kind = Kind {
-    plural: "volumeattributesclasses",
-    singular: "volumeattributesclass",
-    short_names: &["vac"],
-    scope: Scope::Cluster,
-    example: "metadata: {name: example}\ndriverName: disks.example.com\nparameters: {iops: '3000'}",
-    ..Kind::new("storage.k8s.io", "v1", "VolumeAttributesClass", &VolumeAttributesClass)
-};
+static V1: Kind = form();
+static V1BETA1: Kind = form().former("v1beta1");
+static V1ALPHA1: Kind = form().former("v1alpha1");
+
+const fn form() -> Kind {
+    Kind {
+        plural: "volumeattributesclasses",
+        singular: "volumeattributesclass",
+        short_names: &["vac"],
+        scope: Scope::Cluster,
+        example: "metadata: {name: example}\ndriverName: disks.example.com\nparameters: {iops: '3000'}",
+        forms: &KINDS,
+        gate: Some(Gate::VolumeAttributesClass),
+        ..Kind::new("storage.k8s.io", "v1", "VolumeAttributesClass", &VolumeAttributesClass)
+    }
+}
 
 struct VolumeAttributesClass;
 

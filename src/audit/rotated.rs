@@ -1,0 +1,252 @@
+//! A log file that is put aside when it is full, and what becomes of those that were put aside.
+//!
+//! `audit.log` becomes `audit-2026-01-02T15-04-05.000.log`, and perhaps that with `.gz` behind it.
+//! Source: `gopkg.in/natefinch/lumberjack.v2`, with which kube-apiserver writes its audit log.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3f";
+const COMPRESSED: &str = ".gz";
+const DAY_S: i64 = 24 * 60 * 60;
+
+/// When a file is full, and which of those that were put aside stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// A write that would make a file longer than this begins another one.
+    pub size_bytes_max: u64,
+    /// How many older files stay; 0 for all.
+    pub older_files_max: usize,
+    /// How many days one stays; 0 for ever.
+    pub age_days_max: u32,
+    /// Whether older files are compressed.
+    pub compresses: bool,
+}
+
+/// The file that is written to.
+pub struct RotatedFile {
+    path: PathBuf,
+    rotation: Rotation,
+    file: File,
+    size_bytes: u64,
+    /// Who tidies older files up, since the last time that one was put aside.
+    tidying: Option<JoinHandle<()>>,
+}
+
+impl RotatedFile {
+    /// Appends to the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be opened for writing.
+    pub fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
+        let file = append_to(path)?;
+        let size_bytes = file.metadata()?.len();
+        let mut opened = RotatedFile { path: path.to_owned(), rotation, file, size_bytes, tidying: None };
+        opened.tidy();
+        Ok(opened)
+    }
+
+    /// Puts the file aside and begins another.
+    fn rotate(&mut self) -> io::Result<()> {
+        let now = Timestamp::now().to_zoned(TimeZone::UTC).datetime().strftime(NAME_FORMAT).to_string();
+        let (stem, end) = parts(&self.path);
+        fs::rename(&self.path, self.path.with_file_name(format!("{stem}-{now}{end}")))?;
+        self.file = append_to(&self.path)?;
+        self.size_bytes = 0;
+        self.tidy();
+        Ok(())
+    }
+
+    /// Has older files tidied up, beside the one that is written to.
+    fn tidy(&mut self) {
+        if let Some(before) = self.tidying.take() {
+            // It has told what went wrong.
+            _ = before.join();
+        }
+        let told = |error: io::Error| tracing::error!(%error, "older audit logs can't be tidied up");
+        let (path, rotation) = (self.path.clone(), self.rotation);
+        let work = move || tidy(&path, rotation, Timestamp::now()).unwrap_or_else(told);
+        self.tidying = thread::Builder::new().name("audit".to_owned()).spawn(work).map_err(told).ok();
+    }
+}
+
+impl Write for RotatedFile {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let length = line.len() as u64;
+        if self.size_bytes > 0 && self.size_bytes.saturating_add(length) > self.rotation.size_bytes_max {
+            self.rotate()?;
+        }
+        // A line is not torn apart.
+        self.file.write_all(line)?;
+        self.size_bytes = self.size_bytes.saturating_add(length);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Readable by its owner alone.
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+/// What stands before and behind the time in the names of older files.
+fn parts(path: &Path) -> (String, String) {
+    let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let end = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    (text(path.file_stem()), end)
+}
+
+/// An older file, and when it was put aside.
+struct Older {
+    path: PathBuf,
+    since: DateTime,
+    is_compressed: bool,
+}
+
+/// Removes those that are too many or too old, and compresses the rest where that is asked for.
+fn tidy(path: &Path, rotation: Rotation, now: Timestamp) -> io::Result<()> {
+    let mut older = older_files(path)?;
+    older.sort_by_key(|file| std::cmp::Reverse(file.since));
+    let eldest_s = now.as_second().saturating_sub(i64::from(rotation.age_days_max) * DAY_S);
+    let eldest = Timestamp::from_second(eldest_s).map(|eldest| eldest.to_zoned(TimeZone::UTC).datetime());
+    for (place, file) in older.iter().enumerate() {
+        let is_one_too_many = rotation.older_files_max > 0 && place >= rotation.older_files_max;
+        let is_too_old = rotation.age_days_max > 0 && eldest.as_ref().is_ok_and(|eldest| file.since < *eldest);
+        if is_one_too_many || is_too_old {
+            fs::remove_file(&file.path)?;
+        } else if rotation.compresses && !file.is_compressed {
+            compress(&file.path)?;
+        }
+    }
+    Ok(())
+}
+
+/// All that were put aside of the log at `path`.
+fn older_files(path: &Path) -> io::Result<Vec<Older>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (stem, end) = parts(path);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let Some(name) = path.file_name().and_then(OsStr::to_str) else { continue };
+        let plain = name.strip_suffix(COMPRESSED);
+        let time = plain.unwrap_or(name).strip_prefix(&*stem).and_then(|rest| rest.strip_prefix('-'));
+        let time = time.and_then(|rest| rest.strip_suffix(&*end));
+        if let Some(Ok(since)) = time.map(|time| DateTime::strptime(NAME_FORMAT, time)) {
+            let is_compressed = plain.is_some();
+            found.push(Older { path, since, is_compressed });
+        }
+    }
+    Ok(found)
+}
+
+fn compress(path: &Path) -> io::Result<()> {
+    let mut compressed = path.as_os_str().to_owned();
+    compressed.push(COMPRESSED);
+    let out = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&compressed)?;
+    let mut out = GzEncoder::new(out, Compression::default());
+    io::copy(&mut File::open(path)?, &mut out)?;
+    out.finish()?;
+    fs::remove_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    const ROTATION: Rotation = Rotation { size_bytes_max: 10, older_files_max: 0, age_days_max: 0, compresses: false };
+
+    /// A folder that goes with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("skiff-{}-rotated-{name}", std::process::id()));
+            fs::create_dir_all(&folder).expect("the folder can be made");
+            Folder(folder)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).expect("it is there").map(|entry| entry.expect("it is there"));
+            let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_full_file_is_put_aside() {
+        let folder = Folder::new("full");
+        let path = folder.0.join("audit.log");
+        let mut log = RotatedFile::open(&path, ROTATION).expect("it can be made");
+        log.write_all(b"12345\n").expect("there is room");
+        log.write_all(b"789\n").expect("there is room");
+        assert_eq!(folder.names(), ["audit.log"], "10 bytes are not too many");
+        log.write_all(b"a line that is longer than a whole file\n").expect("it goes to another file");
+        assert_eq!(fs::read(&path).expect("it is there"), b"a line that is longer than a whole file\n");
+        let names = folder.names();
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert_eq!(fs::read(folder.0.join(&names[0])).expect("it is there"), b"12345\n789\n");
+        drop(log);
+
+        // What is there when it is opened counts.
+        let mut log = RotatedFile::open(&path, ROTATION).expect("it is there");
+        log.write_all(b"next\n").expect("it goes to another file");
+        assert_eq!(fs::read(&path).expect("it is there"), b"next\n");
+    }
+
+    #[test]
+    fn older_files_stay_that_are_few_and_young() {
+        let folder = Folder::new("older");
+        let path = folder.0.join("audit.log");
+        let days = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"];
+        let name = |day: &str| format!("audit-{day}T10-00-00.000.log");
+        let others = ["audit.log", "audit-of-another.log", "other-2026-01-01T10-00-00.000.log"];
+        days.iter().map(|day| name(day)).chain(others.map(str::to_owned)).for_each(|name| {
+            fs::write(folder.0.join(name), b"a line\n").expect("the folder is ours");
+        });
+        let now: Timestamp = "2026-01-05T09:00:00Z".parse().expect("it is a time");
+        let left = |rotation: Rotation| {
+            tidy(&path, rotation, now).expect("they can be tidied up");
+            let mut names = folder.names();
+            names.retain(|name| !others.contains(&&**name));
+            names
+        };
+        assert_eq!(left(ROTATION).len(), 4);
+        assert_eq!(left(Rotation { age_days_max: 3, ..ROTATION }), [name(days[1]), name(days[2]), name(days[3])]);
+        assert_eq!(left(Rotation { older_files_max: 2, ..ROTATION }), [name(days[2]), name(days[3])]);
+        let compressed = Rotation { compresses: true, older_files_max: 1, ..ROTATION };
+        let names = left(compressed);
+        assert_eq!(names, [format!("{}.gz", name(days[3]))]);
+        let mut text = String::new();
+        let file = File::open(folder.0.join(&names[0])).expect("it is there");
+        GzDecoder::new(file).read_to_string(&mut text).expect("it is compressed");
+        assert_eq!(text, "a line\n");
+        assert_eq!(left(compressed), names, "once is enough");
+        assert_eq!(folder.names().len(), others.len() + 1);
+    }
+}

@@ -1,0 +1,105 @@
+//! The audit log that the flags of kube-apiserver ask for.
+
+use std::fs;
+use std::path::Path;
+
+use super::flags::Flags;
+use crate::audit::{Log, Policy, RotatedFile, Rotation};
+
+/// What stands for standard output.
+const STANDARD_OUTPUT: &str = "-";
+/// What is counted by `--audit-log-maxsize`.
+const MEBIBYTE: u64 = 1 << 20;
+/// Unless that is said. Source: the help of kube-apiserver 1.36.
+const SIZE_MIB_MAX: i64 = 100;
+const OLDER_FILES_MAX: i64 = 100;
+const AGE_DAYS_MAX: i64 = 366;
+
+/// The log; without a policy nothing is logged, as in kube-apiserver.
+///
+/// # Errors
+///
+/// What can't be read or written, or what kube-apiserver says of a value that is not one of the flag's.
+pub fn audit_log(flags: &Flags) -> Result<Option<Log>, String> {
+    let Some(path) = flags.text("audit-log-path") else { return Ok(None) };
+    let is_legacy = is_legacy(flags)?;
+    let rotation = rotation(flags)?;
+    let log = open(path, rotation).map_err(|error| format!("ensureLogFile: open {path}: {error}"))?;
+    let log = if is_legacy { log.in_legacy_form() } else { log };
+    let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
+    let text = fs::read(policy)
+        .map_err(|error| format!("loading audit policy file: failed to read file path {policy:?}: {error}"))?;
+    let policy = Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}"))?;
+    Ok(Some(log.of(policy)))
+}
+
+fn open(path: &str, rotation: Option<Rotation>) -> std::io::Result<Log> {
+    if path != STANDARD_OUTPUT
+        && let Some(folder) = Path::new(path).parent()
+    {
+        fs::create_dir_all(folder)?;
+    }
+    match rotation {
+        Some(rotation) if path != STANDARD_OUTPUT => Ok(Log::to(RotatedFile::open(Path::new(path), rotation)?)),
+        _ => Log::open(Path::new(path)),
+    }
+}
+
+fn is_legacy(flags: &Flags) -> Result<bool, String> {
+    match flags.text("audit-log-format") {
+        None | Some("json") => Ok(false),
+        Some("legacy") => Ok(true),
+        Some(other) => Err(format!("invalid audit log format {other}, allowed formats are \"legacy,json\"")),
+    }
+}
+
+/// When a file is put aside; never where its size has no limit.
+fn rotation(flags: &Flags) -> Result<Option<Rotation>, String> {
+    let number = |name: &str, default: i64| match flags.number(name).unwrap_or(default) {
+        number if number < 0 => Err(format!("--{name} {number} can't be a negative number")),
+        number => Ok(number.unsigned_abs()),
+    };
+    let age_days = number("audit-log-maxage", AGE_DAYS_MAX)?;
+    let older_files = number("audit-log-maxbackup", OLDER_FILES_MAX)?;
+    let size_mib = number("audit-log-maxsize", SIZE_MIB_MAX)?;
+    Ok((size_mib > 0).then(|| Rotation {
+        size_bytes_max: size_mib.saturating_mul(MEBIBYTE),
+        older_files_max: usize::try_from(older_files).unwrap_or(usize::MAX),
+        age_days_max: u32::try_from(age_days).unwrap_or(u32::MAX),
+        compresses: flags.truth("audit-log-compress").unwrap_or(false),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::{Manner, Table};
+    use super::*;
+
+    fn flags(arguments: &[&str]) -> Flags {
+        let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
+        table.parse(arguments.iter().map(|text| (*text).to_owned())).expect("they are taken")
+    }
+
+    #[test]
+    fn files_are_put_aside_as_the_flags_say() {
+        let of = |arguments: &[&str]| rotation(&flags(arguments));
+        let default =
+            Rotation { size_bytes_max: 100 << 20, older_files_max: 100, age_days_max: 366, compresses: false };
+        assert_eq!(of(&[]), Ok(Some(default)));
+        let given =
+            ["--audit-log-maxsize=2", "--audit-log-maxbackup=0", "--audit-log-maxage", "7", "--audit-log-compress"];
+        let expected = Rotation { size_bytes_max: 2 << 20, older_files_max: 0, age_days_max: 7, compresses: true };
+        assert_eq!(of(&given), Ok(Some(expected)));
+        assert_eq!(of(&["--audit-log-maxsize=0"]), Ok(None));
+        let negative = "--audit-log-maxage -1 can't be a negative number";
+        assert_eq!(of(&["--audit-log-maxage=-1"]), Err(negative.to_owned()));
+    }
+
+    #[test]
+    fn two_forms_are_known() {
+        let of = |form: &str| is_legacy(&flags(&["--audit-log-format", form]));
+        assert_eq!([of("json"), of("legacy")], [Ok(false), Ok(true)]);
+        let unknown = "invalid audit log format xml, allowed formats are \"legacy,json\"";
+        assert_eq!(of("xml"), Err(unknown.to_owned()));
+    }
+}

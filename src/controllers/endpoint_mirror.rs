@@ -1,0 +1,342 @@
+//! Endpoints that people write for a service without a selector, mirrored as EndpointSlices.
+//!
+//! Source: `pkg/controller/endpointslicemirroring` of Kubernetes 1.37.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::client::{Client, Kind, int_at, is_going};
+use super::family::reference;
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::services::SERVICES;
+use super::slices::{Changes, Identity, MANAGED_BY, SERVICE_NAME, SLICES, Slices, identity, key_of_ports, prefix};
+use super::workload::{Means, Running};
+use crate::meta::Status;
+use crate::object;
+use crate::store::{Collection, Entry};
+use crate::value::{Map, Value};
+
+const ENDPOINTS: Kind = Kind("", "endpoints");
+const TYPE: (&str, &str) = ("v1", "Endpoints");
+const MANAGER: &str = "endpointslicemirroring-controller.k8s.io";
+const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
+const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
+/// Annotations of Endpoints that are about them alone.
+const OWN_ANNOTATIONS: [&str; 2] =
+    ["endpoints.kubernetes.io/last-change-trigger-time", "kubectl.kubernetes.io/last-applied-configuration"];
+/// How many addresses of a subset are mirrored.
+const ADDRESSES_MAX: usize = 1_000;
+
+struct Mirror {
+    client: Client,
+    slices: Slices,
+}
+
+impl Reconciler for Mirror {
+    const TASK: &str = "mirroring endpoints";
+
+    fn collections(&self) -> Vec<Collection> {
+        [SLICES, ENDPOINTS].map(Kind::collection).into()
+    }
+
+    fn forget(&self) {
+        self.slices.forget();
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        if SLICES.is(&change.collection) {
+            return self.slices.note(change);
+        }
+        let is_about = SERVICES.is(&change.collection) || ENDPOINTS.is(&change.collection);
+        if is_about { vec![change.key.to_string()] } else { Vec::new() }
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let there = self.slices.of(&self.client, key).await?;
+        let endpoints = self.client.get(ENDPOINTS, key).await?.filter(is_mirrored);
+        let service = self.client.get(SERVICES, key).await?.filter(is_without_selector);
+        let (Some(endpoints), Some(_)) = (endpoints, service) else {
+            let changes = Changes { delete: there, ..Changes::default() };
+            self.slices.write(&self.client, key, &changes).await?;
+            return Ok(Progress::Done);
+        };
+        let wanted = wanted(&endpoints);
+        self.tell_of_left_out(&endpoints, &wanted);
+        let changes = compared(&endpoints, wanted.slices, there);
+        self.slices.write(&self.client, key, &changes).await?;
+        Ok(Progress::Done)
+    }
+}
+
+impl Mirror {
+    fn tell_of_left_out(&self, endpoints: &Value, wanted: &Wanted) {
+        if wanted.invalid > 0 {
+            let message = format!("Skipped {} invalid IP addresses when mirroring to EndpointSlices", wanted.invalid);
+            self.client.tell_warning(endpoints, "InvalidIPAddress", message);
+        }
+        if wanted.left_out > wanted.invalid {
+            let message = format!(
+                "A max of {ADDRESSES_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. {} addresses were skipped",
+                wanted.left_out
+            );
+            self.client.tell_warning(endpoints, "TooManyAddressesToMirror", message);
+        }
+    }
+}
+
+/// Whether Endpoints are for others to see: leases of old leaders are not.
+fn is_mirrored(endpoints: &Value) -> bool {
+    endpoints.str_at(&["metadata", "labels", SKIP]) != "true"
+        && endpoints.at(&["metadata", "annotations", LEADER]).is_none()
+}
+
+fn is_without_selector(service: &Value) -> bool {
+    service.at(&["spec", "selector"]).is_none_or(Value::is_null)
+}
+
+/// The slices that mirror Endpoints: for each set of ports and each family of addresses one, with the endpoints by their identities.
+#[derive(Debug, Default)]
+struct Wanted {
+    slices: BTreeMap<Place, Slice>,
+    /// How many addresses are none, and how many are not mirrored for whatever reason.
+    invalid: usize,
+    left_out: usize,
+}
+
+/// The ports, as one text, and the family.
+type Place = (String, &'static str);
+
+#[derive(Debug, Default)]
+struct Slice {
+    ports: Vec<Value>,
+    endpoints: BTreeMap<Identity, Value>,
+}
+
+fn wanted(endpoints: &Value) -> Wanted {
+    let mut wanted = Wanted::default();
+    for subset in endpoints.items_at(&["subsets"]) {
+        let ports: Vec<Value> = subset.items_at(&["ports"]).iter().map(port_of).collect();
+        let lists = [("addresses", true), ("notReadyAddresses", false)];
+        let addresses = lists.iter().flat_map(|(list, ready)| subset.items_at(&[list]).iter().map(|it| (it, *ready)));
+        let mut added = 0;
+        for (address, is_ready) in addresses {
+            if added >= ADDRESSES_MAX {
+                wanted.left_out += 1;
+                continue;
+            }
+            let Ok(ip) = address.str_at(&["ip"]).parse::<IpAddr>() else {
+                wanted.invalid += 1;
+                wanted.left_out += 1;
+                continue;
+            };
+            added += 1;
+            let family = if ip.is_ipv4() { "IPv4" } else { "IPv6" };
+            let slice = wanted.slices.entry((key_of_ports(&ports), family)).or_default();
+            slice.ports.clone_from(&ports);
+            let endpoint = endpoint_of(address, &ip.to_string(), is_ready);
+            slice.endpoints.insert(identity(&endpoint), endpoint);
+        }
+    }
+    wanted
+}
+
+fn port_of(port: &Value) -> Value {
+    let mut found = object! {
+        "name" => port.str_at(&["name"]),
+        "protocol" => port.str_at(&["protocol"]),
+        "port" => int_at(port, &["port"]),
+    };
+    if !port.str_at(&["appProtocol"]).is_empty() {
+        found.make_object().insert("appProtocol", Value::from(port.str_at(&["appProtocol"])));
+    }
+    found
+}
+
+fn endpoint_of(address: &Value, ip: &str, is_ready: bool) -> Value {
+    let mut endpoint = object! {
+        "addresses" => vec![Value::from(ip)],
+        "conditions" => object! { "ready" => is_ready },
+    };
+    let fields = endpoint.make_object();
+    for field in ["targetRef", "nodeName", "hostname"] {
+        if let Some(given) = address.get(field).filter(|given| !given.is_null()) {
+            fields.insert(field, given.clone());
+        }
+    }
+    endpoint
+}
+
+/// Compares the slices that are wanted with those that are there. One of the same ports and family is kept, and one of the same family
+/// that is of no use any more is filled anew.
+fn compared(endpoints: &Value, wanted: BTreeMap<Place, Slice>, there: Vec<Value>) -> Changes {
+    let mut changes = Changes::default();
+    let mut by_place: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
+    for slice in there {
+        let place = (key_of_ports(slice.items_at(&["ports"])), slice.str_at(&["addressType"]).to_owned());
+        by_place.entry(place).or_default().push(slice);
+    }
+    let mut unmet = Vec::new();
+    for ((ports, family), slice) in wanted {
+        match by_place.get_mut(&(ports, family.to_owned())).and_then(|slices| slices.pop()) {
+            Some(known) => changes.update.extend(filled(endpoints, known, &slice)),
+            None => unmet.push((family, slice)),
+        }
+    }
+    let mut left: Vec<Value> = by_place.into_values().flatten().collect();
+    for (family, slice) in unmet {
+        let reused = left.iter().position(|known| known.str_at(&["addressType"]) == family);
+        match reused.map(|at| left.remove(at)) {
+            Some(known) => changes.update.extend(filled(endpoints, known, &slice)),
+            None => changes.create.extend(filled(endpoints, new_slice(endpoints, family), &slice)),
+        }
+    }
+    changes.delete = left;
+    if is_going(endpoints) {
+        changes.create.clear();
+    }
+    changes
+}
+
+/// A slice with what it is to say; `None` where it says so already.
+fn filled(endpoints: &Value, mut known: Value, slice: &Slice) -> Option<Value> {
+    let (labels, annotations) = (labels_of(endpoints), annotations_of(endpoints));
+    let has = |field: &str| known.at(&["metadata", field]).and_then(Value::as_object).cloned().unwrap_or_default();
+    let is_ours = |owner: &Value| owner.str_at(&["uid"]) == endpoints.str_at(&["metadata", "uid"]);
+    let present: BTreeMap<_, _> = known.items_at(&["endpoints"]).iter().map(|it| (identity(it), it)).collect();
+    let says_so = known.at(&["metadata", "resourceVersion"]).is_some()
+        && present.len() == slice.endpoints.len()
+        && slice.endpoints.iter().all(|(identity, endpoint)| present.get(identity) == Some(&endpoint))
+        && key_of_ports(known.items_at(&["ports"])) == key_of_ports(&slice.ports)
+        && (has("labels"), has("annotations")) == (labels.clone(), annotations.clone())
+        && known.items_at(&["metadata", "ownerReferences"]).iter().any(is_ours);
+    if says_so {
+        return None;
+    }
+    let fields = known.make_object();
+    fields.insert("endpoints", Value::Array(slice.endpoints.values().cloned().collect()));
+    fields.insert("ports", Value::Array(slice.ports.clone()));
+    let metadata = fields.entry("metadata").make_object();
+    metadata.insert("labels", labels.into());
+    metadata.insert("ownerReferences", Value::Array(vec![reference(TYPE, endpoints)]));
+    if annotations.is_empty() {
+        metadata.remove("annotations");
+    } else {
+        metadata.insert("annotations", annotations.into());
+    }
+    Some(known)
+}
+
+fn labels_of(endpoints: &Value) -> Map {
+    let mut labels = endpoints.at(&["metadata", "labels"]).and_then(Value::as_object).cloned().unwrap_or_default();
+    labels.insert(SERVICE_NAME, Value::from(endpoints.str_at(&["metadata", "name"])));
+    labels.insert(MANAGED_BY, Value::from(MANAGER));
+    labels
+}
+
+fn annotations_of(endpoints: &Value) -> Map {
+    let annotations = endpoints.at(&["metadata", "annotations"]).and_then(Value::as_object);
+    let mut annotations = annotations.cloned().unwrap_or_default();
+    for name in OWN_ANNOTATIONS {
+        annotations.remove(name);
+    }
+    annotations
+}
+
+fn new_slice(endpoints: &Value, family: &str) -> Value {
+    object! {
+        "apiVersion" => "discovery.k8s.io/v1",
+        "kind" => "EndpointSlice",
+        "addressType" => family,
+        "metadata" => object! {
+            "generateName" => prefix(endpoints.str_at(&["metadata", "name"])),
+            "namespace" => endpoints.str_at(&["metadata", "namespace"]),
+        },
+    }
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let client = means.client("endpointslicemirroring-controller");
+    let mirror = Mirror { client, slices: Slices::of_manager(MANAGER) };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), mirror))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    fn endpoints(subsets: &str) -> Value {
+        read(&format!(
+            "metadata: {{name: db, namespace: d, uid: u, labels: {{a: b}}, annotations: {{note: x, \
+             kubectl.kubernetes.io/last-applied-configuration: y}}}}\nsubsets: {subsets}"
+        ))
+    }
+
+    fn changes(endpoints: &Value, there: &[Value]) -> Changes {
+        compared(endpoints, wanted(endpoints).slices, there.to_vec())
+    }
+
+    fn counts(changes: &Changes) -> [usize; 3] {
+        [changes.create.len(), changes.update.len(), changes.delete.len()]
+    }
+
+    /// The slices that such changes leave, as they are stored.
+    fn stored(changes: Changes) -> Vec<Value> {
+        let mut slices = changes.create;
+        for slice in &mut slices {
+            slice.make_object().entry("metadata").make_object().insert("resourceVersion", Value::from("1"));
+        }
+        slices
+    }
+
+    const PORTS: &str = "ports: [{name: sql, port: 5432, protocol: TCP}]";
+
+    #[test]
+    fn each_family_has_a_slice() {
+        let both = endpoints(&format!(
+            "[{{addresses: [{{ip: 10.0.0.1, nodeName: n}}, {{ip: 'fd00::1'}}], notReadyAddresses: [{{ip: 10.0.0.2}}], {PORTS}}}]"
+        ));
+        let made = changes(&both, &[]);
+        assert_eq!(counts(&made), [2, 0, 0]);
+        let first = &made.create[0];
+        assert_eq!((first.str_at(&["addressType"]), first.items_at(&["endpoints"]).len()), ("IPv4", 2));
+        let ready =
+            |at: usize| first.items_at(&["endpoints"])[at].at(&["conditions", "ready"]).and_then(Value::as_bool);
+        assert_eq!([ready(0), ready(1)], [Some(true), Some(false)]);
+        assert_eq!(first.str_at(&["metadata", "labels", SERVICE_NAME]), "db");
+        assert_eq!(first.at(&["metadata", "annotations"]), Some(&read("{note: x}")));
+        assert_eq!(first.items_at(&["metadata", "ownerReferences"])[0].str_at(&["kind"]), "Endpoints");
+        assert_eq!(counts(&changes(&both, &stored(made))), [0; 3]);
+    }
+
+    #[test]
+    fn a_slice_follows_its_endpoints() {
+        let one = endpoints(&format!("[{{addresses: [{{ip: 10.0.0.1}}], {PORTS}}}]"));
+        let slices = stored(changes(&one, &[]));
+        let other = endpoints(&format!("[{{addresses: [{{ip: 10.0.0.9}}], {PORTS}}}]"));
+        assert_eq!(counts(&changes(&other, &slices)), [0, 1, 0]);
+        let moved = endpoints("[{addresses: [{ip: 10.0.0.1}], ports: [{name: sql, port: 5433, protocol: TCP}]}]");
+        assert_eq!(counts(&changes(&moved, &slices)), [0, 1, 0]);
+        assert_eq!(counts(&changes(&endpoints("[]"), &slices)), [0, 0, 1]);
+        let mut relabelled = one.clone();
+        relabelled.make_object().entry("metadata").make_object().insert("labels", read("{a: c}"));
+        assert_eq!(counts(&changes(&relabelled, &slices)), [0, 1, 0]);
+    }
+
+    #[test]
+    fn what_is_not_mirrored_is_counted() {
+        let addresses: Vec<String> = (0..1_002).map(|at| format!("{{ip: 10.0.{}.{}}}", at / 250, at % 250)).collect();
+        let found = wanted(&endpoints(&format!("[{{addresses: [{{ip: host}}, {}]}}]", addresses.join(", "))));
+        assert_eq!((found.invalid, found.left_out), (1, 3));
+        let leader = read(&format!("metadata: {{annotations: {{{LEADER}: x}}}}"));
+        let skipped = read(&format!("metadata: {{labels: {{{SKIP}: 'true'}}}}"));
+        assert_eq!([&leader, &skipped, &endpoints("[]")].map(is_mirrored), [false, false, true]);
+    }
+}

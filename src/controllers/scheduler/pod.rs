@@ -1,0 +1,92 @@
+//! A pod, as far as the scheduler cares.
+
+use std::collections::BTreeMap;
+
+use crate::controllers::client::{controller_of, is_going, key_of};
+use crate::kinds::sum_of_containers;
+use crate::meta::quantity::Quantity;
+use crate::value::{Map, Value};
+
+/// Amounts by the names of resources: thousandths of processors, and whole units of all else.
+pub(super) type Amounts = BTreeMap<String, i64>;
+
+/// A pod, as far as others care.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pod {
+    pub key: String,
+    pub namespace: String,
+    pub labels: Map,
+    pub requests: Amounts,
+    /// Protocol, address and number.
+    pub ports: Vec<(String, String, i64)>,
+    pub priority: i64,
+    /// Its required anti-affinity.
+    pub repels: Vec<Value>,
+    /// The uid of its controller.
+    pub owner: String,
+    pub is_going: bool,
+}
+
+impl Pod {
+    pub fn of(pod: &Value) -> Self {
+        let spec = pod.get("spec").unwrap_or(&Value::Null);
+        let repels = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+        let owner = controller_of(pod);
+        let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
+        Pod {
+            key: key_of(pod),
+            namespace: pod.str_at(&["metadata", "namespace"]).to_owned(),
+            labels: labels.cloned().unwrap_or_default(),
+            requests: requests(spec),
+            ports: ports(spec),
+            priority: spec.get("priority").and_then(Value::as_i64).unwrap_or_default(),
+            repels: spec.items_at(&repels).to_vec(),
+            owner: owner.map(|owner| owner.str_at(&["uid"]).to_owned()).unwrap_or_default(),
+            is_going: is_going(pod),
+        }
+    }
+
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether it is the same to those that look for company.
+    pub fn counts_as(&self, other: &Pod) -> bool {
+        (&self.labels, self.is_going) == (&other.labels, other.is_going)
+    }
+}
+
+/// What a pod asks for: its containers, what running it takes beside, and a place.
+fn requests(spec: &Value) -> Amounts {
+    let mut requests: Amounts =
+        sum_of_containers(spec, "requests").iter().map(|(name, amount)| (name.clone(), units(name, amount))).collect();
+    let of_pod = spec.at(&["resources", "requests"]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    for (name, amount) in of_pod {
+        requests.insert(name.to_owned(), parse(name, amount));
+    }
+    for (name, amount) in spec.get("overhead").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        *requests.entry(name.to_owned()).or_default() += parse(name, amount);
+    }
+    requests.retain(|_, amount| *amount != 0);
+    requests
+}
+
+fn units(name: &str, amount: &Quantity) -> i64 {
+    if name == "cpu" { amount.milli_value() } else { amount.value() }
+}
+
+/// An amount of a resource, as it is written.
+pub(super) fn parse(name: &str, amount: &Value) -> i64 {
+    amount.as_str().and_then(|amount| Quantity::parse(amount).ok()).map_or(0, |amount| units(name, &amount))
+}
+
+fn ports(spec: &Value) -> Vec<(String, String, i64)> {
+    let sidecars = spec.items_at(&["initContainers"]).iter();
+    let sidecars = sidecars.filter(|container| container.str_at(&["restartPolicy"]) == "Always");
+    let ports = spec.items_at(&["containers"]).iter().chain(sidecars).flat_map(|it| it.items_at(&["ports"]));
+    let ports = ports.filter_map(|port| {
+        let number = port.get("hostPort").and_then(Value::as_i64).filter(|number| *number > 0)?;
+        Some((port.str_at(&["protocol"]).to_owned(), port.str_at(&["hostIP"]).to_owned(), number))
+    });
+    ports.collect()
+}

@@ -1,0 +1,59 @@
+//! How long objects and tokens stay that end by themselves.
+
+use std::time::Duration;
+
+use crate::kinds::strategy::Strategy;
+
+/// What kube-apiserver is told by `--event-ttl` and `--service-account-max-token-expiration`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lifetimes {
+    /// How long an event stays after its last write, in whole seconds; 0 for as long as nobody deletes it, and `None` for as
+    /// long as its kind says.
+    pub event: Option<Duration>,
+    /// The longest that a service account's token lives; `None` for as long as is asked for.
+    pub token_max: Option<Duration>,
+}
+
+impl Lifetimes {
+    /// How long an object of a kind stays after its last write; `None` for as long as nobody deletes it.
+    pub fn of(&self, kind: &dyn Strategy) -> Option<Duration> {
+        // Of all kinds, events alone have one.
+        let own = kind.lifetime()?;
+        let seconds = self.event.map_or(own.as_secs(), |given| given.as_secs());
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// The longest that a token lives for which `asked_s` seconds are asked, where that is less.
+    pub fn shortened_s(&self, asked_s: i64) -> Option<i64> {
+        let max_s = i64::try_from(self.token_max?.as_secs()).ok()?;
+        (asked_s > max_s).then_some(max_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+
+    #[test]
+    fn events_alone_end_by_themselves() {
+        let of = |event: Option<u64>, group: &str, plural: &str| {
+            let kind = kinds::all().find(|kind| kind.group == group && kind.plural == plural).expect("it is built in");
+            let event = event.map(Duration::from_millis);
+            Lifetimes { event, ..Lifetimes::default() }.of(kind.strategy).map(|found| found.as_secs())
+        };
+        assert_eq!(of(None, "", "events"), Some(3600));
+        assert_eq!(of(Some(90_500), "", "events"), Some(90));
+        assert_eq!(of(Some(90_500), "events.k8s.io", "events"), Some(90));
+        // Less than a second is none, as with kube-apiserver.
+        assert_eq!([of(Some(0), "", "events"), of(Some(500), "", "events")], [None; 2]);
+        assert_eq!([of(None, "", "pods"), of(Some(90_000), "", "pods")], [None; 2]);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_shortened() {
+        let lifetimes = Lifetimes { token_max: Some(Duration::from_secs(7200)), ..Lifetimes::default() };
+        assert_eq!([lifetimes.shortened_s(7200), lifetimes.shortened_s(7201)], [None, Some(7200)]);
+        assert_eq!(Lifetimes::default().shortened_s(i64::MAX), None);
+    }
+}
