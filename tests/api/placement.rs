@@ -37,15 +37,21 @@ fn a_pod_that_must_be_beside_another_waits_for_it() {
     assert_eq!(cluster.get("pod/web", ".spec.nodeName"), cluster.get("pod/db", ".spec.nodeName"));
 }
 
-#[test]
-fn pods_stay_on_a_tainted_node_as_long_as_they_tolerate_it() {
-    let Some(cluster) = cluster(&["--simulate-nodes", "1"]) else { return };
+/// A cluster of one node that has just been tainted: `patient` tolerates it for 600 s, and a pod that does not has gone.
+fn tainted() -> Option<Cluster> {
+    let cluster = cluster(&["--simulate-nodes", "1"])?;
     let patient = "tolerations: [{key: k, operator: Exists, effect: NoExecute, tolerationSeconds: 600}], ";
     cluster.apply(&pod("patient", patient));
     cluster.apply(&pod("hasty", ""));
     cluster.ok(&format!("wait --for=condition=Ready pod/patient pod/hasty {PATIENCE}"));
     cluster.ok("taint node node-0 k=v:NoExecute");
     cluster.ok(&format!("wait --for=delete pod/hasty {PATIENCE}"));
+    Some(cluster)
+}
+
+#[test]
+fn pods_stay_on_a_tainted_node_as_long_as_they_tolerate_it() {
+    let Some(cluster) = tainted() else { return };
     assert_eq!(cluster.get("pod/patient", ".status.phase"), "Running");
     cluster.apply(&pod("late", ""));
     cluster.wait("pod/late", &format!("{SCHEDULED}.reason"), "Unschedulable");
@@ -58,13 +64,7 @@ fn pods_stay_on_a_tainted_node_as_long_as_they_tolerate_it() {
 
 #[test]
 fn the_time_for_which_a_taint_is_tolerated_counts_from_the_taint() {
-    let Some(cluster) = cluster(&["--simulate-nodes", "1"]) else { return };
-    let patient = "tolerations: [{key: k, operator: Exists, effect: NoExecute, tolerationSeconds: 600}], ";
-    cluster.apply(&pod("patient", patient));
-    cluster.apply(&pod("hasty", ""));
-    cluster.ok(&format!("wait --for=condition=Ready pod/patient pod/hasty {PATIENCE}"));
-    cluster.ok("taint node node-0 k=v:NoExecute");
-    cluster.ok(&format!("wait --for=delete pod/hasty {PATIENCE}"));
+    let Some(cluster) = tainted() else { return };
     cluster.clock(r#"{"advance": "400s"}"#);
     // What else changes has nothing begin anew.
     cluster.ok("label node node-0 a=b");

@@ -307,19 +307,21 @@ fn a_policy_that_asks_for_it_acts_twice_and_no_more() {
     assert_eq!(admitted.checked.object.at(&["spec", "crew"]), Some(&Value::Int(3)));
 }
 
+/// What has not been tried of the first policy, by place.
+fn gaps(coverage: &Coverage) -> Vec<String> {
+    let (_, _, places) = coverage.policies().next().expect("there is a policy");
+    let told = |(place, tried): (&super::Place, &super::coverage::Tried)| {
+        format!("{}: {}", place.shown(), tried.gaps(*place).join(", "))
+    };
+    places.iter().map(told).collect()
+}
+
 #[test]
 fn what_nobody_has_tried_is_told() {
     let spec = "matchConditions: [{name: c, expression: object.spec.crew > 1}], \
                 validations: [{expression: object.spec.crew < 5}, {expression: object.spec.absent == 1}]";
     let mut coverage = Coverage::default();
     let manifests = validating(spec);
-    let gaps = |coverage: &Coverage| -> Vec<String> {
-        let (_, _, places) = coverage.policies().next().expect("there is a policy");
-        let told = |(place, tried): (&super::Place, &super::coverage::Tried)| {
-            format!("{}: {}", place.shown(), tried.gaps(*place).join(", "))
-        };
-        places.iter().map(told).collect()
-    };
     admit(&manifests, sent(&boat("spec: {crew: 1}")), "{}", &mut coverage);
     let never =
         ["matchConditions[0]: never true", "validations[0]: never evaluated", "validations[1]: never evaluated"];
@@ -336,13 +338,6 @@ fn variables_messages_and_annotations_are_tried_when_they_are_of_use() {
                 auditAnnotations: [{key: crew, valueExpression: \"variables.crew == 1 ? '' : string(variables.crew)\"}]";
     let mut coverage = Coverage::default();
     let manifests = validating(spec);
-    let gaps = |coverage: &Coverage| -> Vec<String> {
-        let (_, _, places) = coverage.policies().next().expect("there is a policy");
-        let told = |(place, tried): (&super::Place, &super::coverage::Tried)| {
-            format!("{}: {}", place.shown(), tried.gaps(*place).join(", "))
-        };
-        places.iter().map(told).collect()
-    };
     admit(&manifests, sent(&boat("spec: {crew: 1}")), "{}", &mut coverage);
     assert_eq!(
         gaps(&coverage),
