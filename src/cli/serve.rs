@@ -234,7 +234,7 @@ impl Serve {
         Ok(Server {
             listen: self.listen,
             insecure_listen: self.insecure_listen,
-            ui: self.ui.listen(),
+            ui: self.ui.wanted(),
             store: self.config(),
             papers: Papers::Own { kubeconfig, merged },
             limits: self.limits(),

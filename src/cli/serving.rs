@@ -17,11 +17,11 @@ use tokio::task::JoinHandle;
 use super::admission::Admission;
 use super::log::Log;
 use super::planes::{Origin, Planes};
-use super::playground::{CONNECTIONS_MAX, Writes};
+use super::playground::CONNECTIONS_MAX;
 use super::print::{output, tell};
 use super::seed::Seed;
 use super::service_network::{self, Network};
-use super::ui::Opened;
+use super::ui::{Opened, Wanted};
 use super::users::{SIGNING_KEY, Users};
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, TokenIssuer, UserInfo};
@@ -50,7 +50,7 @@ pub struct Server {
     /// Where plain HTTP is served as well.
     pub insecure_listen: Option<SocketAddr>,
     /// Where a page for browsers is served, and whether it may change objects.
-    pub ui: Option<(SocketAddr, Writes)>,
+    pub ui: Option<Wanted>,
     pub store: Config,
     pub papers: Papers,
     /// What is applied at the start.
@@ -178,7 +178,7 @@ impl Server {
             .with_failed_authentication(app.failed_authentication());
         let router = http::router(app);
         let opened = match server.ui {
-            Some((address, writes)) => Some(Opened::new(address, writes, router.clone()).await?),
+            Some(wanted) => Some(Opened::new(wanted, router.clone()).await?),
             None => None,
         };
         let connections = Connections::among(router, gate.clone(), places);

@@ -1,13 +1,13 @@
 //! `skiff serve --ui`: the page of `skiff playground` with a look at the server, on a port of its own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use axum::Router;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::playground::{Live, Page, Token, Writes};
+use super::playground::{Live, Page, Token, Writes, bind};
 use super::print::output;
 
 /// The page beside a server.
@@ -26,21 +26,32 @@ pub struct Ui {
     )]
     ui: Option<Writes>,
 
-    /// Loopback address and port of that page; port 0 picks a free one
-    #[arg(long, value_name = "ADDR:PORT", requires = "ui", default_value = "127.0.0.1:0")]
-    ui_listen: SocketAddr,
+    /// Loopback address and port of that page; port 0 picks a free one [default: 127.0.0.1:6481, or a free port where that is
+    /// taken]
+    #[arg(long, value_name = "ADDR:PORT", requires = "ui")]
+    ui_listen: Option<SocketAddr>,
+}
+
+/// Where the page is unless told otherwise.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6481);
+
+/// What was asked of the page.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    listen: Option<SocketAddr>,
+    writes: Writes,
 }
 
 impl Ui {
     /// What is wrong with the options.
     pub fn fault(&self) -> Option<&'static str> {
-        let is_wrong = self.ui.is_some() && !self.ui_listen.ip().is_loopback();
+        let is_wrong = self.ui.is_some() && self.ui_listen.is_some_and(|address| !address.ip().is_loopback());
         is_wrong.then_some("--ui-listen takes a loopback address: the page is for this machine")
     }
 
-    /// Where the page is to be served, if it is.
-    pub fn listen(&self) -> Option<(SocketAddr, Writes)> {
-        self.ui.map(|writes| (self.ui_listen, writes))
+    /// The page that is to be served, if one is.
+    pub fn wanted(&self) -> Option<Wanted> {
+        self.ui.map(|writes| Wanted { listen: self.ui_listen, writes })
     }
 }
 
@@ -56,8 +67,8 @@ impl Opened {
     ///
     /// # Errors
     /// The address is taken.
-    pub async fn new(address: SocketAddr, writes: Writes, api: Router) -> std::io::Result<Opened> {
-        let listener = TcpListener::bind(address).await?;
+    pub async fn new(Wanted { listen, writes }: Wanted, api: Router) -> std::io::Result<Opened> {
+        let listener = bind(listen, LISTEN).await?;
         let address = listener.local_addr()?;
         let token = Token::generate();
         // Browsers keep what stands behind the mark to themselves.

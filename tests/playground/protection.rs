@@ -61,8 +61,8 @@ fn only_loopback_addresses_are_taken() {
 }
 
 /// A server that forgets, with a page beside it: the page's address, and its secret.
-fn live(mode: &str) -> (Program, SocketAddr, String) {
-    let folder = std::env::temp_dir().join(format!("skiff-page-{}-{mode}", std::process::id()));
+fn live(name: &str, mode: &str) -> (Program, SocketAddr, String) {
+    let folder = std::env::temp_dir().join(format!("skiff-page-{}-{name}", std::process::id()));
     let folder = folder.to_str().expect("the folder is text").to_owned();
     let mut program = Program::start(&[
         "serve",
@@ -82,7 +82,7 @@ fn live(mode: &str) -> (Program, SocketAddr, String) {
 
 #[test]
 fn the_api_behind_the_page_takes_its_secret_and_reads() {
-    let (_program, address, token) = live("read");
+    let (_program, address, token) = live("reads", "read");
     let host = format!("host: {address}");
     let status = |first: &str, line: &str| send(address, &[first, &host, line], b"").status;
     let secret = format!("authorization: Bearer {token}");
@@ -104,7 +104,7 @@ fn the_api_behind_the_page_takes_its_secret_and_reads() {
 
 #[test]
 fn it_writes_where_that_was_asked_for() {
-    let (_program, address, token) = live("write");
+    let (_program, address, token) = live("writes", "write");
     let (host, secret) = (format!("host: {address}"), format!("authorization: Bearer {token}"));
     let object = br#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"mine"}}"#;
     let lines = ["POST /live/api/v1/namespaces HTTP/1.1", &host, &secret, "content-type: application/json"];
@@ -118,4 +118,9 @@ fn another_port_is_told_of_where_the_usual_one_is_taken() {
     let held = TcpListener::bind(("127.0.0.1", 6480));
     let (_program, address) = playground();
     assert!(address.ip().is_loopback() && (held.is_err() || address.port() != 6480), "{address}");
+    // The page beside a server has a port of its own.
+    let held = TcpListener::bind(("127.0.0.1", 6481));
+    let (_program, address, _) = live("port", "read");
+    assert!(address.ip().is_loopback() && (held.is_err() || address.port() != 6481), "{address}");
+    drop(held);
 }

@@ -84,21 +84,9 @@ impl Playground {
         }
     }
 
-    /// What listens at the address that was named, or else at the usual one, if that is free.
-    async fn listener(&self) -> std::io::Result<TcpListener> {
-        let Some(address) = self.listen else {
-            if let Ok(listener) = TcpListener::bind(LISTEN).await {
-                return Ok(listener);
-            }
-            note(format_args!("{LISTEN} is taken: links to this page are good as long as it is served"));
-            return TcpListener::bind((LISTEN.ip(), 0)).await;
-        };
-        TcpListener::bind(address).await
-    }
-
     async fn serve(&self, project: Project) -> std::io::Result<ExitCode> {
         let signals = stop_requested()?;
-        let listener = self.listener().await?;
+        let listener = bind(self.listen, LISTEN).await?;
         let address = listener.local_addr()?;
         let gate = Gate::new(Arc::new(Tokens::default()));
         let connections = Connections::new(Page::alone(address, project), gate, CONNECTIONS_MAX);
@@ -113,6 +101,21 @@ impl Playground {
         connections.shut_down(None).await;
         Ok(code)
     }
+}
+
+/// What listens at the address that was named, or else at the usual one, if that is free, or at a free port.
+///
+/// # Errors
+/// The address that was named is taken.
+pub async fn bind(named: Option<SocketAddr>, usual: SocketAddr) -> std::io::Result<TcpListener> {
+    if let Some(address) = named {
+        return TcpListener::bind(address).await;
+    }
+    if let Ok(listener) = TcpListener::bind(usual).await {
+        return Ok(listener);
+    }
+    note(format_args!("{usual} is taken: links to this page are good as long as it is served"));
+    TcpListener::bind((usual.ip(), 0)).await
 }
 
 /// Asks the system for a browser.
