@@ -114,9 +114,10 @@ impl Eval {
         let mut is_whole = definitions.as_ref().is_none_or(Definitions::is_whole);
         for (name, path) in [("self", &self.object), ("oldSelf", &self.old)] {
             let Some(path) = path else { continue };
-            let (object, is_read) = first_of(path)?;
+            let catalog = definitions.as_ref().map(|definitions| &definitions.catalog);
+            let (object, is_read) = first_of(path, catalog)?;
             is_whole &= is_read;
-            let kind = definitions.as_ref().map(|definitions| self.kind(&definitions.catalog, &object)).transpose()?;
+            let kind = catalog.map(|catalog| self.kind(catalog, &object)).transpose()?;
             variables.push(match kind.flatten() {
                 Some(kind) => self.of_kind(name, kind, object)?,
                 None => Variable::untyped(name, self.part(&object)?.clone()),
@@ -221,11 +222,15 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("skiff/eval_history"))
 }
 
-/// The first object of a file that can be read, and whether all of the file could be.
-fn first_of(path: &Path) -> Result<(Value, bool), String> {
+/// The first object of a file that some definition is about, or else the first one that can be read; and whether all of the file
+/// could be.
+fn first_of(path: &Path, catalog: Option<&Catalog>) -> Result<(Value, bool), String> {
     let (sources, is_whole) = documents::read_telling(&[path.to_owned()]);
-    let mut objects = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
-    let object = objects.next().ok_or_else(|| format!("there is no object in `{}`", path.display()))?;
+    let objects: Vec<Value> =
+        sources.into_iter().flat_map(|source| source.documents).map(|document| document.value).collect();
+    let is_defined = |object: &&Value| catalog.is_some_and(|catalog| catalog.of(object).is_some());
+    let object = objects.iter().find(is_defined).or(objects.first());
+    let object = object.cloned().ok_or_else(|| format!("there is no object in `{}`", path.display()))?;
     Ok((object, is_whole))
 }
 

@@ -21,7 +21,7 @@ use super::report::{self, show_junit};
 use super::watch::Watch;
 use crate::author::Catalog;
 use crate::author::policies::case::Setting;
-use crate::author::suite::{self, Case, Counts, Coverage, Expected, Part, Stage, Suite};
+use crate::author::suite::{self, BrokenCase, Case, Counts, Coverage, Expected, Part, Stage, Suite};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::yaml::{self, Located, Place};
@@ -342,7 +342,13 @@ impl Test {
             let (taken, failures) = (begun.elapsed(), failures.iter().map(ToString::to_string).collect());
             tested.cases.push(TestedCase { name: case.name.clone(), file, place, failures, ratcheted, taken });
         }
-        tested.cases.extend(broken);
+        for case in broken {
+            // It may be mended: what it came to before stays.
+            if let Some(before) = taken.get(&case.name) {
+                new.make_object().insert(case.name.as_str(), before.clone());
+            }
+            tested.cases.push(case);
+        }
         Ok(())
     }
 }
@@ -515,11 +521,11 @@ fn read_suite(file: &str, located: &Located) -> Result<ReadSuite, Vec<Fault>> {
     };
     let mut suite = suite::parse(&located.value).map_err(|faults| faults.into_iter().map(fault).collect::<Vec<_>>())?;
     let places = suite.cases.iter().map(|case| (file.to_owned(), Some(located.place(&case.path)))).collect();
-    let broken = std::mem::take(&mut suite.broken).into_iter().map(|(name, fault)| TestedCase {
+    let broken = std::mem::take(&mut suite.broken).into_iter().map(|BrokenCase { name, faults }| TestedCase {
         name,
         file: file.to_owned(),
-        place: Some(located.place(&fault.path)),
-        failures: vec![fault.text],
+        place: faults.first().map(|fault| located.place(&fault.path)),
+        failures: faults.into_iter().map(|fault| fault.text).collect(),
         ratcheted: Vec::new(),
         taken: Duration::ZERO,
     });

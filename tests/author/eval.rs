@@ -27,6 +27,12 @@ true
     let output = skiff(&folder, &["eval", "--crd", "crd.yaml", "--object", "boat.yaml", "self.spec.mast"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("undefined field 'mast'"), "{output:?}");
+    // Of several objects the one that the definition is about.
+    let several = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: a}}}}\n---\n{BOAT}");
+    fs::write(folder.join("several.yaml"), several).expect("the folder is writable");
+    let arguments = ["eval", "--crd", "crd.yaml", "--object", "several.yaml", "self.spec.length"];
+    let output = skiff(&folder, &arguments);
+    assert!(text(&output.stdout).starts_with("7\n"), "{output:?}");
 }
 
 #[test]

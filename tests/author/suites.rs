@@ -206,7 +206,7 @@ fn the_examples_are_suites() {
 
 #[test]
 fn a_faulty_suite_ends_with_2() {
-    let files = [("crd.yaml", BOATS), ("a.suite.yaml", "cases: [{name: a, objekt: {}}]"), ("b.suite.yaml", "a: [")];
+    let files = [("crd.yaml", BOATS), ("a.suite.yaml", "crd: a\ncases: [{name: a}]"), ("b.suite.yaml", "a: [")];
     let folder = folder("test-faulty", &files);
     for suite in ["a.suite.yaml", "b.suite.yaml", "absent.yaml"] {
         let output = skiff(&folder, &["test", suite]);
@@ -216,7 +216,7 @@ fn a_faulty_suite_ends_with_2() {
     let output = skiff(&folder, &["test", "a.suite.yaml", "b.suite.yaml", "c.suite.yaml"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let printed = text(&output.stdout);
-    assert!(printed.contains("UNREADABLE a.suite.yaml:1:19: unknown field \"cases[0].objekt\""), "{printed}");
+    assert!(printed.contains("UNREADABLE a.suite.yaml:1:6: unknown field \"crd\""), "{printed}");
     assert!(printed.ends_with("5 cases: 5 passed, 0 failed, 2 unreadable\n"), "{printed}");
 }
 
@@ -227,4 +227,15 @@ fn a_broken_case_hides_no_other() {
     let output = skiff(&folder, &["test", "a.suite.yaml"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(text(&output.stdout).ends_with("5 cases: 4 passed, 1 failed\n"), "{output:?}");
+    let typed = SUITE.replacen("  - name:", "  - name: typed wrong\n    objekt: {}\n  - name:", 1);
+    fs::write(folder.join("a.suite.yaml"), typed).expect("the folder is writable");
+    let output = skiff(&folder, &["test", "a.suite.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("  FAIL lengths/typed wrong\n")
+            && printed.contains("unknown field \"cases[1].table[0].objekt\""),
+        "{printed}"
+    );
+    assert!(printed.ends_with("6 cases: 5 passed, 1 failed\n"), "{printed}");
 }

@@ -32,8 +32,17 @@ pub struct Suite {
     pub policies: Vec<String>,
     /// The cases, in the order they stand.
     pub cases: Vec<Case>,
-    /// Cases that can't be made, by their names.
-    pub broken: Vec<(String, Fault)>,
+    /// Cases that can't be made.
+    pub broken: Vec<BrokenCase>,
+}
+
+/// A case that can't be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenCase {
+    /// What the case is called, or else where it stands.
+    pub name: String,
+    /// Why; there is one at least.
+    pub faults: Vec<Fault>,
 }
 
 /// What is wrong with a suite, and where in it.
@@ -167,10 +176,11 @@ impl Failure {
     }
 }
 
-/// Reads a suite. A case that can't be made is in [`Suite::broken`], and hides no other.
+/// Reads a suite. A case that can't be made, or is not what `schemas/suite.json` says, is in [`Suite::broken`], and hides no
+/// other.
 ///
 /// # Errors
-/// Everything in which `value` is not what `schemas/suite.json` says.
+/// Everything outside of cases in which `value` is not what `schemas/suite.json` says.
 pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
     let mut pruned = value.clone();
     let schema = schema();
@@ -179,19 +189,53 @@ pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
         unknown.map(|path| Fault { text: format!("unknown field \"{path}\""), path }).collect();
     let invalid = validate::validate(&Path::ROOT, value, &schema);
     faults.extend(invalid.iter().map(|error| Fault { path: error.field.clone(), text: error.to_string() }));
-    if !faults.is_empty() {
+    if faults.iter().any(|fault| case_of(&fault.path).is_none()) {
         return Err(faults);
+    }
+    let mut by_case: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
+    for fault in faults {
+        let case = case_of(&fault.path).unwrap_or_default().to_owned();
+        by_case.entry(case).or_default().push(fault);
     }
     let (crds, policies) = (texts(value.get("crds")), texts(value.get("policies")));
     let mut suite = Suite { crds, policies, cases: Vec::new(), broken: Vec::new() };
     for (index, written) in value.items_at(&["cases"]).iter().enumerate() {
-        let (name, path) = (written.str_at(&["name"]), format!("cases[{index}]"));
+        let path = format!("cases[{index}]");
+        let name = name_or(written, &path);
+        if let Some(faults) = by_case.remove(&path) {
+            suite.broken.push(BrokenCase { name, faults });
+            continue;
+        }
         match Start::new(written, value.get("base")) {
-            Ok(start) => start.add_cases(name, &path, &mut suite),
-            Err(text) => suite.broken.push((name.to_owned(), Fault { path, text })),
+            Ok(start) => start.add_cases(&name, &path, &mut by_case, &mut suite),
+            Err(text) => suite.add_broken(name, path, text),
         }
     }
     Ok(suite)
+}
+
+/// What a case or row is called, or else where it stands.
+fn name_or(written: &Value, path: &str) -> String {
+    match written.str_at(&["name"]) {
+        "" => path.to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The case, or the row of its table, that a path leads into: `cases[3]`, `cases[3].table[0]`.
+fn case_of(path: &str) -> Option<&str> {
+    let end = |from: usize, begin: &str| {
+        let rest = path[from..].strip_prefix(begin)?;
+        Some(from + begin.len() + rest.find(']')? + 1)
+    };
+    let case = end(0, "cases[")?;
+    Some(&path[..end(case, ".table[").unwrap_or(case)])
+}
+
+impl Suite {
+    fn add_broken(&mut self, name: String, path: String, text: String) {
+        self.broken.push(BrokenCase { name, faults: vec![Fault { path, text }] });
+    }
 }
 
 /// What a case begins with, which the rows of its table may vary.
@@ -214,18 +258,23 @@ impl<'s> Start<'s> {
         Ok(Start { written, base, object, old, part, expect })
     }
 
-    /// Adds the case, or one for each row of its table.
-    fn add_cases(&self, name: &str, path: &str, suite: &mut Suite) {
+    /// Adds the case, or one for each row of its table that is not faulty.
+    fn add_cases(&self, name: &str, path: &str, faulty: &mut BTreeMap<String, Vec<Fault>>, suite: &mut Suite) {
         let Some(rows) = self.written.get("table").and_then(Value::as_array) else {
             let (name, objects) = (name.to_owned(), (self.object.clone(), self.old.clone()));
             suite.cases.push(self.case(name, path.to_owned(), objects, None));
             return;
         };
         for (index, row) in rows.iter().enumerate() {
-            let (name, path) = (format!("{name}/{}", row.str_at(&["name"])), format!("{path}.table[{index}]"));
+            let path = format!("{path}.table[{index}]");
+            let name = format!("{name}/{}", name_or(row, &path));
+            if let Some(faults) = faulty.remove(&path) {
+                suite.broken.push(BrokenCase { name, faults });
+                continue;
+            }
             match self.varied(row) {
                 Ok(objects) => suite.cases.push(self.case(name, path, objects, Some(row))),
-                Err(text) => suite.broken.push((name, Fault { path, text })),
+                Err(text) => suite.add_broken(name, path, text),
             }
         }
     }
@@ -667,18 +716,24 @@ mod tests {
 
     #[test]
     fn unknown_fields_of_a_suite_are_faults() {
-        let suite = yaml::decode(b"{cases: [{name: a, objekt: {}}]}").expect("the test is YAML");
-        let faults = parse(&suite).err().expect("it has one");
-        assert_eq!(faults[0].text, "unknown field \"cases[0].objekt\"");
-        assert_eq!(faults[0].path, "cases[0].objekt");
+        let suite = yaml::decode(b"{case: [], cases: [{name: a, objekt: {}}]}").expect("the test is YAML");
+        let faults: Vec<Fault> = parse(&suite).err().expect("it has some");
+        let told: Vec<(&str, &str)> = faults.iter().map(|fault| (fault.path.as_str(), fault.text.as_str())).collect();
+        let of_case = ("cases[0].objekt", "unknown field \"cases[0].objekt\"");
+        assert_eq!(told, [("case", "unknown field \"case\""), of_case]);
     }
 
     #[test]
     fn a_broken_case_hides_no_other() {
-        let suite = yaml::decode(b"{base: {a: 1}, cases: [{name: x, patch: [{op: remove, path: /b}]}, {name: z}]}");
+        let cases = "{name: x, patch: [{op: remove, path: /b}]}, {name: z}, {name: w, objekt: {}, patch: a}, {}, {name: v, table: [{nam: 1}, {name: u}]}";
+        let suite = yaml::decode(format!("{{base: {{a: 1}}, cases: [{cases}]}}").as_bytes());
         let suite = parse(&suite.expect("the test is YAML")).expect("it is a suite");
-        assert_eq!(suite.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(), ["z"]);
-        assert_eq!(suite.broken[0].1.path, "cases[0]");
+        assert_eq!(suite.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(), ["z", "v/u"]);
+        let paths =
+            |case: &BrokenCase| case.faults.iter().map(|fault| fault.path.clone()).collect::<Vec<_>>().join(" ");
+        let row = "v/cases[4].table[0]: cases[4].table[0].nam cases[4].table[0].name";
+        let broken: Vec<String> = suite.broken.iter().map(|case| format!("{}: {}", case.name, paths(case))).collect();
+        assert_eq!(broken, ["x: cases[0]", "w: cases[2].objekt cases[2].patch", "cases[3]: cases[3].name", row]);
     }
 
     #[test]

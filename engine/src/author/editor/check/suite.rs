@@ -26,7 +26,7 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, loc
             return;
         }
     };
-    for (_, fault) in &suite.broken {
+    for fault in suite.broken.iter().flat_map(|case| &case.faults) {
         let range = document.range(located.place(&fault.path));
         document.tell(range, Severity::Error, "suite", fault.text.clone());
     }
