@@ -391,18 +391,16 @@ fn show_changes(report: &Report, input: &Input) -> String {
     let count = |degree| report.changes.iter().filter(|(_, change)| change.degree == degree).count();
     let counts = [(Degree::Breaking, "breaking"), (Degree::MayBreak, "may break"), (Degree::Safe, "safe")];
     let counts = counts.iter().map(|(degree, words)| (count(*degree), *words));
-    let refused = (report.refused.len(), "refused");
-    let told: Vec<String> = [refused]
-        .into_iter()
-        .chain(counts)
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
-    let all = report.changes.len();
-    match (all, told.is_empty()) {
-        (_, true) => out.push_str("no changes\n"),
-        _ => _ = writeln!(out, "{}: {}", counted(all, "change", "changes"), told.join(", ")),
-    }
+    let told: Vec<String> =
+        counts.filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    let changes = format!("{}: {}", counted(report.changes.len(), "change", "changes"), told.join(", "));
+    let _ = match (report.refused.len(), told.is_empty()) {
+        (0, true) if input.is_readable => writeln!(out, "no changes"),
+        (0, true) => writeln!(out, "no changes in what could be read"),
+        (0, false) => writeln!(out, "{changes}"),
+        (refused, true) => writeln!(out, "{refused} refused"),
+        (refused, false) => writeln!(out, "{refused} refused, {changes}"),
+    };
     out
 }
 

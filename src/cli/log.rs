@@ -79,7 +79,7 @@ fn write(lines: &Receiver<Message>, mut out: impl Write, lost: &AtomicU64) {
         }
         let count = lost.swap(0, Ordering::Relaxed);
         if count > 0 {
-            _ = out.write_all(format!("skiff: {count} lines of the log are lost, as they came too fast\n").as_bytes());
+            _ = out.write_all(format!("skiff: lines of the log are lost, as they came too fast: {count}\n").as_bytes());
         }
     }
 }

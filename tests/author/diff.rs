@@ -95,7 +95,7 @@ boats.harbour.example.com v1beta1
   safe      spec.versions: version-added: a new version
 boats.harbour.example.com v1beta1 to v1
   safe      spec.length: bound-loosened: maximum 9 became 30
-8 changes: 1 refused, 2 breaking, 2 may break, 4 safe
+1 refused, 8 changes: 2 breaking, 2 may break, 4 safe
 ";
     check(&folder, &["diff", "old.yaml", "new.yaml"], 1, expected);
 }

@@ -145,7 +145,7 @@ async fn an_informer_sees_the_same_at_the_same_times() {
     assert!(asked.elapsed() >= after, "it came sooner than it had come");
     let (code, told) = front.end(&folder);
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("2 requests were answered from the record, 0 were new, 0 were not asked again"), "{told}");
+    assert!(told.contains("requests: 2 answered from the record, 0 new, 0 not asked again"), "{told}");
 }
 
 /// The next part of a stream: its bytes, or how it ended.
@@ -197,7 +197,7 @@ async fn watches_end_as_they_ended() {
     assert!(timeout(SHORT, left.frame()).await.is_err(), "what the program left stays open");
     let (code, told) = front.end(&folder);
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("3 requests were answered from the record, 0 were new"), "{told}");
+    assert!(told.contains("requests: 3 answered from the record, 0 new"), "{told}");
     // With the end of the replay, it ends.
     assert!(part(&mut left).await.is_err());
 }
@@ -224,5 +224,5 @@ async fn a_client_of_protobuf_gets_the_same_bytes() {
     assert_eq!(front.get(CONFIG_MAPS, "application/json").await.status(), 501);
     let (code, told) = front.end(&folder);
     assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("1 requests were answered from the record, 1 were new"), "{told}");
+    assert!(told.contains("requests: 1 answered from the record, 1 new"), "{told}");
 }

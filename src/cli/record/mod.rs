@@ -108,7 +108,8 @@ impl Record {
         let out = self.out.clone();
         match self.record().await {
             Ok((code, count)) => {
-                tell(format_args!("{count} requests are in `{}`", out.display()));
+                let requests = if count == 1 { "request is" } else { "requests are" };
+                tell(format_args!("{count} {requests} in `{}`", out.display()));
                 ExitCode::from(code)
             }
             Err(why) => failed(&why),
@@ -140,9 +141,7 @@ impl Replay {
         let answers = Arc::new(Answers::new(read, matching, self.at_once));
         let code = self.program.front(&self.file).serve(answers::router(Arc::clone(&answers))).await?;
         let (known, new, unasked) = answers.counts();
-        tell(format_args!(
-            "{known} requests were answered from the record, {new} were new, {unasked} were not asked again"
-        ));
+        tell(format_args!("requests: {known} answered from the record, {new} new, {unasked} not asked again"));
         Ok(if code == 0 && new > 0 { 1 } else { code })
     }
 }

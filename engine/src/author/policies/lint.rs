@@ -47,8 +47,10 @@ pub fn lint_among(catalog: &Catalog, manifests: &[&Value]) -> Vec<(usize, Findin
     let mut linter = Linter { served: served(catalog), catalog, found: Vec::new() };
     let mut together = Together::default();
     for (index, manifest) in manifests.iter().enumerate().filter(|(_, manifest)| is_policy(manifest)) {
-        let Some(object) = linter.accepted(index, manifest) else { continue };
-        together.add(index, object);
+        match linter.accepted(index, manifest) {
+            Some(object) => together.add(index, object),
+            None => _ = together.refused.insert(name_of(manifest)),
+        }
     }
     linter.look_at(&together);
     let mut found: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
@@ -66,23 +68,33 @@ struct Together {
     /// By kind and name.
     policies: BTreeMap<(String, String), (usize, Value)>,
     bindings: Vec<(usize, Value)>,
+    /// What the server would refuse, by kind and name.
+    refused: BTreeSet<(String, String)>,
+}
+
+fn name_of(object: &Value) -> (String, String) {
+    (object.str_at(&["kind"]).to_owned(), object.str_at(&["metadata", "name"]).to_owned())
+}
+
+/// The kind and name of the policy that a binding names.
+fn named_by(binding: &Value) -> (String, String) {
+    let kind = binding.str_at(&["kind"]).trim_end_matches("Binding").to_owned();
+    (kind, binding.str_at(&["spec", "policyName"]).to_owned())
 }
 
 impl Together {
     fn add(&mut self, index: usize, object: Value) {
-        let (kind, name) = (object.str_at(&["kind"]).to_owned(), object.str_at(&["metadata", "name"]).to_owned());
-        if kind.ends_with("Binding") {
+        let name = name_of(&object);
+        if name.0.ends_with("Binding") {
             self.bindings.push((index, object));
         } else {
-            _ = self.policies.insert((kind, name), (index, object));
+            _ = self.policies.insert(name, (index, object));
         }
     }
 
     /// The policy that a binding names.
     fn policy_of(&self, binding: &Value) -> Option<&Value> {
-        let kind = binding.str_at(&["kind"]).trim_end_matches("Binding").to_owned();
-        let name = binding.str_at(&["spec", "policyName"]).to_owned();
-        self.policies.get(&(kind, name)).map(|(_, policy)| policy)
+        self.policies.get(&named_by(binding)).map(|(_, policy)| policy)
     }
 }
 
@@ -124,7 +136,9 @@ impl Linter<'_> {
     }
 
     fn look_at(&mut self, together: &Together) {
-        for (index, binding) in &together.bindings {
+        // Of a policy that is refused, or a binding, the refusal is told, and nothing that may follow from it.
+        let has_sound_policy = |(_, binding): &&(usize, Value)| !together.refused.contains(&named_by(binding));
+        for (index, binding) in together.bindings.iter().filter(has_sound_policy) {
             self.look_at_binding(*index, binding, together.policy_of(binding));
         }
         for ((kind, name), (index, policy)) in &together.policies {
@@ -336,6 +350,12 @@ spec:
         check(&[fine.clone(), binding("")], &[]);
         check(&[fine], &[("policy-without-binding", "no binding uses it")]);
         check(&[binding("")], &[("binding-without-policy", "there is no policy `p`")]);
+        let refused = policy(&format!("{RULES}, validations: []"));
+        let refused: Vec<&Value> = vec![&refused];
+        let alone: Vec<_> = lint(&refused).into_iter().map(|(_, finding)| finding.lint.id).collect();
+        let bound = binding("");
+        let both: Vec<_> = lint(&[refused[0], &bound]).into_iter().map(|(_, finding)| finding.lint.id).collect();
+        assert!(!alone.is_empty() && alone == both, "{alone:?} {both:?}");
         let params = policy(&format!(
             "{RULES}, paramKind: {{apiVersion: v1, kind: ConfigMap}}, validations: \
                                       [{{expression: params != null}}]"
