@@ -9,6 +9,8 @@ mod beside;
 mod client;
 #[path = "editor/session.rs"]
 mod session;
+#[path = "editor/places.rs"]
+mod places;
 #[path = "editor/largest.rs"]
 mod largest;
 #[path = "editor/typing.rs"]

@@ -144,8 +144,10 @@ impl Explain {
         };
         let wanted = self.api_version.as_deref().unwrap_or("that is stored");
         let version = version.ok_or_else(|| format!("no version {wanted}; use {}", kind.api_versions()))?;
-        let explained = explain(&version.structural, path)
-            .map_err(|step| format!("{} has no field `{step}` in `{path}`", version.names.kind))?;
+        let explained = explain(&version.structural, path).map_err(|unknown| {
+            let guess = unknown.near.as_ref().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+            format!("{} has no field `{unknown}` in `{path}`{guess}", version.names.kind)
+        })?;
         let (kind, api_version) = (version.names.kind.clone(), version.api_version());
         Ok(Found { kind, api_version, path: path.to_owned(), explained })
     }

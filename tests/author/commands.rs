@@ -30,8 +30,8 @@ fields:
 Boat spec.rig (harbour.example.com/v1): string
 
 constraints:
-  defaults to \"none\"
-  one of \"ketch\", \"sloop\", \"none\"
+  defaults to `\"none\"`
+  one of `\"ketch\"`, `\"sloop\"`, `\"none\"`
 ";
     check(&folder, &["explain", "crd.yaml", "boats.spec.rig"], 0, expected);
     let output = skiff(&folder, &["explain", "crd.yaml", "spec.length", "-o", "json"]);
@@ -45,6 +45,9 @@ fn a_field_that_is_not_there_ends_with_1() {
     let output = skiff(&folder, &["explain", "crd.yaml", "spec.sail"]);
     assert_eq!(text(&output.stderr), "skiff: Boat has no field `sail` in `spec.sail`\n");
     assert_eq!(output.status.code(), Some(1));
+    let output = skiff(&folder, &["explain", "crd.yaml", "spec.lenght"]);
+    let expected = "skiff: Boat has no field `lenght` in `spec.lenght` (did you mean `length`?)\n";
+    assert_eq!(text(&output.stderr), expected);
 }
 
 #[test]

@@ -2,11 +2,14 @@
 //!
 //! `SKIFF_REFERENCE=write` writes the goldens anew.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::client::Folder;
+use crate::client::{Folder, left_out};
+use crate::largest::largest;
+use crate::session::BOATS;
 
 fn docs(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_skiff"))
@@ -59,6 +62,38 @@ fn a_folder_has_a_page_for_each_kind() {
     }
 }
 
+/// The anchors of a page, which has none twice and no link to one that is not there.
+#[track_caller]
+fn anchors(page: &str) -> BTreeSet<&str> {
+    let quoted = |mark: &str| page.split(mark).skip(1).filter_map(|rest| rest.split('"').next()).collect::<Vec<_>>();
+    let all = quoted("id=\"");
+    let anchors: BTreeSet<&str> = all.iter().copied().collect();
+    assert_eq!(anchors.len(), all.len(), "none stands twice");
+    assert!(quoted("href=\"#").iter().all(|target| anchors.contains(target)), "all links lead somewhere");
+    anchors
+}
+
+#[test]
+fn anchors_are_unique_and_stay() {
+    let before = Folder::new("anchors", &[("crd.yaml", BOATS)]);
+    let changed = BOATS.replace("              rig:\n", "              mast: {type: integer}\n              rig:\n");
+    let after = Folder::new("anchors-changed", &[("crd.yaml", &changed)]);
+    let page = |folder: &Folder| docs(&["-o", "html", &folder.0.display().to_string()]);
+    let (before, after) = (page(&before), page(&after));
+    let (before, after) = (anchors(&before), anchors(&after));
+    let new: Vec<&&str> = after.difference(&before).collect();
+    assert_eq!(new, [&"boats.harbour.example.com_v1_spec.mast"]);
+    assert!(before.is_subset(&after));
+    let Some(texts) = largest() else { return left_out("the anchors of large definitions: ../shared is not there") };
+    let files: Vec<(String, &str)> =
+        texts.iter().enumerate().map(|(at, text)| (format!("{at}.yaml"), text.as_str())).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+    let folder = Folder::new("anchors-largest", &files);
+    let page = page(&folder);
+    assert!(anchors(&page).len() > 1000);
+    assert_eq!(page, docs(&["-o", "html", &folder.0.display().to_string()]), "it is the same each time");
+}
+
 const HOSTILE: &str = r##"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: "a.b.c"}
@@ -101,7 +136,16 @@ fn texts_of_definitions_stay_texts() {
     let markdown = docs(&[&path]);
     // Outside of code, where everything is text.
     let mut outside = String::new();
+    let mut fence: Option<&str> = None;
     for line in markdown.lines() {
+        match fence {
+            Some(open) if line == open => fence = None,
+            None if line.starts_with("```") => fence = Some(line),
+            _ => {}
+        }
+        if fence.is_some() || line.starts_with("```") {
+            continue;
+        }
         let mut rest = line;
         while let Some(start) = rest.find('`') {
             if rest[..start].ends_with('\\') {

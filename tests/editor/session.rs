@@ -44,9 +44,9 @@ spec:
               message: a ketch is 9 metres long at least
 ";
 
-const BOAT: &str = "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata:\n  name: 𝄞daisy\nspec:\n  length: 7\n  rig: ketch\n  sails: 2\n";
+pub const BOAT: &str = "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata:\n  name: 𝄞daisy\nspec:\n  length: 7\n  rig: ketch\n  sails: 2\n";
 
-fn harbour(name: &str) -> (Folder, Client) {
+pub fn harbour(name: &str) -> (Folder, Client) {
     let folder = Folder::new(name, &[("crds/boats.yaml", BOATS)]);
     let client = Client::start(Some(&folder.0));
     (folder, client)
@@ -229,7 +229,7 @@ fn applied(text: &str, action: &Value) -> String {
     format!("{}{}{}", &text[..start], edit["newText"].as_str().expect("it is text"), &text[end..])
 }
 
-const POLICY: &str = "apiVersion: admissionregistration.k8s.io/v1
+pub const POLICY: &str = "apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: short}
 spec:

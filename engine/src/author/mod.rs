@@ -31,6 +31,7 @@ pub mod near;
 mod misread;
 pub mod playground;
 pub mod policies;
+mod prose;
 pub mod reference;
 mod sample;
 pub mod suite;

@@ -1,6 +1,6 @@
-//! Which kind may have been meant, where the one that is named is not known.
+//! Which kind, or which field, may have been meant, where the one that is named is not known.
 //!
-//! In: the kinds that there are, and a group, version and kind. Out: the name of the nearest one, as far as it is another.
+//! In: the kinds or words that there are, and what is named. Out: the nearest one; of a kind its name, as far as it is another.
 
 use crate::author::Catalog;
 use crate::crd::write::split_api_version;
@@ -64,6 +64,15 @@ impl Names {
             (false, false) => format!("{} in {}", name.kind, name.api_version),
         })
     }
+}
+
+/// The word that is nearest to one, if it is near.
+pub fn near_word<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let mistakes_max = (written.len() / LETTERS_PER_MISTAKE).max(1);
+    let lower = written.to_lowercase();
+    let distances = words.map(|word| (strsim::damerau_levenshtein(&word.to_lowercase(), &lower), word));
+    let near = distances.filter(|(mistakes, _)| *mistakes <= mistakes_max);
+    near.min_by_key(|(mistakes, _)| *mistakes).map(|(_, word)| word)
 }
 
 /// The group of a `GROUP/VERSION`; empty for the core group.

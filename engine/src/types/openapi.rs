@@ -118,7 +118,8 @@ fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'st
     Value::Object(fields)
 }
 
-fn description_of(field: &Field) -> &'static str {
+/// What a field is for.
+pub(super) fn description_of(field: &Field) -> &'static str {
     match field.owner {
         Some(owner) => description(owner.package(), owner.name(), field.json),
         None if field.json.is_empty() => "",

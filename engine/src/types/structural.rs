@@ -5,10 +5,11 @@
 //! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields there,
 //! and a type whose JSON may be several things is none that expressions see.
 
+use super::openapi::description_of;
 use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::schema::rare::Rare;
 use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
-use crate::value::Map;
+use crate::value::{Map, Value};
 use crate::work;
 
 /// What expressions see of quantities, whose JSON may be a text or a number.
@@ -22,13 +23,19 @@ pub enum Quantities {
 
 /// The schema of `message`.
 pub fn structural(message: &'static Message, quantities: Quantities) -> Structural {
-    Walk { open: Vec::new(), quantities }.message(message)
+    Walk { open: Vec::new(), quantities, is_for_people: false }.message(message)
+}
+
+/// The same for people: with what is published of a field's values, of what is required, and what types and fields are for.
+pub fn described(message: &'static Message) -> Structural {
+    Walk { open: Vec::new(), quantities: Quantities::Shown, is_for_people: true }.message(message)
 }
 
 struct Walk {
     /// The types that are being looked at.
     open: Vec<&'static Message>,
     quantities: Quantities,
+    is_for_people: bool,
 }
 
 impl Walk {
@@ -57,9 +64,22 @@ impl Walk {
             return object;
         }
         self.open.push(message);
-        object.properties = message.members().map(|member| (member.json.to_owned(), self.field(member))).collect();
+        object.properties = message.members().map(|member| (member.json.to_owned(), self.member(member))).collect();
         self.open.pop();
+        let required = message.members().filter(|member| self.is_for_people && member.is_required);
+        let required: Vec<String> = required.map(|member| member.json.to_owned()).collect();
+        if !required.is_empty() {
+            object.value_validation = Some(Box::new(ValueValidation { required, ..ValueValidation::default() }));
+        }
         object
+    }
+
+    fn member(&mut self, field: &'static Field) -> Structural {
+        let mut schema = self.field(field);
+        if self.is_for_people {
+            schema.generic.description = description_of(field).into();
+        }
+        schema
     }
 
     fn field(&mut self, field: &'static Field) -> Structural {
@@ -79,6 +99,11 @@ impl Walk {
             FieldKind::Int32 => of_type("integer", "int32"),
             FieldKind::Int64 => of_type("integer", "int64"),
             FieldKind::Double => of_type("number", "double"),
+            FieldKind::String if self.is_for_people && !field.enums.is_empty() => {
+                let enum_ = field.enums.split(',').map(Value::from).collect();
+                let values = ValueValidation { enum_, ..ValueValidation::default() };
+                Structural { value_validation: Some(Box::new(values)), ..of_type("string", "") }
+            }
             FieldKind::String => of_type("string", ""),
             FieldKind::Bytes => of_type("string", "byte"),
             FieldKind::Message(message) => self.message(message.get()),

@@ -4,6 +4,7 @@
 //! values of a schema, kinds and versions that are known, and in expressions fields, variables, functions and macros.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::cursor::{Cursor, Slot, cursor};
@@ -23,7 +24,8 @@ use crate::policy::type_check;
 use crate::schema::declare::declare;
 use crate::schema::rules::compile::{OLD_SELF, SELF, SELF_TYPE};
 use crate::schema::structural::Structural;
-use crate::types::structural::Quantities;
+use crate::types;
+use crate::types::structural::{Quantities, described};
 use crate::value::{Value, json, yaml};
 
 /// So many are offered at most.
@@ -87,6 +89,38 @@ impl<'t> Around<'t> {
     }
 }
 
+impl Around<'_> {
+    /// The object that a path leads into, and how many steps lead to it: of a case of a suite, or an item of a List.
+    pub(super) fn inner(&self, path: &[Step]) -> Option<(Head, usize)> {
+        let is_list = self.head.kind == "List" && self.head.api_version == "v1";
+        let length = match (self.sort, path) {
+            (Sort::Suite, [Step::Key(base), ..]) if base == "base" => 1,
+            (Sort::Suite, [Step::Key(_), Step::Item(_), Step::Key(object), ..])
+                if ["object", "oldObject"].contains(&object.as_str()) =>
+            {
+                3
+            }
+            (Sort::Object, [Step::Key(items), Step::Item(_), ..]) if is_list && items == "items" => 2,
+            _ => return None,
+        };
+        let at = |name: &str| {
+            let way: Vec<Step> = path[..length].iter().cloned().chain([Step::Key(name.to_owned())]).collect();
+            self.outline.find(&way).map_or("", |node| self.outline.scalar(self.text, node)).to_owned()
+        };
+        let mut head = Head { api_version: at("apiVersion"), kind: at("kind"), name: String::new() };
+        if head.kind.is_empty() && self.sort == Sort::Suite {
+            let base = |name| self.outline.scalar_at(self.text, &["base", name]).to_owned();
+            (head.api_version, head.kind) = (base("apiVersion"), base("kind"));
+        }
+        Some((head, length))
+    }
+
+    /// Whether it is written as JSON.
+    fn is_json(&self) -> bool {
+        self.text.trim_start().starts_with('{')
+    }
+}
+
 impl Workspace {
     /// What may be written at a position of the text of a file.
     pub fn complete(&self, name: &str, text: &Text, position: Position) -> Vec<Completion> {
@@ -101,7 +135,7 @@ impl Workspace {
 
     fn in_document(&self, around: &Around<'_>, text: &Text) -> Vec<Completion> {
         let Cursor { path, slot } = cursor(around.text, around.offset);
-        let edit = |written: &std::ops::Range<usize>, with: String| Edit {
+        let edit = |written: &Range<usize>, with: String| Edit {
             range: text.range(&(around.start + written.start..around.start + written.end)),
             text: with,
         };
@@ -113,6 +147,7 @@ impl Workspace {
                 let rest = &around.text[around.offset..];
                 let shown = |value: &Value| match form {
                     Form::Quoted(quote) => quoted(value, char::from(quote), rest),
+                    _ if around.is_json() => json::encode_to_string(value),
                     _ => plain(value),
                 };
                 values
@@ -126,10 +161,10 @@ impl Workspace {
                 let fields = self.fields_at(around, &path);
                 let there = siblings(around, &path);
                 let missing = fields.into_iter().filter(|field| !there.contains(&field.name));
+                let key = Key::new(around, &written, column, is_flow);
                 let mut offered: Vec<Completion> = missing
                     .map(|field| {
-                        let with = beginning(&field, column, is_flow, has_colon(around.text, around.offset));
-                        let edit = edit(&written, with);
+                        let edit = edit(&key.replaced, key.beginning(&field));
                         let Field { name, type_, description, is_required } = field;
                         Completion {
                             documentation: description,
@@ -151,29 +186,8 @@ impl Workspace {
 
     /// What may stand in a document, and where its root is in it: objects stand within suites, too.
     pub(super) fn shape_at<'w>(&'w self, around: &Around<'_>, path: &[Step], then: &mut dyn FnMut(Shape<'_>)) -> bool {
-        let is_list = around.head.kind == "List" && around.head.api_version == "v1";
-        let inner = match (around.sort, path) {
-            (Sort::Suite, [Step::Key(base), rest @ ..]) if base == "base" => Some((1, rest)),
-            (Sort::Suite, [Step::Key(_), Step::Item(_), Step::Key(object), rest @ ..])
-                if ["object", "oldObject"].contains(&object.as_str()) =>
-            {
-                Some((3, rest))
-            }
-            (_, [Step::Key(items), Step::Item(_), rest @ ..]) if is_list && items == "items" => Some((2, rest)),
-            _ => None,
-        };
-        if let Some((length, rest)) = inner {
-            let root = &path[..length];
-            let at = |name: &str| {
-                let way: Vec<Step> = root.iter().cloned().chain([Step::Key(name.to_owned())]).collect();
-                around.outline.find(&way).map_or("", |node| around.outline.scalar(around.text, node)).to_owned()
-            };
-            let mut head = Head { api_version: at("apiVersion"), kind: at("kind"), name: String::new() };
-            if head.kind.is_empty() && around.sort == Sort::Suite {
-                let base = |name| around.outline.scalar_at(around.text, &["base", name]).to_owned();
-                (head.api_version, head.kind) = (base("apiVersion"), base("kind"));
-            }
-            return self.shape_of(&head, rest, then);
+        if let Some((head, length)) = around.inner(path) {
+            return self.shape_of(&head, &path[length..], then);
         }
         match around.sort {
             Sort::Suite => Shape::suite().at(path).map(then).is_some(),
@@ -228,6 +242,11 @@ impl Workspace {
             return named
                 .map(|policy| (Value::from(policy.str_at(&["metadata", "name"])), Sign::Value, "policy".to_owned()))
                 .collect();
+        }
+        if around.sort == Sort::Definition
+            && let Some(names) = names_of_fields(around, path)
+        {
+            return names.into_iter().map(|name| (Value::from(name), Sign::Field, String::new())).collect();
         }
         let mut values = Vec::new();
         self.shape_at(around, path, &mut |shape| {
@@ -351,7 +370,9 @@ fn built_in_schema(minor: Minor, api_version: &str, kind: &str) -> Option<Arc<St
     let config = RuntimeConfig::of(minor);
     let found = kinds::of_all_minors()
         .find(|known| known.kind == kind && known.api_version() == api_version && config.serves(known))?;
-    type_check::schema(&found.served_version_in(minor), Quantities::Shown).map(Arc::new)
+    let served = found.served_version_in(minor);
+    let named = types::of_kind(&served.group, &served.version, found.kind)?;
+    Some(Arc::new(described(named.message())))
 }
 
 /// The node of a schema that a path through the definition's text leads to.
@@ -373,6 +394,27 @@ pub(super) fn node_of<'s>(root: &'s Structural, path: &[Step]) -> Option<&'s Str
     Some(node)
 }
 
+/// The names that an item of `required`, or a key of a list map, may be.
+fn names_of_fields(around: &Around<'_>, path: &[Step]) -> Option<Vec<String>> {
+    let [before @ .., Step::Key(word), Step::Item(_)] = path else { return None };
+    let below: &[&str] = match word.as_str() {
+        "required" => &["properties"],
+        "x-kubernetes-list-map-keys" => &["items", "properties"],
+        _ => return None,
+    };
+    let steps = |names: &[&str]| names.iter().map(|name| Step::Key((*name).to_owned())).collect::<Vec<_>>();
+    let way = [before, &steps(below)].concat();
+    let listed = around.outline.find(&[before, &[Step::Key(word.clone())]].concat())?;
+    let is_there =
+        |name: &str| around.outline.children(listed).any(|item| around.outline.scalar(around.text, item) == name);
+    let fields = around.outline.children(around.outline.find(&way)?);
+    let names = fields.filter_map(|node| match &around.outline.nodes[node].step {
+        Step::Key(name) => Some(name.clone()).filter(|name| !is_there(name)),
+        Step::Item(_) => None,
+    });
+    Some(names.collect())
+}
+
 /// The fields that stand beside a place.
 fn siblings(around: &Around<'_>, path: &[Step]) -> BTreeSet<String> {
     let outline = &around.outline;
@@ -388,24 +430,50 @@ fn siblings(around: &Around<'_>, path: &[Step]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Whether the name at a place has its colon already.
-fn has_colon(text: &str, offset: usize) -> bool {
-    let rest = text[offset..].lines().next().unwrap_or_default();
-    rest.trim_start_matches(|sign: char| sign.is_alphanumeric() || "-_./$".contains(sign)).starts_with(':')
+/// A name that is being typed.
+struct Key {
+    /// What is replaced: what is there, with a quote that an editor has closed already.
+    replaced: Range<usize>,
+    column: usize,
+    is_flow: bool,
+    /// Whether the name stands in quotes, as in JSON.
+    is_quoted: bool,
+    /// Whether its colon is there already.
+    has_colon: bool,
 }
 
-/// How a field begins: with what follows on the next line, where it is an object or a list.
-fn beginning(field: &Field, column: usize, is_flow: bool, has_colon: bool) -> String {
-    let name = plain(&Value::from(field.name.as_str()));
-    if has_colon {
-        return name;
+impl Key {
+    fn new(around: &Around<'_>, written: &Range<usize>, column: usize, is_flow: bool) -> Key {
+        let rest = around.text[around.offset..].lines().next().unwrap_or_default();
+        let name = |sign: char| sign.is_alphanumeric() || "-_./$".contains(sign);
+        let is_open = around.text[written.clone()].starts_with('"');
+        let (behind, end) = match rest.strip_prefix('"').filter(|_| is_open) {
+            Some(behind) => (behind, written.end + 1),
+            None => (rest.trim_start_matches(name), written.end),
+        };
+        Key {
+            replaced: written.start..end,
+            column,
+            is_flow,
+            is_quoted: is_open || around.is_json(),
+            has_colon: behind.trim_start().starts_with(':'),
+        }
     }
-    let indent = " ".repeat(column);
-    match (is_flow, field.type_.as_str()) {
-        (false, "object") => format!("{name}:\n{indent}  "),
-        (false, type_) if type_.starts_with("map[") => format!("{name}:\n{indent}  "),
-        (false, type_) if type_.starts_with("[]") => format!("{name}:\n{indent}- "),
-        _ => format!("{name}: "),
+
+    /// How a field begins: with what follows on the next line, where it is an object or a list.
+    fn beginning(&self, field: &Field) -> String {
+        let name = Value::from(field.name.as_str());
+        let name = if self.is_quoted { json::encode_to_string(&name) } else { plain(&name) };
+        if self.has_colon {
+            return name;
+        }
+        let indent = " ".repeat(self.column);
+        match (self.is_flow || self.is_quoted, field.type_.as_str()) {
+            (false, "object") => format!("{name}:\n{indent}  "),
+            (false, type_) if type_.starts_with("map[") => format!("{name}:\n{indent}  "),
+            (false, type_) if type_.starts_with("[]") => format!("{name}:\n{indent}- "),
+            _ => format!("{name}: "),
+        }
     }
 }
 

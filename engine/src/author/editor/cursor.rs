@@ -67,7 +67,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor {
     let has_dash = at > line_start + indent;
     let rest = &text[at..offset];
     let Some(key) = key_of(rest).or_else(|| key_of_quoted(rest)) else {
-        if has_dash && rest.starts_with(['{', '[']) {
+        if (has_dash && rest.starts_with(['{', '['])) || scanner.is_whole_flow(at) {
             return in_flow(text, path(&scanner.nodes, scanner.innermost()), at, offset);
         }
         scanner.outdent(column);
@@ -212,6 +212,15 @@ mod tests {
         check("a: |\n  x\n  y‸\n", "a=|\n  x\n  y");
         check("- ‸a", "[0]{");
         check("a: 1 # b‸", "#");
+    }
+
+    #[test]
+    fn json_may_be_laid_out_as_it_likes() {
+        check("{\"a\": 1, ‸", "{");
+        check("{\"a\": {\"b\": ‸}}", "a.b=");
+        check("{\"a\":\n{\"b\": 1,\n\"c‸\"}}", "a{\"c");
+        check("{\n \"a\": [{\n\"b\": 1},\n{‸}]}", "a[1]{");
+        check("{{ x }}\na: ‸", "a=");
     }
 
     #[test]

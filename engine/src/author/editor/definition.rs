@@ -1,15 +1,20 @@
 //! Where what stands at a place is defined.
 //!
 //! In: a text and a position. Out: the name of a file, and a range in it: of a field or kind its place in the definition, of a
-//! binding's policy the policy, of a field in an expression its schema.
+//! binding's policy and parameters their own, of a field in an expression its schema, of a name in a suite the file.
 
 use super::complete::Around;
 use super::documents::{Head, Sort, parts};
-use super::expression::expression_at;
+use super::expression::{Expression, expression_at};
 use super::outline::{Step, outline};
+use super::paths::{folder_of, is_within, resolved};
 use super::text::{Position, Range, Text};
+use super::ways::{Way, way_at};
 use super::workspace::Workspace;
+use crate::author::policies::served;
+use crate::policy::type_check::matched;
 use crate::schema::structural::Structural;
+use crate::value::{Value, yaml};
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,21 +29,46 @@ impl Workspace {
     /// Where what stands at a position of the text of a file is defined.
     pub fn define(&self, name: &str, text: &Text, position: Position) -> Option<Target> {
         let around = Around::new(name, text, position);
+        if let Some(expression) = expression_at(around.text, &around.outline, around.sort, around.offset) {
+            return self.named_in(&around, name, text, &expression);
+        }
         let node = around.outline.at(around.offset)?;
         let path = around.outline.path(node);
+        if let Some((head, length)) = around.inner(&path) {
+            return self.field(&head, &path[length..]);
+        }
         match around.sort {
             Sort::Object => self.field(&around.head, &path),
-            Sort::Policy if path.last() == Some(&Step::Key("policyName".to_owned())) => {
-                let wanted = around.outline.scalar(around.text, node);
-                self.policy_named(around.head.kind.trim_end_matches("Binding"), wanted)
-            }
-            Sort::Definition => self.field_of_self(&around, name, text),
-            Sort::Suite => {
-                let (head, rest) = of_suite(&around, &path)?;
-                self.field(&head, rest)
-            }
-            Sort::Policy | Sort::Request | Sort::Other => None,
+            Sort::Policy => self.named_by_binding(&around, &path),
+            Sort::Suite => self.file_of_suite(name, &path, around.outline.scalar(around.text, node)),
+            Sort::Definition | Sort::Request | Sort::Other => None,
         }
+    }
+
+    /// The policy of a binding, or the object that its `paramRef` names.
+    fn named_by_binding(&self, around: &Around<'_>, path: &[Step]) -> Option<Target> {
+        let kind = around.head.kind.strip_suffix("Binding")?;
+        let at = |names: &[&str]| around.outline.scalar_at(around.text, names);
+        let policy = at(&["spec", "policyName"]);
+        let is = |names: &[&str]| *path == steps(names);
+        if is(&["spec", "policyName"]) {
+            return self.object_named("", kind, policy);
+        }
+        if !is(&["spec", "paramRef", "name"]) {
+            return None;
+        }
+        let is_it = |value: &&Value| value.str_at(&["kind"]) == kind && value.str_at(&["metadata", "name"]) == policy;
+        let param = self.policy_values().find(is_it)?.at(&["spec", "paramKind"])?;
+        self.object_named(param.str_at(&["apiVersion"]), param.str_at(&["kind"]), at(&["spec", "paramRef", "name"]))
+    }
+
+    /// The file that an entry of `crds` or `policies` names; of a folder the first one in it.
+    fn file_of_suite(&self, suite: &str, path: &[Step], entry: &str) -> Option<Target> {
+        let [Step::Key(list), Step::Item(_)] = path else { return None };
+        let wanted = resolved(folder_of(suite), entry);
+        let is_named = ["crds", "policies"].contains(&list.as_str());
+        let file = self.files.keys().find(|file| is_named && is_within(file, &wanted))?;
+        Some(Target { file: file.clone(), range: Range::default() })
     }
 
     /// The field of an object in the definition of its kind; as near as there is one.
@@ -69,15 +99,18 @@ impl Workspace {
         Some(Target { file: file.to_owned(), range })
     }
 
-    fn policy_named(&self, kind: &str, wanted: &str) -> Option<Target> {
+    /// An object by its kind and name; of a kind that is not named with its version, in whatever version.
+    fn object_named(&self, api_version: &str, kind: &str, wanted: &str) -> Option<Target> {
         self.files.iter().find_map(|(file, known)| {
             let text = known.text.as_ref()?;
             parts(text.as_str()).into_iter().find_map(|part| {
                 let own = &text.as_str()[part.range.clone()];
                 let outline = outline(own);
                 let head = Head::of(own, &outline);
-                let way = [Step::Key("metadata".to_owned()), Step::Key("name".to_owned())];
-                let node = outline.find(&way).filter(|_| head.kind == kind && head.name == wanted)?;
+                let is_it = head.kind == kind
+                    && head.name == wanted
+                    && (api_version.is_empty() || head.api_version == api_version);
+                let node = outline.find(&steps(&["metadata", "name"])).filter(|_| is_it)?;
                 let value = &outline.nodes[node].value;
                 let range = text.range(&(part.range.start + value.start..part.range.start + value.end));
                 Some(Target { file: file.clone(), range })
@@ -85,48 +118,67 @@ impl Workspace {
         })
     }
 
-    /// The schema of `self.a.b`, where the place is within that.
-    fn field_of_self(&self, around: &Around<'_>, name: &str, text: &Text) -> Option<Target> {
-        let expression = expression_at(around.text, &around.outline, around.sort, around.offset)?;
-        let at = expression.index(around.offset);
-        let is_word = |sign: &char| sign.is_alphanumeric() || *sign == '_';
-        let end = at + expression.text[at..].iter().take_while(|sign| is_word(sign)).count();
-        let start = expression.text[..at]
-            .iter()
-            .rposition(|sign| !is_word(sign) && *sign != '.')
-            .map_or(0, |before| before + 1);
-        let written: String = expression.text[start..end].iter().collect();
-        let mut steps = written.split('.');
-        if !["self", "oldSelf"].contains(&steps.next()?) {
-            return None;
+    /// What a name in an expression stands for.
+    fn named_in(&self, around: &Around<'_>, name: &str, text: &Text, expression: &Expression) -> Option<Target> {
+        let Way { root, steps } = way_at(&expression.text, expression.index(around.offset))?;
+        match (around.sort, root.as_str()) {
+            (Sort::Definition, "self" | "oldSelf") => self.field_of_self(around, name, text, expression, &steps),
+            (Sort::Policy, "object" | "oldObject") => self.field(&self.matched_kind(around)?, &steps),
+            (Sort::Policy, "params") => {
+                let param = |name| around.outline.scalar_at(around.text, &["spec", "paramKind", name]).to_owned();
+                let head = Head { api_version: param("apiVersion"), kind: param("kind"), name: String::new() };
+                self.field(&head, &steps)
+            }
+            (Sort::Policy, "variables") => variable(around, name, text, steps.first()?),
+            _ => None,
         }
+    }
+
+    /// The first of the kinds that a policy matches which some definition defines.
+    fn matched_kind(&self, around: &Around<'_>) -> Option<Head> {
+        let read = yaml::decode(around.text.as_bytes()).ok()?;
+        let served = served(&self.catalog);
+        let kinds = matched(read.get("spec")?, &served);
+        let defined = kinds.values().find(|kind| self.catalog.named(&kind.group, &kind.names.kind).is_some())?;
+        Some(Head { api_version: defined.api_version(), kind: defined.names.kind.clone(), name: String::new() })
+    }
+
+    /// The schema of a field of what a rule is about.
+    fn field_of_self(
+        &self,
+        around: &Around<'_>,
+        name: &str,
+        text: &Text,
+        expression: &Expression,
+        steps: &[Step],
+    ) -> Option<Target> {
         let path = around.outline.path(expression.node);
+        let (schema, _) = self.schema_of_rule(around, &path)?;
         let node = path.iter().position(|step| *step == Step::Key("x-kubernetes-validations".to_owned()))?;
-        let mut way = path[..node].to_vec();
-        for step in steps {
-            way.push(Step::Key("properties".to_owned()));
-            let plain = crate::cel::escape::unescape(step).map_or_else(|| step.to_owned(), |name| name.to_string());
-            way.push(Step::Key(plain));
-        }
-        let found = around.outline.find(&way)?;
-        let key = &around.outline.nodes[found].key;
-        let range = text.range(&(around.start + key.start..around.start + key.end));
-        Some(Target { file: name.to_owned(), range })
+        let way = [&path[..node], &schema_path(&schema, steps)].concat();
+        Some(own_target(around, name, text, around.outline.find(&way)?))
     }
 }
 
-/// The object of a suite that a path leads into, and the way within it.
-fn of_suite<'p>(around: &Around<'_>, path: &'p [Step]) -> Option<(Head, &'p [Step])> {
-    let length = match path {
-        [Step::Key(base), ..] if base == "base" => 1,
-        [Step::Key(_), Step::Item(_), Step::Key(object), ..] if ["object", "oldObject"].contains(&object.as_str()) => 3,
-        _ => return None,
-    };
-    let at = |name: &str| {
-        let way: Vec<Step> = path[..length].iter().cloned().chain([Step::Key(name.to_owned())]).collect();
-        around.outline.find(&way).map_or("", |node| around.outline.scalar(around.text, node)).to_owned()
-    };
-    Some((Head { api_version: at("apiVersion"), kind: at("kind"), name: String::new() }, &path[length..]))
+/// Where a policy says what a variable is.
+fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &Step) -> Option<Target> {
+    let Step::Key(wanted) = wanted else { return None };
+    let list = around.outline.find(&steps(&["spec", "variables"]))?;
+    around.outline.children(list).find_map(|item| {
+        let way = [around.outline.path(item), steps(&["name"])].concat();
+        let node = around.outline.find(&way)?;
+        (around.outline.scalar(around.text, node) == wanted).then(|| own_target(around, name, text, node))
+    })
+}
+
+/// The key of a node of the document itself.
+fn own_target(around: &Around<'_>, name: &str, text: &Text, node: usize) -> Target {
+    let key = &around.outline.nodes[node].key;
+    Target { file: name.to_owned(), range: text.range(&(around.start + key.start..around.start + key.end)) }
+}
+
+fn steps(names: &[&str]) -> Vec<Step> {
+    names.iter().map(|name| Step::Key((*name).to_owned())).collect()
 }
 
 /// The way to a field's schema, below that of the object, as far as there is one.

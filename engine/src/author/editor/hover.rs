@@ -3,20 +3,21 @@
 //! In: a text and a position. Out: Markdown, in which everything that comes from a definition is quoted: a type, what it is
 //! for, constraints, rules with their costs; of a name in an expression its type.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::complete::{Around, node_of};
 use super::documents::Sort;
 use super::expression::{Expression, expression_at};
-use super::names::signature;
+use super::names::{shown as shown_type, signatures};
 use super::outline::{Step, shown};
 use super::text::{Position, Range, Text};
-use super::types::type_at;
+use super::types::{MACROS, Named, named_at};
 use super::workspace::Workspace;
 use crate::author::explain::{Explained, Rule, explain_node, say};
-use crate::author::markup::{code, escaped};
+use crate::author::markup::{code, description, escaped, sentence};
 use crate::cel::cost::model::EXPRESSION_ESTIMATE_MAX;
-use crate::cel::types::Type;
+use crate::cel::env::Env;
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::validate;
 use crate::crd::validate::expressions::RuleCosts;
@@ -30,6 +31,38 @@ pub struct Hover {
     pub range: Range,
 }
 
+/// The field at the end of a path. The way through the schemas of a definition says nothing: there its last step is enough.
+fn title(around: &Around<'_>, path: &[Step]) -> String {
+    match path.last() {
+        Some(Step::Key(name)) if around.sort == Sort::Definition => name.clone(),
+        _ => shown(path),
+    }
+}
+
+/// Signatures of a function that are shown; of conversions there are many.
+const SIGNATURES_MAX: usize = 4;
+
+/// A name in an expression, with its type, or with the parameters that it takes.
+fn told_name(Named { name, ty, call }: &Named, env: &Env) -> String {
+    let Some(receiver) = call else { return code(&format!("{name}: {}", shown_type(ty))) };
+    let mut macros = MACROS.iter().filter(|_| receiver.is_some());
+    if let Some((_, parameters)) = macros.find(|(known, _)| known == name) {
+        return code(&format!("{name}({parameters})"));
+    }
+    if name == "has" && receiver.is_none() {
+        return format!("{}: whether it is set", code("has(x.field)"));
+    }
+    let function = env.library.function(name);
+    let all: BTreeSet<String> =
+        function.into_iter().flat_map(|function| signatures(function, receiver.as_ref())).collect();
+    let shown: Vec<String> = all.iter().take(SIGNATURES_MAX).map(|told| code(&format!("{name}{told}"))).collect();
+    match (shown.is_empty(), all.len().saturating_sub(SIGNATURES_MAX)) {
+        (true, _) => code(&format!("{name}: {}", shown_type(ty))),
+        (false, 0) => shown.join(", "),
+        (false, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 impl Workspace {
     /// What is to be known of a position of the text of a file.
     pub fn hover(&self, name: &str, text: &Text, position: Position) -> Option<Hover> {
@@ -41,7 +74,7 @@ impl Workspace {
         let path = around.outline.path(node);
         let mut told = String::new();
         let mut told_at = |title: &str, explained: &Explained| told = self.told(&around, title, explained, &path);
-        let title = shown(&path);
+        let title = title(&around, &path);
         match self.specified(&around, &path) {
             Some((field, explained)) => told_at(&field, &explained),
             None => _ = self.shape_at(&around, &path, &mut |shape| told_at(&title, &shape.explained())),
@@ -73,17 +106,19 @@ impl Workspace {
         let required = if self.is_required(around, path) { ", required" } else { "" };
         let _ = write!(out, "**{}** {}{required}", escaped(title), code(&explained.type_));
         if !explained.description.is_empty() {
-            let _ = write!(out, "\n\n{}", escaped(explained.description.trim()));
+            let _ = write!(out, "\n\n{}", description(&explained.description));
+            // What follows is a list of its own.
+            out.push_str(if explained.constraints.is_empty() && explained.rules.is_empty() { "" } else { "\n" });
         }
         for constraint in &explained.constraints {
-            let _ = write!(out, "\n- {}", escaped(constraint));
+            let _ = write!(out, "\n- {}", sentence(constraint));
         }
         let costs = if around.sort == Sort::Object { self.costs(around) } else { Vec::new() };
         for Rule { rule, words, message } in &explained.rules {
-            let said = words.as_deref().map_or_else(|| code(rule), escaped);
+            let said = words.as_deref().map_or_else(|| code(rule), sentence);
             let _ = write!(out, "\n- {said}");
             if let Some(message) = message {
-                let _ = write!(out, " (else: {})", escaped(message.trim()));
+                let _ = write!(out, " (else: {})", sentence(message));
             }
             if let Some(cost) = costs.iter().find(|cost| cost.rule.rule.trim() == rule) {
                 let _ = write!(out, ", cost {} of {EXPRESSION_ESTIMATE_MAX}", cost.cost);
@@ -112,18 +147,12 @@ impl Workspace {
         let env = self.environment(around, expression)?;
         let mut out = String::new();
         let at = expression.index(around.offset);
-        if let Some((name, ty)) = type_at(&expression.text, at, &env) {
-            let called = env.library.function(&name).filter(|_| ty == Type::Dyn);
-            let signature =
-                called.and_then(|function| signature(function, Some(&Type::Dyn)).or_else(|| signature(function, None)));
-            let _ = match signature {
-                Some(signature) => write!(out, "{}", code(&format!("{name}{signature}"))),
-                None => write!(out, "{}", code(&format!("{name}: {ty}"))),
-            };
+        if let Some(named) = named_at(&expression.text, at, &env) {
+            out.push_str(&told_name(&named, &env));
         }
         let written = expression.written();
         if let Some(words) = say(&written) {
-            let _ = write!(out, "\n\n{}", escaped(&words));
+            let _ = write!(out, "\n\n{}", sentence(&words));
         }
         if let Some(priced) = self.price(around, expression, &written) {
             let _ = write!(out, "\n\n{priced}");

@@ -18,6 +18,7 @@ pub mod workspace;
 mod shape;
 mod expression;
 mod types;
+mod ways;
 pub mod names;
 pub mod check;
 pub mod complete;

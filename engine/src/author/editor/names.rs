@@ -10,6 +10,7 @@ use super::types::{MACROS, Typed, fits, typed};
 use crate::cel::env::Env;
 use crate::cel::function::Function;
 use crate::cel::types::Type;
+use crate::schema::rules::compile::SELF_TYPE;
 
 /// Something that may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub fn names(text: &[char], env: &Env) -> Option<(Range<usize>, Vec<Name>)> {
     let mut offered = match &receiver {
         Some(Type::Object(object)) => {
             let fields = object.fields.iter();
-            fields.map(|(name, field)| Name::new(name, Sign::Field, field.decl.ty.to_string())).collect()
+            fields.map(|(name, field)| Name::new(name, Sign::Field, shown(&field.decl.ty))).collect()
         }
         Some(_) => Vec::new(),
         None => at_the_start(&env),
@@ -59,7 +60,7 @@ pub fn names(text: &[char], env: &Env) -> Option<(Range<usize>, Vec<Name>)> {
 fn at_the_start(env: &Env) -> Vec<Name> {
     let variables = env.variables.iter().filter(|variable| !variable.name.contains('.'));
     let mut names: Vec<Name> =
-        variables.map(|variable| Name::new(&variable.name, Sign::Variable, variable.ty.to_string())).collect();
+        variables.map(|variable| Name::new(&variable.name, Sign::Variable, shown(&variable.ty))).collect();
     names.push(Name::called("has", Sign::Keyword, "has(x.field): whether it is set".to_owned()));
     names.extend(["true", "false", "null"].map(|word| Name::new(word, Sign::Keyword, String::new())));
     names
@@ -79,14 +80,40 @@ fn macros(receiver: &Type) -> Vec<Name> {
 }
 
 /// A signature of a function for a receiver, or without one; `None` where it can't be called so.
-pub fn signature(function: &Function, receiver: Option<&Type>) -> Option<String> {
-    let fitting = function.overloads.iter().find(|overload| match receiver {
+fn signature(function: &Function, receiver: Option<&Type>) -> Option<String> {
+    signatures(function, receiver).next()
+}
+
+/// All signatures of a function for a receiver, or without one.
+pub fn signatures(function: &Function, receiver: Option<&Type>) -> impl Iterator<Item = String> {
+    let fitting = function.overloads.iter().filter(move |overload| match receiver {
         Some(receiver) => overload.is_member && overload.params.first().is_some_and(|param| fits(param, receiver)),
         None => !overload.is_member,
-    })?;
-    let skipped = usize::from(fitting.is_member);
-    let params: Vec<String> = fitting.params.iter().skip(skipped).map(Type::to_string).collect();
-    Some(format!("({}): {}", params.join(", "), fitting.result))
+    });
+    fitting.map(|overload| {
+        let skipped = usize::from(overload.is_member);
+        let params: Vec<String> = overload.params.iter().skip(skipped).map(shown).collect();
+        format!("({}): {}", params.join(", "), shown(&overload.result))
+    })
+}
+
+/// A type in words: objects of schemas, whose types have made-up names, are objects.
+pub fn shown(ty: &Type) -> String {
+    match ty {
+        Type::List(element) => format!("list({})", shown(element)),
+        Type::Map(entry) => format!("map({}, {})", shown(&entry.0), shown(&entry.1)),
+        Type::Object(object) if is_made_up(&object.name) => "object".to_owned(),
+        Type::Opaque(opaque) if !opaque.params.is_empty() => {
+            let params: Vec<String> = opaque.params.iter().map(shown).collect();
+            format!("{}({})", opaque.name, params.join(", "))
+        }
+        ty => ty.to_string(),
+    }
+}
+
+/// Whether a type is named after its place in a schema.
+fn is_made_up(name: &str) -> bool {
+    name.starts_with(SELF_TYPE) || (name.contains('.') && !name.starts_with("kubernetes."))
 }
 
 /// Operators have names that no expression can use.

@@ -253,6 +253,12 @@ impl<'t> Scanner<'t> {
         if at >= end || self.text[at..end].starts_with('#') {
             return;
         }
+        if self.is_whole_flow(at) {
+            let stop = self.flow(0, at, self.text.len());
+            (self.nodes[0].value, self.nodes[0].form) = (at..stop, Form::Flow);
+            self.at = self.line_end(stop) + 1;
+            return;
+        }
         let Some(key) = key_of(&self.text[at..end]) else {
             self.loose(at, column, end);
             return;
@@ -263,6 +269,12 @@ impl<'t> Scanner<'t> {
         let node = self.add(parent, Some(key.name), range);
         self.open.push(Open { node, column, is_item: false });
         self.value(node, at + key.colon + 1, end, column);
+    }
+
+    /// Whether a document in braces or brackets begins here, as JSON does. Two braces begin a template.
+    pub fn is_whole_flow(&self, at: usize) -> bool {
+        let rest = &self.text[at..];
+        self.nodes.len() == 1 && rest.starts_with(['{', '[']) && !rest.starts_with("{{")
     }
 
     /// What is not a field: the scalar of an item, more of a scalar, or the beginning of a field.
@@ -301,7 +313,7 @@ impl<'t> Scanner<'t> {
             b'#' => return,
             b'|' | b'>' => (self.block_end(end, column), Form::Block),
             b'"' | b'\'' => (self.quoted_end(at, column), Form::Quoted(first)),
-            b'{' | b'[' => (self.flow(node, at, column), Form::Flow),
+            b'{' | b'[' => (self.flow(node, at, self.block_end(self.line_end(at), column)), Form::Flow),
             _ => (comment_start(self.text, at, end), Form::Plain),
         };
         (self.nodes[node].value, self.nodes[node].form) = (at..stop, form);
@@ -362,9 +374,8 @@ impl<'t> Scanner<'t> {
         self.line_end(at).min(limit)
     }
 
-    /// Reads a collection in braces or brackets below `node`; returns its end.
-    fn flow(&mut self, node: usize, at: usize, column: usize) -> usize {
-        let limit = self.block_end(self.line_end(at), column);
+    /// Reads a collection in braces or brackets below `node`, up to `limit`; returns its end.
+    fn flow(&mut self, node: usize, at: usize, limit: usize) -> usize {
         let mut flow = Flow::new(self.text, at, limit);
         // The nodes of the collections that are open.
         let mut holders = vec![node];
@@ -648,6 +659,15 @@ mod tests {
                 "i.k=l",
             ],
         );
+    }
+
+    #[test]
+    fn json_has_nodes_however_it_is_laid_out() {
+        let nodes = ["a=1", "b={\"c\": [\"d\"]}", "b.c=[\"d\"]", "b.c[0]=\"d\"", "e=f"];
+        check("{\"a\": 1, \"b\": {\"c\": [\"d\"]}, \"e\":\nf}\n", &nodes);
+        check("---\n# x\n{\n\"a\": 1,\n\"b\": {\"c\": [\"d\"]},\n\t\"e\": f\n}\n", &nodes);
+        check("{\"a\": 1,\n\"b\": {\"c\"\n", &["a=1", "b={", "b.\"c\"?"]);
+        check("{{- if x }}\na: 1\n", &["{{- if x }}?", "a=1"]);
     }
 
     #[test]

@@ -252,8 +252,11 @@ fn type_of(root: &'static Value, schema: &'static Value) -> String {
                 .get("items")
                 .map_or_else(|| "any".to_owned(), |items| resolved(root, items).str_at(&["type"]).to_owned())
         ),
-        "" if !schema.items_at(&["enum"]).is_empty() || schema.get("const").is_some() => "string".to_owned(),
-        "" => "any".to_owned(),
+        "" => match schema.items_at(&["enum"]).first().or_else(|| schema.get("const")) {
+            Some(Value::Bool(_)) => "boolean".to_owned(),
+            Some(_) => "string".to_owned(),
+            None => "any".to_owned(),
+        },
         type_ => type_.to_owned(),
     }
 }

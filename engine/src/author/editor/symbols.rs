@@ -3,7 +3,7 @@
 //! In: a text. Out: its documents and what stands in them, down to a depth and up to a number.
 
 use super::documents::{Head, parts};
-use super::outline::{Form, Step, outline};
+use super::outline::{Form, Outline, Step, outline};
 use super::text::{Range, Text};
 
 /// Levels below a document that are told.
@@ -70,7 +70,8 @@ fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Sy
         };
         let detail = match node.form {
             Form::Plain | Form::Quoted(_) => outline.scalar(own, at).chars().take(60).collect(),
-            Form::Below | Form::Block | Form::Flow => String::new(),
+            Form::Block => String::new(),
+            Form::Below | Form::Flow => name_of_item(own, &outline, at),
         };
         let range = text.range(&(start + node.key.start..start + ends[at]));
         let selection = text.range(&(start + node.key.start..start + node.key.end));
@@ -93,6 +94,18 @@ fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Sy
     Some(Symbol { name, detail: head.api_version, is_document: true, range, selection, children })
 }
 
+/// What tells an item of a list apart, if it has a name.
+fn name_of_item(own: &str, outline: &Outline, node: usize) -> String {
+    if !matches!(outline.nodes[node].step, Step::Item(_)) {
+        return String::new();
+    }
+    let own_field = |name: &str| {
+        let is_it = |child: &usize| matches!(&outline.nodes[*child].step, Step::Key(key) if key == name);
+        outline.children(node).find(is_it).map(|child| outline.scalar(own, child).to_owned())
+    };
+    ["name", "kind", "type", "key"].into_iter().find_map(own_field).unwrap_or_default().chars().take(60).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,13 +113,13 @@ mod tests {
     #[test]
     fn documents_are_trees() {
         let text =
-            Text::from("kind: A\nmetadata: {name: b}\nspec:\n  list:\n  - c: 1\n    d: 2\n---\n# none\n---\nx: 1\n");
+            Text::from("kind: A\nmetadata: {name: b}\nspec:\n  list:\n  - c: 1\n    name: d\n---\n# none\n---\nx: 1\n");
         let found = symbols(&text);
         let names: Vec<&str> = found.iter().map(|symbol| symbol.name.as_str()).collect();
         assert_eq!(names, ["A b", "document"]);
         let spec = &found[0].children[2];
         let item = &spec.children[0].children[0];
-        assert_eq!((item.name.as_str(), item.children.len()), ("[0]", 2));
+        assert_eq!((item.name.as_str(), item.detail.as_str(), item.children.len()), ("[0]", "d", 2));
         assert_eq!((spec.range.start.line, spec.range.end.line), (2, 5));
     }
 }

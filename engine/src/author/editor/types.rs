@@ -59,15 +59,30 @@ pub fn typed(text: &[char], env: &Env) -> Option<Typed> {
     Some(Typed { written, receiver, env })
 }
 
-/// The type of the name that stands at `at`, with its environment.
-pub fn type_at(text: &[char], at: usize, env: &Env) -> Option<(String, Type)> {
+/// A name in an expression.
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// The type of what it stands for with all that stands before it; `Dyn` where it is not known.
+    pub ty: Type,
+    /// Of a function or macro that is called, the type of what it is called on, if it is called on something.
+    pub call: Option<Option<Type>>,
+}
+
+/// The name that stands at `at`.
+pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<Named> {
     let mut tokens = tokenize(text).tokens;
     tokens.pop();
     let holds = |token: &Token| token.range.start as usize <= at && at < token.range.end as usize;
     let found = tokens.iter().position(|token| holds(token) && token.kind == TokenKind::Identifier)?;
     let env = with_macros(text, &tokens[..found], env.clone());
     let name: String = text[tokens[found].range.start as usize..tokens[found].range.end as usize].iter().collect();
-    Some((name, type_before(text, &tokens[..=found], &env)))
+    let is_called = tokens.get(found + 1).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
+    let call = is_called.then(|| {
+        let before = tokens[..found].split_last().filter(|(dot, _)| dot.kind == TokenKind::Dot);
+        before.map(|(_, before)| type_before(text, before, &env))
+    });
+    Some(Named { name, ty: type_before(text, &tokens[..=found], &env), call })
 }
 
 fn is_within_quotes(text: &[char]) -> bool {
@@ -171,7 +186,8 @@ fn operand(tokens: &[Token]) -> Option<usize> {
     }
 }
 
-fn opening(tokens: &[Token], close: usize) -> Option<usize> {
+/// Where the bracket that a token closes was opened.
+pub(super) fn opening(tokens: &[Token], close: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in (0..=close).rev() {
         match tokens[at].kind {

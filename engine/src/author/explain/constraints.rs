@@ -1,5 +1,6 @@
-//! What a value must be, besides its rules.
+//! What a value must be, besides its rules. Values and patterns stand between backticks.
 
+use super::super::prose::quoted;
 use crate::schema::structural::{NestedValueValidation, Structural, ValueValidation};
 use crate::value::{Value, json};
 
@@ -47,7 +48,7 @@ fn of_values(values: &ValueValidation) -> Vec<String> {
         (None, Some(most)) => Some(format!("at most {most} {what}")),
         (Some(least), Some(most)) => Some(format!("{least} to {most} {what}")),
     }));
-    texts.extend(given(&values.pattern).map(|pattern| format!("matches `{pattern}`")));
+    texts.extend(given(&values.pattern).map(|pattern| format!("matches {}", quoted(pattern))));
     texts.extend(given(&values.format).map(|format| format!("has the format {format}")));
     texts.extend(values.junctors.all_of.iter().flat_map(of_nested));
     texts.extend(alternatives("at least one of these holds", &values.junctors.any_of));
@@ -90,5 +91,5 @@ fn given(text: &str) -> Option<&str> {
 }
 
 fn shown(value: &Value) -> String {
-    json::encode_to_string(value)
+    quoted(&json::encode_to_string(value))
 }

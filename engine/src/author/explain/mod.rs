@@ -6,6 +6,7 @@
 mod constraints;
 mod rules;
 
+use super::near::near_word;
 use crate::schema::structural::{Structural, StructuralOrBool};
 
 use thiserror::Error;
@@ -53,8 +54,13 @@ pub struct Field {
 
 /// The part of a path that no field has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct UnknownField(pub String);
+#[error("{name}")]
+pub struct UnknownField {
+    /// The part.
+    pub name: String,
+    /// The field beside it that may have been meant.
+    pub near: Option<String>,
+}
 
 /// Explains the field at `path`; empty for the whole object.
 ///
@@ -66,7 +72,10 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, UnknownField>
     let steps = path.split(['.', '[', ']']).filter(|step| !step.is_empty() && *step != "*");
     for step in steps {
         let holder = within(node);
-        let Some(below) = holder.properties.get(step) else { return Err(UnknownField(step.to_owned())) };
+        let Some(below) = holder.properties.get(step) else {
+            let near = near_word(step, holder.properties.iter().map(|(name, _)| name)).map(str::to_owned);
+            return Err(UnknownField { name: step.to_owned(), near });
+        };
         is_required = requires(holder, step);
         node = below;
     }

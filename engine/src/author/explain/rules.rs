@@ -3,6 +3,7 @@
 //! Operators, the common macros and the tests of strings have phrases. What has none stays as it is written, between
 //! backticks, so that the words never say anything but the rule.
 
+use super::super::prose;
 use crate::cel::ast::{Ast, Call, Constant, Expr, ExprKind, List, Select, SourceInfo, operators};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape::unescape;
@@ -283,7 +284,7 @@ impl<'a> Speaker<'a> {
     }
 
     fn quoted(&self, expr: &Expr) -> String {
-        format!("`{}`", self.text(expr))
+        prose::quoted(&self.text(expr))
     }
 
     fn text(&self, expr: &Expr) -> String {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::super::explain::Rule;
-use super::super::markup::html;
-use super::{Field, Section};
+use super::super::markup::{html, html_description, html_sentence};
+use super::{Field, Section, title, words};
 
 /// Nothing is fetched or run, whatever a definition says.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -37,10 +37,7 @@ pub fn index(pages: &[(String, &[Section<'_>])]) -> String {
 
 /// A page of some kinds.
 pub fn page(sections: &[Section<'_>]) -> String {
-    let title = match sections {
-        [only] => only.title(),
-        _ => "Reference".to_owned(),
-    };
+    let title = title(sections);
     let mut body = format!("<h1>{}</h1>\n", html(&title));
     if sections.len() > 1 {
         body.push_str("<nav><ul>\n");
@@ -65,7 +62,7 @@ fn whole(title: &str, body: &str) -> String {
 fn add(out: &mut String, section: &Section<'_>) {
     let _ = writeln!(out, "<section id=\"{}\">\n<h2>{}</h2>\n<ul>", section.anchor(), html(&section.title()));
     for (name, fact) in section.facts() {
-        let _ = writeln!(out, "<li>{name}: <code>{}</code></li>", html(&fact));
+        let _ = writeln!(out, "<li>{name}: {}</li>", html_sentence(&fact));
     }
     out.push_str("</ul>\n");
     section.fields.iter().for_each(|field| add_field(out, field));
@@ -87,10 +84,8 @@ fn add_field(out: &mut String, field: &Field) {
             html(&explained.type_)
         );
     }
-    for paragraph in explained.description.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
-        let _ = writeln!(out, "<p>{}</p>", html(paragraph));
-    }
-    let constraints = explained.constraints.iter().map(|text| html(text));
+    out.push_str(&html_description(&explained.description));
+    let constraints = explained.constraints.iter().map(|text| html_sentence(text));
     let lines: Vec<String> = constraints.chain(explained.rules.iter().map(rule)).collect();
     if !lines.is_empty() {
         out.push_str("<ul>\n");
@@ -99,13 +94,14 @@ fn add_field(out: &mut String, field: &Field) {
     }
 }
 
-fn rule(Rule { rule, words, message }: &Rule) -> String {
-    let mut line = match words {
-        Some(words) => format!("{} (<code>{}</code>)", html(words), html(rule)),
+fn rule(of: &Rule) -> String {
+    let Rule { rule, message, .. } = of;
+    let mut line = match words(of) {
+        Some(words) => format!("{} (<code>{}</code>)", html_sentence(words), html(rule)),
         None => format!("<code>{}</code>", html(rule)),
     };
     if let Some(message) = message {
-        let _ = write!(line, "; else: {}", html(message));
+        let _ = write!(line, "; else: {}", html_sentence(message));
     }
     line
 }

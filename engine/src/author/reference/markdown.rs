@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::super::explain::Rule;
-use super::super::markup::{code, escaped};
-use super::{Field, Section};
+use super::super::markup::{code, description, escaped, lines, sentence};
+use super::{Field, Section, title, words};
 
 /// The list of the pages.
 pub fn index(pages: &[(String, &[Section<'_>])]) -> String {
@@ -22,7 +22,7 @@ pub fn index(pages: &[(String, &[Section<'_>])]) -> String {
 pub fn page(sections: &[Section<'_>]) -> String {
     let mut out = String::new();
     if sections.len() > 1 {
-        out.push_str("# Reference\n\n");
+        let _ = writeln!(out, "# {}\n", escaped(&title(sections)));
         for section in sections {
             let _ = writeln!(out, "- [{}](#{})", escaped(&section.title()), section.anchor());
         }
@@ -39,14 +39,12 @@ pub fn page(sections: &[Section<'_>]) -> String {
 fn add(out: &mut String, section: &Section<'_>) {
     let _ = writeln!(out, "<a id=\"{}\"></a>\n\n## {}\n", section.anchor(), escaped(&section.title()));
     for (name, fact) in section.facts() {
-        let _ = writeln!(out, "- {name}: {}", code(&fact));
+        let _ = writeln!(out, "- {name}: {}", sentence(&fact));
     }
     out.push('\n');
     section.fields.iter().for_each(|field| add_field(out, field));
     for (name, object) in &section.examples {
-        let longest = object.split(|sign| sign != '`').map(str::len).max().unwrap_or_default();
-        let fence = "`".repeat(longest.max(2) + 1);
-        let _ = writeln!(out, "Example: {}\n\n{fence}yaml\n{}\n{fence}\n", escaped(name), object.trim_end());
+        let _ = writeln!(out, "Example: {}\n\n{}\n", escaped(name), lines(object.trim_end(), "yaml"));
     }
 }
 
@@ -62,24 +60,26 @@ fn add_field(out: &mut String, field: &Field) {
             code(&explained.type_)
         );
     }
-    for paragraph in explained.description.split("\n\n").map(escaped).filter(|text| !text.is_empty()) {
-        let _ = writeln!(out, "{paragraph}\n");
+    let said = description(&explained.description);
+    if !said.is_empty() {
+        let _ = writeln!(out, "{said}\n");
     }
     let lines: Vec<String> =
-        explained.constraints.iter().map(|text| escaped(text)).chain(explained.rules.iter().map(rule)).collect();
+        explained.constraints.iter().map(|text| sentence(text)).chain(explained.rules.iter().map(rule)).collect();
     lines.iter().for_each(|line| _ = writeln!(out, "- {line}"));
     if !lines.is_empty() {
         out.push('\n');
     }
 }
 
-fn rule(Rule { rule, words, message }: &Rule) -> String {
-    let mut line = match words {
-        Some(words) => format!("{} ({})", escaped(words), code(rule)),
+fn rule(of: &Rule) -> String {
+    let Rule { rule, message, .. } = of;
+    let mut line = match words(of) {
+        Some(words) => format!("{} ({})", sentence(words), code(rule)),
         None => code(rule),
     };
     if let Some(message) = message {
-        let _ = write!(line, "; else: {}", escaped(message));
+        let _ = write!(line, "; else: {}", sentence(message));
     }
     line
 }

@@ -1,8 +1,8 @@
 //! A reference of kinds, to be read: fields, constraints, defaults, rules in words, and examples.
 //!
 //! In: kinds, and objects that their authors hold to be valid. Out: Markdown or HTML, as one page or a page a kind. The same
-//! input gives the same bytes, so that a page can be checked in. Everything that comes from a definition is a text: nothing of
-//! it is markup, and no page refers to anything outside.
+//! input gives the same bytes, so that a page can be checked in. Everything that comes from a definition is a text: of descriptions
+//! paragraphs, lists and code are told apart, nothing else is markup, and no page refers to anything outside.
 
 mod html;
 mod markdown;
@@ -10,7 +10,8 @@ mod markdown;
 use std::collections::BTreeMap;
 
 use super::DefinedKind;
-use super::explain::{Explained, explain_node, requires};
+use super::explain::{Explained, Rule, explain_node, requires};
+use super::prose::quoted;
 use crate::crd::ServedVersion;
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::{Value, yaml};
@@ -44,6 +45,9 @@ pub struct Example {
 
 /// Examples of a version that are shown.
 const EXAMPLES_MAX: usize = 3;
+
+/// Words of a rule that has a message; longer ones are harder to read than the rule.
+const WORDS_LENGTH_MAX: usize = 200;
 
 /// A kind in a version.
 struct Section<'k> {
@@ -105,6 +109,20 @@ impl Form {
 fn file_of(kind: &DefinedKind) -> String {
     let spec = &kind.definition.spec;
     anchor(&format!("{}.{}", spec.names.plural, spec.group))
+}
+
+/// A rule in words, unless its message says more in fewer.
+fn words(rule: &Rule) -> Option<&str> {
+    rule.words.as_deref().filter(|words| rule.message.is_none() || words.len() <= WORDS_LENGTH_MAX)
+}
+
+/// What a page is called: as its kind, if it has one alone.
+fn title(sections: &[Section<'_>]) -> String {
+    let mut kinds = sections.iter().map(|section| section.version.names.kind.as_str());
+    match kinds.next() {
+        Some(first) if kinds.all(|kind| kind == first) => first.to_owned(),
+        _ => "Reference".to_owned(),
+    }
 }
 
 fn sections<'k>(kind: &'k DefinedKind, examples: &[Example]) -> Vec<Section<'k>> {
@@ -184,13 +202,14 @@ impl Section<'_> {
         anchor_of(self.version)
     }
 
-    /// What is to be known of the kind as a whole, each with what it is.
+    /// What is to be known of the kind as a whole, each with what it is, a sentence.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let names = &self.version.names;
         let scope = if self.version.is_namespaced() { "Namespaced" } else { "Cluster" };
-        let mut facts = vec![("Plural", names.plural.clone()), ("Scope", scope.to_owned())];
-        if !names.short_names.is_empty() {
-            facts.push(("Short names", names.short_names.join(", ")));
+        let mut facts = vec![("Plural", quoted(&names.plural)), ("Scope", quoted(scope))];
+        let short_names: Vec<String> = names.short_names.iter().map(|name| quoted(name)).collect();
+        if !short_names.is_empty() {
+            facts.push(("Short names", short_names.join(", ")));
         }
         if self.version.storage && self.kind.versions.len() > 1 {
             facts.push(("Stored", "in this version".to_owned()));

@@ -1,0 +1,161 @@
+//! The way of fields that a name in an expression stands for.
+//!
+//! In: an expression, and a place in it. Out: the variable that the operand there begins with, and the steps from it: of `p.name` in
+//! `self.ports.all(p, p.name != '')` they are `self` and `ports[0].name`.
+
+use super::outline::Step;
+use super::types::{MACROS, opening};
+use crate::cel::escape::unescape;
+use crate::cel::lexer::{Token, TokenKind, tokenize};
+
+/// Macros within macros that are followed; those further out are not.
+const DEPTH_MAX: usize = 32;
+
+/// A variable, and the fields below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// `self`, `object`, …
+    pub root: String,
+    /// The steps below; of a list the first item stands for all.
+    pub steps: Vec<Step>,
+}
+
+/// The way that the name at a place stands for; `None` where nothing is named, or what a function makes of it.
+pub fn way_at(text: &[char], at: usize) -> Option<Way> {
+    let mut tokens = tokenize(text).tokens;
+    tokens.pop();
+    let holds = |token: &Token| token.range.start as usize <= at && at < token.range.end as usize;
+    let found = tokens.iter().position(|token| holds(token) && is_name(token))?;
+    let is_called = tokens.get(found + 1).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
+    (!is_called).then(|| Finder { text, tokens: &tokens }.operand(found, DEPTH_MAX))?
+}
+
+fn is_name(token: &Token) -> bool {
+    matches!(token.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier)
+}
+
+struct Finder<'t> {
+    text: &'t [char],
+    tokens: &'t [Token],
+}
+
+impl Finder<'_> {
+    fn word(&self, at: usize) -> String {
+        let range = &self.tokens[at].range;
+        let word: String = self.text[range.start as usize..range.end as usize].iter().collect();
+        word.trim_matches('`').to_owned()
+    }
+
+    fn kind(&self, at: usize) -> TokenKind {
+        self.tokens[at].kind
+    }
+
+    /// The way of the operand whose last token is this.
+    fn operand(&self, last: usize, depth: usize) -> Option<Way> {
+        // Of a chain, from its end to its beginning.
+        let (mut at, mut steps) = (last, Vec::new());
+        let root = loop {
+            match self.kind(at) {
+                TokenKind::Identifier | TokenKind::EscapedIdentifier => {
+                    let word = self.word(at);
+                    let is_selected = at > 1 && self.kind(at - 1) == TokenKind::Dot;
+                    if !is_selected {
+                        break word;
+                    }
+                    let name = unescape(&word).map(|name| name.to_string());
+                    steps.push(Step::Key(name.unwrap_or(word)));
+                    at -= 2;
+                }
+                TokenKind::RightBracket => {
+                    let open = opening(self.tokens, at).filter(|open| *open > 0)?;
+                    let is_key = at == open + 2 && self.kind(open + 1) == TokenKind::String;
+                    steps.push(if is_key { Step::Key(self.unquoted(open + 1)) } else { Step::Item(0) });
+                    at = open - 1;
+                }
+                _ => return None,
+            }
+        };
+        steps.reverse();
+        match self.range_of(&root, at) {
+            None => Some(Way { root, steps }),
+            Some(range) => {
+                let way = self.operand(range, depth.checked_sub(1)?)?;
+                let item = std::iter::once(Step::Item(0));
+                Some(Way { root: way.root, steps: way.steps.into_iter().chain(item).chain(steps).collect() })
+            }
+        }
+    }
+
+    fn unquoted(&self, at: usize) -> String {
+        self.word(at).trim_matches(['\'', '"']).to_owned()
+    }
+
+    /// The last token of what a macro around `at` goes over whose variable this is; the innermost such macro counts.
+    fn range_of(&self, variable: &str, at: usize) -> Option<usize> {
+        let mut closed = 0_usize;
+        for open in (0..at).rev() {
+            match self.kind(open) {
+                TokenKind::RightParenthesis => closed += 1,
+                TokenKind::LeftParenthesis if closed > 0 => closed -= 1,
+                TokenKind::LeftParenthesis if self.binds(open, variable) => return open.checked_sub(3),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether these parentheses are those of a macro over items with this variable.
+    fn binds(&self, open: usize, variable: &str) -> bool {
+        let Some([.., dot, name]) = self.tokens.get(..open) else { return false };
+        let is_macro = dot.kind == TokenKind::Dot && is_name(name) && {
+            let name = self.word(open - 1);
+            MACROS.iter().any(|(known, _)| *known == name)
+        };
+        let argument = |at: usize| {
+            let is_last = self.tokens.get(at + 1).is_some_and(|next| next.kind == TokenKind::Comma);
+            (at < self.tokens.len() && is_name(&self.tokens[at]) && is_last).then(|| self.word(at))
+        };
+        let first = argument(open + 1);
+        // Of two variables the second is the item.
+        let item = first.as_ref().and_then(|_| argument(open + 3)).or(first);
+        is_macro && item.as_deref() == Some(variable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outline::shown;
+    use super::*;
+
+    /// `‸` is the place.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let at = text.chars().position(|sign| sign == '‸').expect("the test has a place");
+        let text: Vec<char> = text.chars().filter(|sign| *sign != '‸').collect();
+        let told = way_at(&text, at).map(|Way { root, steps }| format!("{root} {}", shown(&steps)));
+        assert_eq!(told.as_deref().unwrap_or("-"), expected);
+    }
+
+    #[test]
+    fn a_name_stands_for_fields() {
+        check("self.‸a == 1", "self a");
+        check("self.a.‸b.c == 1", "self a.b");
+        check("self.a[0].‸b == 1", "self a[0].b");
+        check("object.labels['x'].‸y", "object labels.x.y");
+        check("self.__namespace__‸ == ''", "-");
+        check("self.‸__namespace__ == ''", "self namespace");
+        check("‸self == oldSelf", "self ");
+        check("self.‸size() > 1", "-");
+        check("f(self.a).‸b", "-");
+    }
+
+    #[test]
+    fn variables_of_macros_are_items() {
+        check("self.a.all(x, x.‸b == 1)", "self a[0].b");
+        check("self.all(x, self.exists_one(y, x.a == y.‸b))", "self [0].b");
+        check("self.a.all(x, x.b.exists(x, x.‸c))", "self a[0].b[0].c");
+        check("self.a.all(i, x, x.‸b == i)", "self a[0].b");
+        check("self.a.all(x, true) && x.‸b", "x b");
+        check("self.a.filter(x, x.b).all(y, y.‸c)", "-");
+    }
+}
