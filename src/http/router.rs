@@ -266,6 +266,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_future_of_a_request_is_small_as_those_around_it_move_it() {
+        let app = Arc::new(App::new(fixture::registry().await, Arc::new(AlwaysAllow)));
+        let (request, _) = axum::http::Request::builder().body(Body::empty()).expect("it is a request").into_parts();
+        let (mut exchange, body) = Exchange::read(Request::from_parts(request, Body::empty()));
+        let observed = classify::begin(&app.observer, &exchange, None);
+        let answered = respond(&app, &mut exchange, &observed, None, body);
+        let (bytes, bytes_max) = (size_of_val(&answered), 8 << 10);
+        assert!(bytes <= bytes_max, "{bytes} bytes");
+        let handled = handle(State(Arc::clone(&app)), Request::new(Body::empty()));
+        assert!(size_of_val(&handled) <= bytes_max, "{} bytes", size_of_val(&handled));
+    }
+
+    #[tokio::test]
     async fn a_get_reads_nothing_and_copies_its_object_once() {
         let router = serve_widgets(1).await;
         let path = format!("{WIDGETS}/w-0");

@@ -154,7 +154,7 @@ impl Frames {
 
     /// The next event, if it is there already and may be sent.
     fn ready(&mut self) -> Option<Event> {
-        if !matches!(self.faults.look(), Look::Free(_)) {
+        if self.watch.is_quiet() || !matches!(self.faults.look(), Look::Free(_)) {
             return None;
         }
         let event = futures_util::FutureExt::now_or_never(self.watch.next())??;

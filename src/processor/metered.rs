@@ -2,7 +2,6 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::resume_unwind;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -13,8 +12,8 @@ use crate::work::{Broken, Meter};
 /// Work that takes its share of the processors.
 ///
 /// Errors: it was ended, or it panicked.
-pub async fn metered<F: Future>(share: &Arc<Share>, work: F) -> Result<F::Output, Broken> {
-    run(meter(share), work).await
+pub fn metered<F: Future>(share: &Arc<Share>, work: F) -> impl Future<Output = Result<F::Output, Broken>> + use<F> {
+    run(meter(share), work)
 }
 
 /// Work that the server does for itself: nobody waits for a thread meanwhile.
@@ -36,14 +35,14 @@ pub fn background_meter() -> Meter {
     Meter::new(Background::new())
 }
 
-async fn run<F: Future>(mut meter: Meter, work: F) -> Result<F::Output, Broken> {
-    let mut work = pin!(work);
-    let polled = poll_fn(|context| match meter.run(|| work.as_mut().poll(context)) {
+/// No `async fn`, which would be three times as large as `work`, and boxed: whoever awaits it would move all of that.
+fn run<F: Future>(mut meter: Meter, work: F) -> impl Future<Output = Result<F::Output, Broken>> + use<F> {
+    let mut work = Box::pin(work);
+    poll_fn(move |context| match meter.run(|| work.as_mut().poll(context)) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
         Err(broken) => Poll::Ready(Err(broken)),
-    });
-    polled.await
+    })
 }
 
 #[cfg(test)]

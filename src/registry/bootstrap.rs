@@ -43,9 +43,12 @@ impl Registry {
     /// Makes what a start need not wait for, as soon as the server is ready or somebody asks for its group: once, whoever is
     /// first. What can't be made is tried again by who asks next.
     pub async fn make_deferred_objects(self: &Arc<Self>) {
-        let make = || async {
-            self.make_all(kinds::deferred_objects().collect()).await?;
-            self.set_initial_conditions().await
+        // Boxed: every request carries this future, and all but the first find nothing to do.
+        let make = || {
+            Box::pin(async {
+                self.make_all(kinds::deferred_objects().collect()).await?;
+                self.set_initial_conditions().await
+            })
         };
         if let Err(status) = self.deferred.get_or_try_init(make).await {
             tracing::warn!(status.message, "the objects for flow control can't be made");

@@ -281,6 +281,11 @@ impl Registry {
 }
 
 impl Watch {
+    /// Whether there is no event to be made of what is known to have changed: `next` would most likely wait.
+    pub fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.initial.is_none() && self.change.is_none() && self.events.is_quiet()
+    }
+
     /// The next event; `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
@@ -498,6 +503,24 @@ mod tests {
             assert!((after - f64::from(after_seconds)).abs() < 3.0, "{after} instead of {after_seconds}");
         }
         assert_eq!(tell(watch.next().await), "end");
+    }
+
+    #[tokio::test]
+    async fn a_watch_is_quiet_once_it_has_told_all_there_is() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let start = Start::After(newest(&registry));
+        let watch = registry.watch(&namespaces, &request(start, Duration::from_secs(150))).await;
+        let mut watch = watch.expect("it starts");
+        assert!(!watch.is_quiet(), "it has not looked yet");
+        tokio::time::timeout(Duration::from_millis(10), watch.next()).await.expect_err("there is nothing to tell");
+        assert!(watch.is_quiet());
+        for name in ["a", "b"] {
+            create_namespace(&registry, name).await;
+            assert!(!watch.is_quiet());
+            assert_eq!(tell(watch.next().await), format!("ADDED {name}"));
+            assert!(watch.is_quiet());
+        }
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
+use super::cork::cork;
 use super::gate::{self, Gate};
 use super::host;
 use super::loopback;
@@ -278,12 +279,13 @@ impl<S: Service> Connection<S> {
             }
         });
         let builder = builder();
+        let (stream, cork) = cork(stream);
         let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
         let mut deadline = Instant::now() + FIRST_REQUEST_MAX;
         let mut ending = false;
         loop {
             let time_to_end = tokio::select! {
-                ended = serving.as_mut() => {
+                ended = cork.turns(serving.as_mut()) => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "connection ended");
                     }

@@ -22,6 +22,7 @@
 
 mod certificates;
 mod connections;
+mod cork;
 mod descriptors;
 mod gate;
 mod host;

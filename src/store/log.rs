@@ -114,6 +114,8 @@ struct Source {
     store: Arc<dyn Store>,
     collection: Collection,
     position: Revision,
+    /// Everything is read that was visible when `changed` was last looked at.
+    is_read_out: bool,
     changed: watch::Receiver<Revision>,
 }
 
@@ -125,7 +127,7 @@ impl Watch {
         position: Revision,
         changed: watch::Receiver<Revision>,
     ) -> Self {
-        let source = Source { view, store, collection, position, changed };
+        let source = Source { view, store, collection, position, is_read_out: false, changed };
         Watch { source: Some(source), waiting: VecDeque::new(), seen: position }
     }
 
@@ -149,6 +151,11 @@ impl Watch {
             Some(page) if page.changes.is_empty() => self.seen.max(page.end),
             _ => self.seen,
         }
+    }
+
+    /// Whether every change was handed out, as far as that can be told without looking for them.
+    pub fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.source.as_ref().is_some_and(Source::is_quiet)
     }
 
     /// The next change that is visible already; `None` where all of them were handed out, and at the end.
@@ -176,6 +183,11 @@ impl Watch {
                 return Some(change);
             }
             let source = self.source.as_mut()?;
+            if source.is_read_out && source.changed.changed().await.is_err() {
+                self.source = None;
+                return None;
+            }
+            source.is_read_out = false;
             // Marked as seen before reading: a change after this wakes the watch again.
             source.changed.borrow_and_update();
             let Some(page) = source.page().await else {
@@ -183,16 +195,17 @@ impl Watch {
                 return None;
             };
             source.position = page.end;
-            if !page.changes.is_empty() {
-                self.waiting.extend(page.changes);
-            } else if page.last && source.changed.changed().await.is_err() {
-                self.source = None;
-            }
+            source.is_read_out = page.last;
+            self.waiting.extend(page.changes);
         }
     }
 }
 
 impl Source {
+    fn is_quiet(&self) -> bool {
+        self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
+    }
+
     /// The next changes; `None` where they are gone or the database is.
     async fn page(&self) -> Option<Page> {
         match page(&self.view, &*self.store, &self.collection, self.position).await {

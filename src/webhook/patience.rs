@@ -27,8 +27,8 @@ pub trait Releasable: Send + Sync {
 }
 
 /// Runs a request that holds `held`.
-pub async fn holding<F: Future>(held: Arc<dyn Releasable>, request: F) -> F::Output {
-    HELD.scope(held, request).await
+pub fn holding<F: Future>(held: Arc<dyn Releasable>, request: F) -> impl Future<Output = F::Output> {
+    HELD.scope(held, request)
 }
 
 /// Gives up what the request that runs holds; false where it may not go on to wait.
