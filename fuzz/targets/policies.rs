@@ -80,7 +80,7 @@ fn manifests(kind: &str, spec: &Value) -> [Value; 2] {
 fn admit(policies: &Policies, catalog: &Catalog, object: &Value) -> Option<Admitted> {
     let user = object! { "username" => "u", "groups" => vec![Value::from("g")] };
     let who = Who { user, authorizer: Arc::new(OnlyReading) };
-    let admission = Admission { policies, catalog, who: &who, beside: &[], namespace: "" };
+    let admission = Admission { policies, catalog, who: &who, beside: &[], namespace: "", home: "" };
     let sent = Sent { object, old: None, subresource: "", operation: None };
     let mut check = |object: &Value| Checked { object: object.clone(), prepared: object.clone(), ..Checked::default() };
     admission.admit(sent, &mut check, &mut |_| {})

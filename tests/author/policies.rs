@@ -90,6 +90,15 @@ error: Boat daisy: boats.harbour.example.com \"daisy\" is forbidden: ValidatingA
     check(&folder, &["validate", "-f", "crd.yaml", "policies.yaml", "boat.yaml"], 1, expected);
     let prod = ["validate", "-f", "crd.yaml", "-f", "policies.yaml", "-n", "prod", "boat.yaml"];
     check(&folder, &prod, 0, "1 document: 1 valid\n");
+    // A binding that names no namespace looks where the object is, and so is a parameter that names none.
+    let beside = POLICIES.replace("namespace: default, parameterNotFoundAction", "parameterNotFoundAction");
+    std::fs::write(folder.join("beside.yaml"), beside).expect("the folder is writable");
+    check(
+        &folder,
+        &["validate", "-f", "crd.yaml", "-f", "beside.yaml", "-n", "prod", "boat.yaml"],
+        0,
+        "1 document: 1 valid\n",
+    );
     let robot = ["validate", "-f", "crd.yaml", "-f", "policies.yaml", "--as", "robot", "boat.yaml", "-o", "json"];
     let output = skiff(&folder, &robot);
     let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");

@@ -125,7 +125,7 @@ fn a_lint_names_what_older_clusters_refuse_and_ignore() {
     assert_eq!(code, Some(1));
     for expected in [
         "error older-refuses: widgets.example.com: refused in Kubernetes 1.30: ",
-        "fix: do without `isIP`, which new rules may use since 1.31\n",
+        "fix: do without `isIP`, which new expressions may use since 1.31\n",
         "`spec.versions[0].selectableFields` is dropped unless the feature gate CustomResourceFieldSelectors is open",
         "ignored in Kubernetes 1.30 to 1.34: the format `k8s-short-name` is not checked",
     ] {

@@ -296,6 +296,33 @@ fn subresources_are_those_of_the_minor_and_its_gates() {
     assert!(resizes(&Server::gated("1.32", "InPlacePodVerticalScaling=true")) && resizes(&Server::start("1.33")));
 }
 
+#[test]
+fn values_are_checked_as_the_minor_checks_them() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services?dryRun=All";
+    const INGRESSES: &str = "/apis/networking.k8s.io/v1/namespaces/default/ingresses?dryRun=All";
+    let service = |name: &str, more: &str| {
+        format!("apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{ports: [{{port: 80}}]{more}}}\n")
+    };
+    let ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a}\n\
+                   spec: {defaultBackend: {service: {name: 1a, port: {number: 80}}}}\n";
+    let takes = |server: &Server, path: &str, body: &str| server.ask("POST", path, body).starts_with("HTTP/1.1 201");
+    let older = Server::start("1.33");
+    let answer = older.ask("POST", SERVICES, &service("1a", ""));
+    let told = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character";
+    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains(told), "{answer}");
+    assert!(older.ask("POST", INGRESSES, ingress).contains(told));
+    let answer = older.ask("POST", SERVICES, &service("a", ", trafficDistribution: PreferSameZone"));
+    assert!(
+        answer.contains("Unsupported value: \\\"PreferSameZone\\\": supported values: \\\"PreferClose\\\""),
+        "{answer}"
+    );
+    let newer = Server::start("1.36");
+    assert!(takes(&newer, SERVICES, &service("1a", ", trafficDistribution: PreferSameZone")));
+    assert!(takes(&newer, INGRESSES, ingress));
+    let gated = Server::gated("1.34", "RelaxedServiceNameValidation=true");
+    assert!(takes(&gated, SERVICES, &service("1a", "")) && takes(&gated, INGRESSES, ingress));
+}
+
 const CLAIM: &str = "
 apiVersion: v1
 kind: PersistentVolumeClaim

@@ -416,6 +416,7 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
         who: &(stage.who)(case.setting.user.clone()),
         beside: &case.setting.beside,
         namespace: &case.setting.namespace,
+        home: "",
     };
     let sent = Sent {
         object: &case.object,

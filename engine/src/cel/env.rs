@@ -8,7 +8,7 @@ use super::checker::CheckedExpr;
 use super::error::Issues;
 use super::function::Function;
 use super::types::Type;
-use super::{checker, library, mutation, parser, wellknown};
+use super::{checker, library, macros, mutation, parser, wellknown};
 use crate::meta::minor::Minor;
 use crate::work;
 
@@ -18,6 +18,8 @@ pub struct Library {
     functions: HashMap<&'static str, Arc<Function>>,
     /// Literals of lists and maps have elements of one type.
     pub homogeneous_literals: bool,
+    /// Names of fields in backquotes.
+    pub quoted_names: bool,
     /// `?.`, `[?]`, optional entries and the macros of optionals.
     pub optionals: bool,
     /// `all(k, v, …)` and its kin.
@@ -72,6 +74,11 @@ impl Expressions {
 /// The libraries of each minor for new and for stored expressions, made when they are first asked for.
 static KUBERNETES: [[OnceLock<Arc<Library>>; 2]; Minor::COUNT] =
     [const { [const { OnceLock::new() }; 2] }; Minor::COUNT];
+/// The version of Kubernetes that takes names in backquotes.
+const QUOTED_NAMES_SINCE: Minor = Minor::of(37);
+/// The one that brought checks of literals.
+const LITERAL_VALIDATORS_SINCE: Minor = Minor::of(29);
+
 static STANDARD: LazyLock<Arc<Library>> = LazyLock::new(|| library(Library::standard));
 
 /// A library that others wait for while it is made.
@@ -83,14 +90,15 @@ impl Library {
     /// Source: `baseOpts` in `k8s.io/apiserver/pkg/cel/environment/base.go`, releases 1.29 to 1.37.
     fn kubernetes(minor: Minor, expressions: Expressions) -> Library {
         let version = expressions.version(minor);
-        let since = |first| version >= Minor::of(first);
+        let since = |first| version >= first;
         Library {
             functions: by_name(library::kubernetes(minor, version)),
             homogeneous_literals: true,
-            optionals: since(28),
-            two_variable_comprehensions: since(32),
-            sort_by: since(34),
-            literal_validators: since(29),
+            quoted_names: minor >= QUOTED_NAMES_SINCE,
+            optionals: since(macros::OPTIONALS_SINCE),
+            two_variable_comprehensions: since(macros::TWO_VARIABLES_SINCE),
+            sort_by: since(macros::SORT_BY_SINCE),
+            literal_validators: since(LITERAL_VALIDATORS_SINCE),
             mutations: false,
             minor,
         }
@@ -100,6 +108,7 @@ impl Library {
         Library {
             functions: by_name(library::standard()),
             homogeneous_literals: false,
+            quoted_names: true,
             optionals: false,
             two_variable_comprehensions: false,
             sort_by: false,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ast::{Location, SourceInfo};
-use crate::meta::field::ExpressionFault;
+use crate::meta::field::{ExpressionFault, Undeclared};
 
 /// One fault, without its place in the source text shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub struct Issue {
     pub location: Location,
     /// What is wrong.
     pub message: String,
-    /// The name or function that the environment does not declare, if that is what is wrong.
-    pub undeclared: Option<String>,
+    /// What the environment does not declare, if that is what is wrong.
+    pub undeclared: Option<Undeclared>,
 }
 
 impl Issue {

@@ -40,6 +40,8 @@ pub struct Overload {
     /// The first version of Kubernetes whose servers have it, where cel-go brought it to a library that was there before:
     /// new expressions may use it there at once.
     pub built: Minor,
+    /// The first version of Kubernetes whose servers no longer have it.
+    pub until: Option<Minor>,
     /// What a call cost in versions before the one named, the oldest first.
     pub former_costs: Vec<(Minor, Cost)>,
     /// What a call did in versions before the one named, the oldest first.
@@ -197,6 +199,17 @@ impl Overload {
         Overload { since: Minor::of(minor), ..self }
     }
 
+    /// The same, which no server has since that version.
+    #[must_use]
+    pub fn until(self, minor: u16) -> Self {
+        Overload { until: Some(Minor::of(minor)), ..self }
+    }
+
+    /// Whether servers of `minor` have it for expressions that are to be understood by `version`.
+    pub fn is_known(&self, minor: Minor, version: Minor) -> bool {
+        self.since <= version && self.built <= minor && self.until.is_none_or(|until| minor < until)
+    }
+
     /// The same, which servers have since that version.
     #[must_use]
     pub fn built(self, minor: u16) -> Self {
@@ -220,7 +233,7 @@ impl Overload {
     /// The first version of Kubernetes whose new expressions may call it: what the version before knows, or what its own
     /// servers brought to a library that was known.
     pub fn new_since(&self) -> Minor {
-        self.built.max(Minor::of(self.since.number() + 1))
+        self.built.max(self.since.next())
     }
 
     /// What a call costs in that version.
@@ -244,9 +257,22 @@ impl Overload {
         for ty in params.iter().chain([&result]) {
             collect_type_params(ty, &mut type_params);
         }
-        let (since, built) = (Minor::of(0), Minor::of(0));
+        let (since, built, until) = (Minor::of(0), Minor::of(0), None);
         let (former_costs, former_runs) = (Vec::new(), Vec::new());
-        Overload { id, is_member, params, result, type_params, cost, run, since, built, former_costs, former_runs }
+        Overload {
+            id,
+            is_member,
+            params,
+            result,
+            type_params,
+            cost,
+            run,
+            since,
+            built,
+            until,
+            former_costs,
+            former_runs,
+        }
     }
 }
 

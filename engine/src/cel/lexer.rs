@@ -4,6 +4,7 @@
 //! (`r"` is the name `r`), and only what begins nothing is an error. White space and comments leave no token.
 
 use super::ast::Range;
+use crate::meta::minor::Minor;
 use crate::work;
 
 /// What a token is. The order is that of lists of expected tokens.
@@ -60,6 +61,8 @@ pub struct Token {
 pub struct Tokens {
     pub tokens: Vec<Token>,
     pub faults: Vec<LexicalFault>,
+    /// Whether names in backquotes are tokens.
+    pub quoted_names: bool,
 }
 
 /// Characters that begin no token, up to and with the one that shows it.
@@ -78,14 +81,26 @@ enum Lexeme {
     Fault(usize),
 }
 
+/// The version of Kubernetes from which on names in backquotes are tokens.
+const QUOTED_NAMES_SINCE: Minor = Minor::of(33);
+
 /// Reads all of `text`. Never fails: faults are part of the answer.
 pub fn tokenize(text: &[char]) -> Tokens {
-    let mut found = Tokens { tokens: Vec::with_capacity(text.len() / 4 + 1), faults: Vec::new() };
+    tokenize_in(Minor::NEWEST, text)
+}
+
+/// [`tokenize`] as that version of Kubernetes does it.
+pub fn tokenize_in(minor: Minor, text: &[char]) -> Tokens {
+    let mut found = Tokens {
+        tokens: Vec::with_capacity(text.len() / 4 + 1),
+        faults: Vec::new(),
+        quoted_names: minor >= QUOTED_NAMES_SINCE,
+    };
     let mut at = 0;
     work::steps(text.len() / 4);
     while at < text.len() {
         let start = at;
-        match lexeme(text, at) {
+        match lexeme(text, at, found.quoted_names) {
             Lexeme::Token(kind, end) => {
                 found.tokens.push(Token { kind, range: range(start, end) });
                 at = end;
@@ -107,7 +122,7 @@ fn range(start: usize, end: usize) -> Range {
     Range { start: start as u32, end: end as u32 }
 }
 
-fn lexeme(text: &[char], at: usize) -> Lexeme {
+fn lexeme(text: &[char], at: usize, quoted_names: bool) -> Lexeme {
     use TokenKind::{
         Colon, Comma, Dot, Equals, Exclamation, Greater, GreaterEquals, LeftBrace, LeftBracket, LeftParenthesis, Less,
         LessEquals, LogicalAnd, LogicalOr, Minus, NotEquals, Percent, Plus, Question, RightBrace, RightBracket,
@@ -154,7 +169,7 @@ fn lexeme(text: &[char], at: usize) -> Lexeme {
             Ok(end) => Lexeme::Token(TokenKind::String, end),
             Err(fault) => Lexeme::Fault(fault + 1),
         },
-        '`' => escaped_identifier(text, at),
+        '`' if quoted_names => escaped_identifier(text, at),
         character if is_name_start(character) => name(text, at),
         _ => Lexeme::Fault(at + 1),
     }

@@ -2,25 +2,30 @@
 
 use super::ast::Constant;
 use super::lexer::TokenKind;
+use crate::meta::minor::Minor;
 
 const BAD_ESCAPE: &str = "unable to unescape string";
 const BAD_CODE_POINT: &str = "invalid unicode code point";
 
-/// The value of a token, negated where `is_negative`; else what is wrong with it.
+/// The version of Kubernetes from which on the number of a character must be one that Unicode has; before, the character for
+/// what is unknown was put in the place of surrogates, and of numbers beyond 31 bits.
+const CODE_POINTS_SINCE: Minor = Minor::of(33);
+
+/// The value of a token, negated where `is_negative`, as that version of Kubernetes reads it; else what is wrong with it.
 ///
 /// # Errors
 ///
 /// What is wrong with the token.
-pub fn decode(kind: TokenKind, is_negative: bool, text: &str) -> Result<Constant, &'static str> {
+pub fn decode(minor: Minor, kind: TokenKind, is_negative: bool, text: &str) -> Result<Constant, &'static str> {
     match kind {
         TokenKind::Int => int(is_negative, text).map(Constant::Int).ok_or("invalid int literal"),
         TokenKind::Uint => uint(text).map(Constant::Uint).ok_or("invalid uint literal"),
         TokenKind::Float => float(is_negative, text).map(Constant::Double).ok_or("invalid double literal"),
         TokenKind::String => {
-            let bytes = unquote(text, false)?;
+            let bytes = unquote(text, Numbers::CodePoints { minor })?;
             String::from_utf8(bytes).map(Constant::String).map_err(|_| BAD_CODE_POINT)
         }
-        TokenKind::Bytes => unquote(&text[1..], true).map(Constant::Bytes),
+        TokenKind::Bytes => unquote(&text[1..], Numbers::Bytes).map(Constant::Bytes),
         TokenKind::True => Ok(Constant::Bool(true)),
         TokenKind::False => Ok(Constant::Bool(false)),
         _ => Ok(Constant::Null),
@@ -47,10 +52,15 @@ fn float(is_negative: bool, text: &str) -> Option<f64> {
     magnitude.is_finite().then_some(if is_negative { -magnitude } else { magnitude })
 }
 
+/// What numbers in escape sequences are: code points in strings, bytes in bytes.
+#[derive(Clone, Copy)]
+enum Numbers {
+    Bytes,
+    CodePoints { minor: Minor },
+}
+
 /// The bytes that a string with its quotes, and perhaps an `r` before them, stands for.
-///
-/// In strings, numbers in escape sequences are code points; in bytes they are bytes.
-fn unquote(text: &str, is_bytes: bool) -> Result<Vec<u8>, &'static str> {
+fn unquote(text: &str, numbers: Numbers) -> Result<Vec<u8>, &'static str> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let (is_raw, quoted) = match text.strip_prefix(['r', 'R']) {
         Some(quoted) => (true, quoted),
@@ -66,17 +76,18 @@ fn unquote(text: &str, is_bytes: bool) -> Result<Vec<u8>, &'static str> {
     let mut rest = content;
     while let Some(at) = rest.find('\\') {
         bytes.extend_from_slice(&rest.as_bytes()[..at]);
-        rest = unescape(&rest[at + 1..], is_bytes, &mut bytes)?;
+        rest = unescape(&rest[at + 1..], numbers, &mut bytes)?;
     }
     bytes.extend_from_slice(rest.as_bytes());
     Ok(bytes)
 }
 
 /// Appends what the escape sequence after a backslash stands for, and returns what follows it.
-fn unescape<'a>(sequence: &'a str, is_bytes: bool, bytes: &mut Vec<u8>) -> Result<&'a str, &'static str> {
+fn unescape<'a>(sequence: &'a str, numbers: Numbers, bytes: &mut Vec<u8>) -> Result<&'a str, &'static str> {
     let mut characters = sequence.chars();
     let letter = characters.next().ok_or(BAD_ESCAPE)?;
     let rest = characters.as_str();
+    let is_text = matches!(numbers, Numbers::CodePoints { .. });
     let simple = match letter {
         'a' => 7,
         'b' => 8,
@@ -86,10 +97,10 @@ fn unescape<'a>(sequence: &'a str, is_bytes: bool, bytes: &mut Vec<u8>) -> Resul
         't' => b'\t',
         'v' => 11,
         '\\' | '\'' | '"' | '`' | '?' => letter as u8,
-        'x' | 'X' => return numbered(rest, 2, 16, is_bytes, bytes),
-        'u' if !is_bytes => return numbered(rest, 4, 16, is_bytes, bytes),
-        'U' if !is_bytes => return numbered(rest, 8, 16, is_bytes, bytes),
-        '0'..='3' => return numbered(sequence, 3, 8, is_bytes, bytes),
+        'x' | 'X' => return numbered(rest, 2, 16, numbers, bytes),
+        'u' if is_text => return numbered(rest, 4, 16, numbers, bytes),
+        'U' if is_text => return numbered(rest, 8, 16, numbers, bytes),
+        '0'..='3' => return numbered(sequence, 3, 8, numbers, bytes),
         _ => return Err(BAD_ESCAPE),
     };
     bytes.push(simple);
@@ -100,19 +111,30 @@ fn numbered<'a>(
     text: &'a str,
     length: usize,
     base: u32,
-    is_bytes: bool,
+    numbers: Numbers,
     bytes: &mut Vec<u8>,
 ) -> Result<&'a str, &'static str> {
     let digits = text.get(..length).ok_or(BAD_ESCAPE)?;
     let number = u32::from_str_radix(digits, base).map_err(|_| BAD_ESCAPE)?;
-    match u8::try_from(number) {
-        Ok(byte) if is_bytes => bytes.push(byte),
-        _ => {
-            let character = char::from_u32(number).ok_or(BAD_CODE_POINT)?;
-            bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    match (numbers, u8::try_from(number)) {
+        (Numbers::Bytes, Ok(byte)) => bytes.push(byte),
+        (Numbers::Bytes, Err(_)) => return Err(BAD_CODE_POINT),
+        (Numbers::CodePoints { minor }, _) => {
+            bytes.extend_from_slice(character(minor, number)?.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
     Ok(&text[length..])
+}
+
+/// The character with that number.
+fn character(minor: Minor, number: u32) -> Result<char, &'static str> {
+    match char::from_u32(number) {
+        Some(character) => Ok(character),
+        None if minor >= CODE_POINTS_SINCE => Err(BAD_CODE_POINT),
+        // Go's runes have a sign.
+        None if (u32::from(char::MAX) + 1..=i32::MAX as u32).contains(&number) => Err(BAD_ESCAPE),
+        None => Ok(char::REPLACEMENT_CHARACTER),
+    }
 }
 
 #[cfg(test)]
@@ -120,7 +142,7 @@ mod tests {
     use super::*;
 
     fn check(kind: TokenKind, text: &str, expected: Result<Constant, &'static str>) {
-        assert_eq!(decode(kind, false, text), expected, "{text}");
+        assert_eq!(decode(Minor::NEWEST, kind, false, text), expected, "{text}");
     }
 
     #[test]
@@ -132,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn older_minors_take_numbers_that_are_not_of_unicode() {
+        let read = |minor, text| decode(Minor::of(minor), TokenKind::String, false, text);
+        for text in ["'\\ud800'", "'\\UFFFFFFFF'"] {
+            assert_eq!(read(32, text), Ok(Constant::String("\u{fffd}".to_owned())), "{text}");
+            assert_eq!(read(33, text), Err("invalid unicode code point"), "{text}");
+        }
+        assert_eq!(read(32, "'\\U00110000'"), Err("unable to unescape string"));
+    }
+
+    #[test]
     fn line_ends_are_line_feeds() {
         check(TokenKind::String, "'''a\r\nb\rc'''", Ok(Constant::String("a\nb\nc".to_owned())));
         check(TokenKind::String, r"r'\n'", Ok(Constant::String(r"\n".to_owned())));
@@ -139,7 +171,7 @@ mod tests {
 
     #[test]
     fn numbers_have_bounds() {
-        assert_eq!(decode(TokenKind::Int, true, "9223372036854775808"), Ok(Constant::Int(i64::MIN)));
+        assert_eq!(decode(Minor::NEWEST, TokenKind::Int, true, "9223372036854775808"), Ok(Constant::Int(i64::MIN)));
         check(TokenKind::Int, "9223372036854775808", Err("invalid int literal"));
         check(TokenKind::Uint, "0xFFFFFFFFFFFFFFFFu", Ok(Constant::Uint(u64::MAX)));
         check(TokenKind::Float, "1e999", Err("invalid double literal"));

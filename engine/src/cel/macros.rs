@@ -9,6 +9,7 @@ use super::ast::{
 };
 use super::env::Library;
 use super::parser::Builder;
+use crate::meta::minor::Minor;
 
 /// A call that looks like a macro but is not used as one.
 #[derive(Debug)]
@@ -26,6 +27,29 @@ const FORMER_ACCUMULATOR: &str = "__result__";
 const UNUSED: &str = "#unused";
 /// The variable that holds what is sorted.
 const SORTED: &str = "@__sortBy_input__";
+
+/// The version of Kubernetes that brought `optMap` and `optFlatMap`.
+pub(super) const OPTIONALS_SINCE: Minor = Minor::of(28);
+/// The one that brought macros with a key and a value.
+pub(super) const TWO_VARIABLES_SINCE: Minor = Minor::of(32);
+/// The one that brought `sortBy`.
+pub(super) const SORT_BY_SINCE: Minor = Minor::of(34);
+
+/// The one from which on a target that an expansion has twice has ids of its own in each place. Before, it is checked twice
+/// under the same ids, its faults are told twice, and a type that differs from that of the first time is one more.
+pub(super) const COPIES_SINCE: Minor = Minor::of(32);
+
+/// The version of Kubernetes that brought a macro which the CEL standard does not have, in any of its forms.
+pub(super) fn since(name: &str) -> Option<Minor> {
+    match name {
+        "all" | "exists" | "exists_one" | "existsOne" | "transformList" | "transformMap" | "transformMapEntry" => {
+            Some(TWO_VARIABLES_SINCE)
+        }
+        "optMap" | "optFlatMap" => Some(OPTIONALS_SINCE),
+        "sortBy" => Some(SORT_BY_SINCE),
+        _ => None,
+    }
+}
 
 /// The macro that a call is, by its name, the number of its arguments, and whether it has a target.
 pub(super) fn find(library: &Library, function: &str, args: usize, has_target: bool) -> Option<Expand> {
@@ -359,7 +383,9 @@ impl Expansion<'_, '_> {
         let again = target.clone();
         let present = self.member_call("hasValue", target);
         let iter_range = self.list(Vec::new());
-        let again = self.copy(again);
+        // The ids are taken in either case: they count against the limit of what expansions make.
+        let copied = self.copy(again.clone());
+        let again = if self.builder.minor() < COPIES_SINCE { again } else { copied };
         let accu_init = self.member_call("value", again);
         let loop_condition = self.constant(Constant::Bool(false));
         let loop_step = self.ident(&accu_var);

@@ -12,6 +12,7 @@ use super::lexer::{self, Token, TokenKind};
 use super::syntax::recovery;
 use super::syntax::tree::{Element, Entry, Field, FieldName, Leaf, Node, NodeId, Tree};
 use super::{escape, literal, macros};
+use crate::meta::minor::Minor;
 use crate::work;
 
 /// How many code points an expression may have.
@@ -44,7 +45,7 @@ fn parse_with(source: SourceInfo, library: &Library, keep_macros: bool) -> Resul
         let message = format!("expression code point size exceeds limit: size: {size}, limit {CODE_POINTS_MAX}");
         return Err(Issues::new(vec![Issue::new(Location::NONE, message)], &source));
     }
-    let tokens = lexer::tokenize(&source.text);
+    let tokens = lexer::tokenize_in(library.minor, &source.text);
     let outcome = recovery::read(&source, &tokens);
     let mut builder = Builder { source, library, keep_macros, next: 1, depth: 0, issues: outcome.issues };
     let expr = outcome.tree.and_then(|(tree, root)| {
@@ -317,7 +318,7 @@ impl Builder<'_> {
 
     fn select(&mut self, operand: Expr, dot: Leaf, optional: bool, field: FieldName) -> Expr {
         let text = match field.name {
-            Some(name) => self.field_text(name),
+            Some(name) => self.field_text(name, name.token).unwrap_or_default(),
             None => {
                 self.fault(field.start, UNSUPPORTED_NAME.to_owned());
                 String::new()
@@ -335,12 +336,16 @@ impl Builder<'_> {
         call(id, operators::OPTIONAL_SELECT, vec![operand, field])
     }
 
-    /// The name of a field without its backticks.
-    fn field_text(&self, name: Leaf) -> String {
+    /// The name of a field without its backquotes, where these are taken.
+    fn field_text(&mut self, name: Leaf, fault_at: Token) -> Option<String> {
         let text = self.text(name);
         match name.token.kind {
-            TokenKind::EscapedIdentifier => text.trim_matches('`').to_owned(),
-            _ => text,
+            TokenKind::EscapedIdentifier if self.library.quoted_names => Some(text.trim_matches('`').to_owned()),
+            TokenKind::EscapedIdentifier => {
+                self.fault(fault_at, "unsupported syntax: '`'".to_owned());
+                None
+            }
+            _ => Some(text),
         }
     }
 
@@ -398,7 +403,7 @@ impl Builder<'_> {
                 self.fault(start.unwrap_or(field.start), UNSUPPORTED_NAME.to_owned());
                 continue;
             };
-            let name = self.field_text(name);
+            let Some(name) = self.field_text(name, start.unwrap_or(field.start)) else { continue };
             let value = self.build(tree, field.value)?;
             fields.push(StructField { id, name, value, optional });
         }
@@ -408,7 +413,7 @@ impl Builder<'_> {
     fn literal(&mut self, minus: Option<Leaf>, token: Leaf) -> Expr {
         let start = minus.unwrap_or(token).token;
         let text = self.text(token);
-        match literal::decode(token.token.kind, minus.is_some(), &text) {
+        match literal::decode(self.library.minor, token.token.kind, minus.is_some(), &text) {
             Ok(constant) => {
                 let range = Range { start: start.range.start, end: token.token.range.end };
                 Expr { id: self.id(range), kind: ExprKind::Constant(constant) }
@@ -450,6 +455,10 @@ impl Builder<'_> {
     }
 
     /// Whether the tree has as many nodes as it may have.
+    pub(super) fn minor(&self) -> Minor {
+        self.library.minor
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.next > NODES_MAX
     }

@@ -2,9 +2,12 @@
 //!
 //! Source: the strategies of apiextensions-apiserver 1.37.
 
-use super::definition::{Definition, Status};
+use std::sync::Arc;
+
+use super::definition::{Definition, Status, Version};
 use super::names::condition;
 use crate::meta::gates::Gate;
+use crate::schema::json_schema::JsonSchema;
 use crate::value::Value;
 
 /// The finalizer that holds a definition until its objects are gone.
@@ -71,6 +74,17 @@ fn drop_disabled(new: &mut Definition, old: Option<&Definition>) {
     {
         new.spec.versions.iter_mut().for_each(|version| version.selectable_fields.clear());
     }
+    let names_it = |old: &Version| schema_of(old).is_some_and(|schema| schema.names_optional_old_self());
+    if !new.minor.opens(Gate::CrdValidationRatcheting) && !versions.iter().any(names_it) {
+        let schemas = new.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.as_mut());
+        schemas
+            .filter(|schema| schema.names_optional_old_self())
+            .for_each(|schema| Arc::make_mut(schema).forget_optional_old_self());
+    }
+}
+
+fn schema_of(version: &Version) -> Option<&JsonSchema> {
+    version.schema.as_ref()?.as_deref()
 }
 
 fn note_storage_version(definition: &mut Definition) {
@@ -103,5 +117,33 @@ mod tests {
         assert_eq!(written(36, "{}"), (2, 2));
         assert_eq!(written(35, "{}"), (0, 0));
         assert_eq!(written(35, "{observedGeneration: 1}"), (2, 2));
+    }
+
+    #[test]
+    fn an_optional_old_self_is_dropped_behind_its_gate_unless_it_was_there() {
+        let read = |minor, rule: &str| {
+            let text = format!(
+                "{{metadata: {{name: as.b.c}}, spec: {{versions: [{{name: v1, schema: {{openAPIV3Schema: {{type: object, \
+                 properties: {{a: {{type: array, items: {{type: string, x-kubernetes-validations: [{rule}]}}}}}}}}}}}}]}}}}"
+            );
+            let text = yaml::decode(text.as_bytes()).expect("the test is YAML");
+            definition::decode_in(Minor::of(minor), &text).expect("it is a definition").0
+        };
+        let (told, silent) = ("{rule: oldSelf.hasValue(), optionalOldSelf: true}", "{rule: self != oldSelf}");
+        let keeps = |definition: &Definition| {
+            schema_of(&definition.spec.versions[0]).is_some_and(JsonSchema::names_optional_old_self)
+        };
+        let created = |minor| {
+            let mut new = read(minor, told);
+            prepare_create(&mut new);
+            keeps(&new)
+        };
+        let updated = |minor, old| {
+            let mut new = read(minor, told);
+            prepare_update(&mut new, &read(minor, old));
+            keeps(&new)
+        };
+        assert!(created(30) && updated(30, silent));
+        assert!(!created(29) && !updated(29, silent) && updated(29, told));
     }
 }

@@ -178,8 +178,25 @@ pub struct ExpressionFault {
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// The name or function that the environment does not declare, if that is what is wrong.
-    pub undeclared: Option<String>,
+    /// What the environment does not declare, if that is what is wrong.
+    pub undeclared: Option<Undeclared>,
+}
+
+/// What an expression uses that its environment does not declare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undeclared {
+    /// A variable or a type; where a function has a name of several parts, the first of these.
+    Name(String),
+    /// A function or a method.
+    Function(String),
+}
+
+impl Undeclared {
+    /// As the expression has it.
+    pub fn name(&self) -> &str {
+        let (Undeclared::Name(name) | Undeclared::Function(name)) = self;
+        name
+    }
 }
 
 /// One thing that is wrong with one field.

@@ -32,6 +32,14 @@ pub enum Gate {
     CrdObservedGenerationTracking,
     /// Updates of custom resources are forgiven what they leave alone.
     CrdValidationRatcheting,
+    /// Names of environment variables may be of any printable characters.
+    RelaxedEnvironmentVariableValidation,
+    /// Search paths of pods may have underscores, or be a dot.
+    RelaxedDnsSearchValidation,
+    /// Names of Services may begin with a digit.
+    RelaxedServiceNameValidation,
+    /// Services may prefer their own zone or node.
+    PreferSameTrafficDistribution,
     /// The kind ClusterTrustBundle.
     ClusterTrustBundle,
     /// Trust bundles in projected volumes.
@@ -223,12 +231,16 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-const NAMES: [(Gate, &str); 57] = [
+const NAMES: [(Gate, &str); 61] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
     (Gate::CrdObservedGenerationTracking, "CRDObservedGenerationTracking"),
     (Gate::CrdValidationRatcheting, "CRDValidationRatcheting"),
+    (Gate::RelaxedEnvironmentVariableValidation, "RelaxedEnvironmentVariableValidation"),
+    (Gate::RelaxedDnsSearchValidation, "RelaxedDNSSearchValidation"),
+    (Gate::RelaxedServiceNameValidation, "RelaxedServiceNameValidation"),
+    (Gate::PreferSameTrafficDistribution, "PreferSameTrafficDistribution"),
     (Gate::ClusterTrustBundle, "ClusterTrustBundle"),
     (Gate::ClusterTrustBundleProjection, "ClusterTrustBundleProjection"),
     (Gate::ConstrainedImpersonation, "ConstrainedImpersonation"),

@@ -85,6 +85,12 @@ impl Minor {
         Minor { number: self.number.saturating_sub(1), ..self }
     }
 
+    /// The one after it.
+    #[must_use]
+    pub const fn next(self) -> Minor {
+        Minor { number: self.number + 1, ..self }
+    }
+
     /// Its place among all of them; what is older counts as the oldest, what is newer as the newest.
     pub fn index(self) -> usize {
         usize::from(self.clamp(Minor::OLDEST, Minor::NEWEST).number - Minor::OLDEST.number)

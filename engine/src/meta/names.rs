@@ -120,6 +120,24 @@ pub fn is_http_header_name(name: &str) -> Vec<String> {
     vec![mismatch(words, "[-A-Za-z0-9]+", &["X-Header-Name"])]
 }
 
+/// The name of an environment variable as it had to be at first: letters, digits, `_`, `-` and `.`.
+pub fn is_plain_environment_variable(name: &str) -> Vec<String> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let mut faults = Vec::new();
+    if name.is_empty() || !name.bytes().all(is_part) || name.starts_with(|first: char| first.is_ascii_digit()) {
+        let words = "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', \
+                     and must not start with a digit";
+        faults.push(mismatch(words, "[-._a-zA-Z][-._a-zA-Z0-9]*", &["my.env-name", "MY_ENV.NAME", "MyEnvName1"]));
+    }
+    match name {
+        "." => faults.push("must not be '.'".to_owned()),
+        ".." => faults.push("must not be '..'".to_owned()),
+        name if name.starts_with("..") => faults.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    faults
+}
+
 /// The name of an environment variable: printable ASCII without `=`.
 pub fn is_environment_variable(name: &str) -> Vec<String> {
     if name.is_empty() {

@@ -4,9 +4,10 @@
 
 use crate::cel::checker::CheckedExpr;
 use crate::cel::env::Env;
+use crate::cel::error::Issues;
 use crate::cel::eval::Program;
 use crate::cel::types::Type;
-use crate::meta::field::{Error, Path};
+use crate::meta::field::{Error, ExpressionFault, Path, Subject};
 
 /// An expression as it is stored, ready to be evaluated. What is wrong with it is told when it is evaluated.
 #[derive(Debug)]
@@ -20,7 +21,14 @@ pub struct Expression {
 /// Why an expression can't be one of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
-    /// The author's fault.
+    /// The environment does not take it.
+    Unchecked {
+        /// The text.
+        why: String,
+        /// What is wrong, one by one.
+        faults: Vec<ExpressionFault>,
+    },
+    /// The author's fault, too.
     Invalid(String),
     /// What the reference has no better name for.
     Internal(String),
@@ -30,16 +38,27 @@ impl CompileError {
     /// The text for the status of the policy, and for those who ask it.
     pub fn text(&self) -> &str {
         match self {
-            CompileError::Invalid(text) | CompileError::Internal(text) => text,
+            CompileError::Unchecked { why: text, .. } | CompileError::Invalid(text) | CompileError::Internal(text) => {
+                text
+            }
         }
     }
 
     /// The error of the field at `path`, which holds `text`.
     pub fn into_field_error(self, path: &Path<'_>, text: &str) -> Error {
         match self {
+            CompileError::Unchecked { why, faults } => {
+                Error::invalid(path, text, why).about(Subject::Expression(faults))
+            }
             CompileError::Invalid(why) => Error::invalid(path, text, why),
             CompileError::Internal(why) => Error::internal(path, why),
         }
+    }
+}
+
+impl From<Issues> for CompileError {
+    fn from(issues: Issues) -> Self {
+        CompileError::Unchecked { why: format!("compilation failed: {issues}"), faults: issues.faults() }
     }
 }
 
@@ -58,7 +77,7 @@ impl Expression {
 /// # Errors
 /// What Kubernetes has against it.
 pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type), CompileError> {
-    let checked = env.compile(text).map_err(|issues| CompileError::Invalid(format!("compilation failed: {issues}")))?;
+    let checked = env.compile(text)?;
     let found = checked.result_type();
     if !wanted.is_empty() && !wanted.contains(found) {
         let names: Vec<String> = wanted.iter().map(go_name).collect();

@@ -8,23 +8,33 @@ use std::sync::Arc;
 use super::structural::{Structural, StructuralOrBool};
 use crate::cel::escape::escape;
 use crate::cel::eval::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
+use crate::meta::minor::Minor;
 use crate::value::Map;
 use crate::work;
+
+/// The version of Kubernetes from which on an object with nulls equals itself.
+const NULLS_EQUAL_SINCE: Minor = Minor::of(34);
 
 /// The form of what `schema` specifies. `is_resource` is for the root of a custom resource or an embedded one: those have
 /// a kind, a version and a name even if the schema does not say so.
 pub fn form(schema: &Structural, is_resource: bool) -> Form {
-    work::step();
-    Form { nullable: schema.generic.nullable, shape: shape(schema, is_resource) }
+    form_in(Minor::NEWEST, schema, is_resource)
 }
 
-fn shape(schema: &Structural, is_resource: bool) -> Shape {
+/// [`form`] as that version of Kubernetes reads objects.
+pub fn form_in(minor: Minor, schema: &Structural, is_resource: bool) -> Form {
+    work::step();
+    let nulls_differ = minor < NULLS_EQUAL_SINCE;
+    Form { nullable: schema.generic.nullable, nulls_differ, shape: shape(minor, schema, is_resource) }
+}
+
+fn shape(minor: Minor, schema: &Structural, is_resource: bool) -> Shape {
     if schema.extensions.int_or_string {
         return Shape::IntOrString;
     }
     match schema.generic.type_.as_str() {
-        "object" => Shape::Map(map(schema, is_resource)),
-        "array" => list(schema),
+        "object" => Shape::Map(map(minor, schema, is_resource)),
+        "array" => list(minor, schema),
         "string" => match schema.value_validation.as_deref().map_or("", |validation| validation.format.as_str()) {
             "duration" => Shape::Duration,
             "date" => Shape::Date,
@@ -40,23 +50,24 @@ fn shape(schema: &Structural, is_resource: bool) -> Shape {
     }
 }
 
-fn map(schema: &Structural, is_resource: bool) -> MapForm {
+fn map(minor: Minor, schema: &Structural, is_resource: bool) -> MapForm {
     let has_meta = is_resource || schema.extensions.embedded_resource;
     if !has_meta && schema.properties.is_empty() {
         return match schema.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
-            Some(values) => MapForm::Values(Arc::new(form(values, false))),
+            Some(values) => MapForm::Values(Arc::new(form_in(minor, values, false))),
             None => MapForm::Bare,
         };
     }
     let mut fields: Map<Field> = schema
         .properties
         .iter()
-        .map(|(name, property)| (name.to_owned(), field(name, form(property, false))))
+        .map(|(name, property)| (name.to_owned(), field(name, form_in(minor, property, false))))
         .collect();
     if has_meta && !declares_meta(schema) {
-        let text = |name| (String::from(name), field(name, Form { nullable: false, shape: Shape::String }));
+        let plain = |shape| Form { nullable: false, nulls_differ: minor < NULLS_EQUAL_SINCE, shape };
+        let text = |name| (String::from(name), field(name, plain(Shape::String)));
         let metadata = MapForm::Fields(["name", "generateName"].map(text).into_iter().collect());
-        let metadata = field("metadata", Form { nullable: false, shape: Shape::Map(metadata) });
+        let metadata = field("metadata", plain(Shape::Map(metadata)));
         for (name, field) in [text("kind"), text("apiVersion"), ("metadata".to_owned(), metadata)] {
             fields.insert(name, field);
         }
@@ -82,7 +93,7 @@ fn declares_meta(schema: &Structural) -> bool {
             .is_some_and(|metadata| is(metadata, "name", "string") && is(metadata, "generateName", "string"))
 }
 
-fn list(schema: &Structural) -> Shape {
+fn list(minor: Minor, schema: &Structural) -> Shape {
     let Some(items) = &schema.items else { return Shape::BareList };
     let kind = match schema.extensions.list_type.as_deref() {
         None | Some("" | "atomic") => ListKind::Atomic,
@@ -93,5 +104,5 @@ fn list(schema: &Structural) -> Shape {
         }
         Some(other) => return Shape::UnknownList(other.to_owned()),
     };
-    Shape::List(Box::new(ListForm { item: Arc::new(form(items, false)), kind }))
+    Shape::List(Box::new(ListForm { item: Arc::new(form_in(minor, items, false)), kind }))
 }

@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 
 use super::rare::{Blank, Rare};
 use super::typed::{Findings, Stop, Typed};
-use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Map, Value};
 use crate::work;
@@ -265,14 +264,6 @@ pub struct ValidationRule {
     pub optional_old_self: Option<bool>,
 }
 
-impl ValidationRule {
-    /// `optionalOldSelf` as that version of Kubernetes takes it: in 1.29 its feature gate, `CRDValidationRatcheting`, is
-    /// closed, and it is dropped.
-    pub fn optional_old_self_in(&self, minor: Minor) -> Option<bool> {
-        self.optional_old_self.filter(|_| minor >= Minor::of(30))
-    }
-}
-
 /// Decodes a schema that stands alone.
 ///
 /// # Errors
@@ -378,6 +369,26 @@ impl JsonSchema {
             .chain(self.unsupported.definitions.values())
             .chain(dependencies)
             .any(|schema| schema.any(test))
+    }
+
+    /// Forgets `optionalOldSelf` of the rules of this schema, and of those of its properties and items, at any depth.
+    pub fn forget_optional_old_self(&mut self) {
+        work::step();
+        self.validations.iter_mut().for_each(|rule| rule.optional_old_self = None);
+        if let Some(SchemaOrBool::Schema(schema)) = &mut self.additional_properties {
+            schema.forget_optional_old_self();
+        }
+        let items = match &mut self.items {
+            Some(SchemaOrArray::Schema(schema)) => std::slice::from_mut(&mut **schema),
+            Some(SchemaOrArray::Array(schemas)) => schemas,
+            None => &mut [],
+        };
+        items.iter_mut().chain(self.properties.values_mut()).for_each(JsonSchema::forget_optional_old_self);
+    }
+
+    /// Whether a rule at any depth says something of `optionalOldSelf`.
+    pub fn names_optional_old_self(&self) -> bool {
+        self.any(&mut |schema| schema.validations.iter().any(|rule| rule.optional_old_self.is_some()))
     }
 
     /// The schema as the API shows it: empty fields are left out.

@@ -101,8 +101,8 @@ impl Given {
             return None;
         }
         let who = self.who(requester.user_info());
-        let admission =
-            Admission { policies: &self.set, catalog, who: &who, beside: &[], namespace: &requester.namespace };
+        let namespace = &requester.namespace;
+        let admission = Admission { policies: &self.set, catalog, who: &who, beside: &[], namespace, home: namespace };
         let sent = Sent { object, old, subresource: "", operation: None };
         admission.admit(sent, check, &mut |_| {})
     }

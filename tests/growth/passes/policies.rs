@@ -77,7 +77,7 @@ fn object(size: usize) -> Value {
 fn ask((policies, object): &(Policies, Value)) -> bool {
     let who = Who { user: Value::Null, authorizer: Arc::new(Nobody) };
     let catalog = Catalog::default();
-    let admission = Admission { policies, catalog: &catalog, who: &who, beside: &[], namespace: "" };
+    let admission = Admission { policies, catalog: &catalog, who: &who, beside: &[], namespace: "", home: "" };
     let sent = Sent { object, old: None, subresource: "", operation: None };
     let mut check = |object: &Value| Checked { object: object.clone(), prepared: object.clone(), ..Checked::default() };
     admission.admit(sent, &mut check, &mut |_| {}).is_some_and(|admitted| admitted.denial.is_none())

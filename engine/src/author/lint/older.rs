@@ -5,7 +5,7 @@ use super::{Finding, Findings, Lint, Node, SHARED, apply_ignored, schema_place};
 use crate::author::DefinedKind;
 use crate::cel::library;
 use crate::crd::definition;
-use crate::meta::field::{Error, Subject};
+use crate::meta::field::{Error, ExpressionFault, Subject};
 use crate::meta::format::Format;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
@@ -104,8 +104,8 @@ fn ignored(
                 };
                 note(told, minor, &OLDER_IGNORES, &at, message, fix);
             }
-            let is_optional = |minor| schema.validations.iter().any(|rule| rule.optional_old_self_in(minor).is_some());
-            if is_optional(wanted) && !is_optional(minor) {
+            let is_optional = schema.validations.iter().any(|rule| rule.optional_old_self.is_some());
+            if is_optional && !minor.opens(Gate::CrdValidationRatcheting) {
                 let message = "`optionalOldSelf` is dropped, so that its rules run on updates alone".to_owned();
                 note(told, minor, &OLDER_IGNORES, &at, message, OLDER_IGNORES.remedy);
             }
@@ -136,18 +136,22 @@ pub(super) fn note(
 
 /// What to do about an error of an older version.
 pub(super) fn remedy(error: &Error) -> String {
-    let undeclared = match &error.subject {
+    match &error.subject {
         Subject::EstimatedCost => {
-            let advice = "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler";
-            return advice.to_owned();
+            "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler".to_owned()
         }
-        Subject::Expression(faults) => faults.iter().find_map(|fault| fault.undeclared.as_deref()),
-        _ => None,
-    };
-    match undeclared.and_then(|name| Some((name, library::new_since(name)?))) {
-        Some((name, since)) => format!("do without `{name}`, which new rules may use since {since}"),
-        None => OLDER_REFUSES.remedy.to_owned(),
+        Subject::Expression(faults) => newer_function(faults).unwrap_or_else(|| OLDER_REFUSES.remedy.to_owned()),
+        _ => OLDER_REFUSES.remedy.to_owned(),
     }
+}
+
+/// Which function of newer versions an expression is to do without, and since when new ones may use it.
+fn newer_function(faults: &[ExpressionFault]) -> Option<String> {
+    let (name, since) = faults
+        .iter()
+        .filter_map(|fault| fault.undeclared.as_ref())
+        .find_map(|undeclared| Some((undeclared.name(), library::new_since(undeclared)?)))?;
+    Some(format!("do without `{name}`, which new expressions may use since {since}"))
 }
 
 /// `1.29`, `1.29 to 1.31`, `1.29, 1.31`.

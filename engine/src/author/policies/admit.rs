@@ -26,6 +26,8 @@ pub struct Admission<'a> {
     pub beside: &'a [Value],
     /// Where objects are that name no namespace; empty for `default`.
     pub namespace: &'a str,
+    /// Where manifests are that name no namespace, parameters among them; empty for `default`.
+    pub home: &'a str,
 }
 
 /// A request.
@@ -97,6 +99,7 @@ impl Admission<'_> {
             namespace: &namespace,
             who: self.who,
             catalog: self.catalog,
+            home: self.home,
             beside: self.beside,
         };
         Some(match operation {
@@ -136,6 +139,7 @@ impl Admission<'_> {
             namespace: &namespace,
             who: self.who,
             catalog: self.catalog,
+            home: self.home,
             beside: self.beside,
         };
         let mut check_whole = |changed: &Value| {

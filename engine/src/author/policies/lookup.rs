@@ -154,7 +154,7 @@ impl Policies {
                 None => name == reference.name,
                 Some(selector) => matching::matches(selector, object.at(&["metadata", "labels"])),
             };
-            if is_asked && is_in(object, namespace) && !names.contains(&name) {
+            if is_asked && is_in(object, namespace, asked.home) && !names.contains(&name) {
                 names.push(name);
                 let decoded = target.decode(object)?;
                 found.push(target.convert(&decoded, &target.version)?);
@@ -170,8 +170,10 @@ fn is_of(object: &Value, group: &str, kind: &str) -> bool {
     own == group && object.str_at(&["kind"]) == kind
 }
 
-/// Whether an object is in a namespace, which is empty for cluster scope.
-fn is_in(object: &Value, namespace: &str) -> bool {
+/// Whether an object is in a namespace, which is empty for cluster scope. One that names none may be applied at `home`, or
+/// by itself, to `default`.
+fn is_in(object: &Value, namespace: &str, home: &str) -> bool {
     let own = object.str_at(&["metadata", "namespace"]);
-    namespace.is_empty() || own == namespace || (own.is_empty() && namespace == DEFAULT_NAMESPACE)
+    let is_at_home = || own.is_empty() && (namespace == home || namespace == DEFAULT_NAMESPACE);
+    namespace.is_empty() || own == namespace || is_at_home()
 }

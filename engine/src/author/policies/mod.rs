@@ -61,6 +61,8 @@ pub struct Asked<'a> {
     pub who: &'a Who,
     /// The kinds of definitions.
     pub catalog: &'a Catalog,
+    /// Where manifests are that name no namespace; empty for `default`.
+    pub home: &'a str,
     /// Parameters and namespaces that go before those among the manifests.
     pub beside: &'a [Value],
 }

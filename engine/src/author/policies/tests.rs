@@ -90,7 +90,7 @@ fn admit(manifests: &[Value], sent: Sent<'_>, setting: &str, coverage: &mut Cove
     assert!(policies.refused().is_empty(), "{:?}", policies.refused());
     let who = Who { user: setting.user, authorizer: Arc::new(OnlyReading) };
     let (beside, namespace) = (&setting.beside, &setting.namespace);
-    let admission = Admission { policies: &policies, catalog: &catalog, who: &who, beside, namespace };
+    let admission = Admission { policies: &policies, catalog: &catalog, who: &who, beside, namespace, home: "" };
     let options = Options { is_status: sent.subresource == "status", ..Options::default() };
     let mut check = |object: &Value| -> Checked {
         match (catalog.of(object), sent.old) {

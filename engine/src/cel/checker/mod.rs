@@ -13,9 +13,11 @@ use crate::cel::declared::ObjectType;
 use crate::cel::env::{Env, Library};
 use crate::cel::error::{Issue, Issues};
 use crate::cel::function::{Function, Overload};
+use crate::cel::macros::COPIES_SINCE;
 use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::cel::wellknown;
+use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
 use crate::work;
 
@@ -149,6 +151,13 @@ impl Checker<'_> {
     }
 
     fn set_type(&mut self, id: ExprId, ty: Type) {
+        if self.env.minor() < COPIES_SINCE
+            && let Some(before) = self.types.get(id.0 as usize).and_then(Option::as_ref)
+            && *before != ty
+        {
+            let message = format!("incompatible type already exists for expression: ({}) old:{before}, new:{ty}", id.0);
+            return self.report(id, message);
+        }
         set(&mut self.types, id, ty);
     }
 
@@ -174,7 +183,7 @@ impl Checker<'_> {
             }
             None => {
                 self.set_type(id, Type::Error);
-                self.report_undeclared(id, name);
+                self.report_undeclared(id, Undeclared::Name(name.clone()));
             }
         }
     }
@@ -185,10 +194,10 @@ impl Checker<'_> {
         set(&mut self.references, id, Reference::Ident { name: name.to_owned(), value });
     }
 
-    fn report_undeclared(&mut self, id: ExprId, name: &str) {
-        let message = format!("undeclared reference to '{name}' (in container '')");
+    fn report_undeclared(&mut self, id: ExprId, what: Undeclared) {
+        let message = format!("undeclared reference to '{}' (in container '')", what.name());
         let location = self.location(id);
-        self.issues.push(Issue { undeclared: Some(name.to_owned()), ..Issue::new(location, message) });
+        self.issues.push(Issue { undeclared: Some(what), ..Issue::new(location, message) });
     }
 
     fn local(&self, name: &str) -> Option<&Type> {
@@ -306,7 +315,7 @@ impl Checker<'_> {
                     self.resolve_overload(id, &found, None, args);
                 }
                 None => {
-                    self.report_undeclared(id, function);
+                    self.report_undeclared(id, Undeclared::Function(function.clone()));
                     self.set_type(id, Type::Error);
                 }
             }
@@ -325,7 +334,7 @@ impl Checker<'_> {
             Some(found) => self.resolve_overload(id, &found, Some(written), args),
             None => {
                 self.set_type(id, Type::Error);
-                self.report_undeclared(id, function);
+                self.report_undeclared(id, Undeclared::Function(function.clone()));
             }
         }
     }
@@ -451,7 +460,7 @@ impl Checker<'_> {
         let name = type_name.strip_prefix('.').unwrap_or(type_name).to_owned();
         if self.env.declared_type(&name).is_none() {
             self.set_type(id, Type::Error);
-            return self.report_undeclared(id, type_name);
+            return self.report_undeclared(id, Undeclared::Name(type_name.clone()));
         }
         let message = self.env.mutation(&name).or_else(|| wellknown::message(&name));
         if message.is_none() {

@@ -2,6 +2,7 @@
 
 use super::model;
 use crate::cel::eval::Value;
+use crate::meta::minor::Minor;
 use crate::work;
 
 /// A call that was made. Where an argument or the result is an error, null stands for it, and its size is 1.
@@ -34,6 +35,9 @@ impl<'c, 'a> Called<'c, 'a> {
 pub fn comparison(left: u64, right: u64) -> u64 {
     scale(left.min(right), model::TRAVERSAL)
 }
+
+/// The version of Kubernetes from which on values of the libraries' own types are compared at once.
+pub(in crate::cel) const OWN_TYPES_SINCE: Minor = Minor::of(32);
 
 /// What `left == right` costs. Quantities, addresses, networks, formats, URLs and versions are compared at once.
 pub(in crate::cel) fn equality(left: &Value<'_>, right: u64) -> u64 {

@@ -19,6 +19,8 @@ use crate::value::{Map as Fields, Value as Json, go_type};
 pub struct Form {
     /// Whether null is a value of it.
     pub nullable: bool,
+    /// Whether null as the value of a field makes objects differ, even from themselves.
+    pub nulls_differ: bool,
     pub shape: Shape,
 }
 

@@ -385,15 +385,18 @@ impl<'a> Map<'a> {
             return Ok(true);
         };
         for (name, json) in fields.iter() {
-            let known = match form {
-                MapForm::Fields(declared) => declared.contains_key(name),
-                MapForm::Values(_) => true,
-                MapForm::Bare => false,
+            let (known, nulls_differ) = match form {
+                MapForm::Fields(declared) => {
+                    let field = declared.get(name);
+                    (field.is_some(), field.is_some_and(|field| field.form.nulls_differ))
+                }
+                MapForm::Values(_) => (true, false),
+                MapForm::Bare => (false, false),
             };
             if known {
                 match (self.find_text(name)?, other.find_text(name)?) {
                     (Some(value), Some(its)) if value.equals(&its)? => {}
-                    (None, None) => {}
+                    (None, None) if !nulls_differ => {}
                     _ => return Ok(false),
                 }
             } else {

@@ -22,8 +22,7 @@ pub(super) enum Node {
     Attribute(Box<Attribute>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
-    Equal(Box<[Node; 2]>),
-    NotEqual(Box<[Node; 2]>),
+    Compare(Box<[Node; 2]>, Comparison),
     NotStrictlyFalse(Box<Node>),
     OptionalOr(Box<[Node; 2]>),
     OptionalOrValue(Box<[Node; 2]>),
@@ -40,6 +39,15 @@ pub(super) enum Node {
     Insert(Box<Insert>),
     /// `cel.@mapInsert(accumulator, entries)` in the step of a comprehension.
     Merge(Box<Merge>),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comparison {
+    /// `==`, not `!=`.
+    pub is_equals: bool,
+    /// Whether values of the libraries' own types cost as much as their sizes.
+    pub is_by_size: bool,
 }
 
 /// A value, and the way from there to what is asked for.

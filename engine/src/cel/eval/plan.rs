@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::error::EvalError;
 use super::machine::{Binding, Compose, Machine};
 use super::node::{
-    Append, Attribute, Call, Candidate, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge,
-    Message, Node, Qualifier, Quantifier, Root, Shortcut,
+    Append, Attribute, Call, Candidate, Comparison, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key,
+    Membership, Merge, Message, Node, Qualifier, Quantifier, Root, Shortcut,
 };
 use super::value::Value;
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
 use crate::cel::checker::{CheckedExpr, Reference};
-use crate::cel::cost::{Cost, model};
+use crate::cel::cost::{Cost, actual, model};
 use crate::cel::env::Env;
 use crate::cel::escape::unescape;
 use crate::cel::function::{Calling, Mismatch, Overload, Run};
@@ -200,8 +200,13 @@ impl<'p> Planner<'p> {
         match function {
             operators::LOGICAL_AND => Ok(Node::And(Box::new(arguments))),
             operators::LOGICAL_OR => Ok(Node::Or(Box::new(arguments))),
-            operators::EQUALS => Ok(Node::Equal(Box::new(arguments))),
-            operators::NOT_EQUALS => Ok(Node::NotEqual(Box::new(arguments))),
+            operators::EQUALS => {
+                let is_by_size = self.env.minor() < actual::OWN_TYPES_SINCE;
+                Ok(Node::Compare(Box::new(arguments), Comparison { is_equals: true, is_by_size }))
+            }
+            operators::NOT_EQUALS => {
+                Ok(Node::Compare(Box::new(arguments), Comparison { is_equals: false, is_by_size: true }))
+            }
             operators::INDEX => index(arguments, false),
             operators::OPTIONAL_SELECT => self.plan_optional_select(expr, arguments),
             operators::OPTIONAL_INDEX => index(arguments, true),

@@ -96,14 +96,20 @@ fn an_index_costs_as_the_reference_counts_it() {
 #[test]
 fn objects_are_read_through_their_form() {
     let text = |escaped: &str| Field {
-        form: Form { nullable: false, shape: Shape::String }.into(),
+        form: Form { nullable: false, nulls_differ: false, shape: Shape::String }.into(),
         escaped: escaped.to_owned(),
     };
-    let set = ListForm { item: Form { nullable: false, shape: Shape::Integer }.into(), kind: ListKind::Set };
-    let set =
-        Field { form: Form { nullable: false, shape: Shape::List(Box::new(set)) }.into(), escaped: "set".to_owned() };
+    let set = ListForm {
+        item: Form { nullable: false, nulls_differ: false, shape: Shape::Integer }.into(),
+        kind: ListKind::Set,
+    };
+    let set = Field {
+        form: Form { nullable: false, nulls_differ: false, shape: Shape::List(Box::new(set)) }.into(),
+        escaped: "set".to_owned(),
+    };
     let fields = [("a-b".to_owned(), text("a__dash__b")), ("set".to_owned(), set), ("wrong".to_owned(), text("wrong"))];
-    let form = Form { nullable: false, shape: Shape::Map(MapForm::Fields(fields.into_iter().collect())) };
+    let form =
+        Form { nullable: false, nulls_differ: false, shape: Shape::Map(MapForm::Fields(fields.into_iter().collect())) };
     let object = json::decode(br#"{"a-b": "x", "set": [1, 2], "wrong": 1, "unknown": true}"#).expect("it is JSON");
     let check = |expression: &str, expected: &str, cost: u64| {
         check_with(expression, &[("o", Some(Value::host(&object, &form)))], u64::MAX, expected, cost);

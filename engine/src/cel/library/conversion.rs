@@ -88,6 +88,11 @@ pub(super) fn functions() -> Vec<Function> {
                     let nanos = nanos.ok_or_else(|| unreadable("google.protobuf.Duration"))?;
                     Ok(Value::Duration(Duration(nanos)))
                 }),
+                // It was declared, and nothing was behind it.
+                Overload::global("int64_to_duration", [Int], Type::Duration, Cost::One, |_, _| {
+                    Err(EvalError::new("type conversion error from 'int' to 'google.protobuf.Duration'"))
+                })
+                .until(37),
             ],
         ),
         conversion(

@@ -50,6 +50,18 @@ const FLATTEN_DEEP: Cost = Cost::of_overload(
 )
 .wanting(Wants::Int(1));
 
+/// The same before 1.37: a negative depth takes from the price, which wraps around.
+const FLATTEN_DEEP_BEFORE: Cost = Cost::of_overload(
+    |sizes| allocate_list(sizes.unsigned(1, u64::MAX) as f64, sizes.size(0)),
+    |called| {
+        let depth = called.arguments.get(1).map_or(1.0, |depth| depth.as_int().unwrap_or(1) as f64);
+        let copied = called.size(0) as f64 * depth;
+        let copied = if depth < 0.0 { (copied as i64).cast_unsigned() } else { copied as u64 };
+        copied.wrapping_add(model::CALL + model::MAKE_LIST)
+    },
+)
+.wanting(Wants::Int(1));
+
 /// A list, each element compared with each other.
 const DISTINCT: Cost = Cost::of_overload(|sizes| compare_all(sizes, 0, 0.0), |called| compare_pairs(called, 0))
     .wanting(Wants::List(0))
@@ -116,7 +128,8 @@ pub(super) fn functions() -> Vec<Function> {
                             [Value::List(list), Value::Int(depth)] => flatten(list, *depth),
                             _ => Err(cannot_flatten(arguments)),
                         },
-                    ),
+                    )
+                    .before(37, FLATTEN_DEEP_BEFORE),
                 ],
             )
             .calling(Calling { mismatch: Mismatch::Unguarded, ..Calling::USUAL }),

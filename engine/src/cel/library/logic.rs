@@ -57,7 +57,10 @@ pub(super) fn functions() -> Vec<Function> {
             [Overload::evaluated("not_strictly_false", [Bool], Bool, Cost::One)],
         ),
         Function::new(not_strictly_false, [Overload::evaluated(not_strictly_false, [Bool], Bool, Cost::One)]),
-        Function::new(operators::EQUALS, [Overload::evaluated("equals", [a(), a()], Bool, EQUALS).before(32, COMPARE)]),
+        Function::new(
+            operators::EQUALS,
+            [Overload::evaluated("equals", [a(), a()], Bool, EQUALS).before(actual::OWN_TYPES_SINCE.number(), COMPARE)],
+        ),
         Function::new(operators::NOT_EQUALS, [Overload::evaluated("not_equals", [a(), a()], Bool, COMPARE)]),
     ]
 }

@@ -46,6 +46,8 @@ pub use time::{duration_text, timestamp_text};
 use std::sync::Arc;
 
 use super::function::Function;
+use super::macros;
+use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
 
 type Family = fn() -> Vec<Function>;
@@ -92,7 +94,7 @@ pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
     let (first, last) = if version < LISTS_LAST { (Some(lists), None) } else { (None, Some(lists)) };
     let families = STANDARD.into_iter().chain(first).chain(KUBERNETES).chain(last);
     let known = families.flat_map(|family| family()).map(|mut function| {
-        function.overloads.retain(|overload| overload.since <= version && overload.built <= minor);
+        function.overloads.retain(|overload| overload.is_known(minor, version));
         for overload in function.overloads.iter_mut().filter(|overload| overload.has_changed()) {
             let (cost, run) = (overload.cost_in(minor), overload.run_in(minor));
             let overload = Arc::make_mut(overload);
@@ -103,16 +105,21 @@ pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
     known.filter(|function| !function.overloads.is_empty()).collect()
 }
 
-/// The first version of Kubernetes whose new expressions may use a function, or functions whose names begin with `name.`;
-/// `None` for what none knows.
-pub fn new_since(name: &str) -> Option<Minor> {
-    let is_it = |known: &str| {
-        let method = known.rsplit('.').next().unwrap_or(known);
-        known == name || method == name || known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+/// The first version of Kubernetes whose new expressions may use a function, a macro, or functions whose names begin with
+/// such a name; `None` for what none knows.
+pub fn new_since(undeclared: &Undeclared) -> Option<Minor> {
+    let is_it = |known: &str| match undeclared {
+        Undeclared::Name(name) => known.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')),
+        Undeclared::Function(name) => known == name,
     };
     let functions = kubernetes(Minor::NEWEST, Minor::NEWEST);
     let known = functions.iter().filter(|function| is_it(function.name));
-    known.flat_map(|function| &function.overloads).map(|overload| overload.new_since()).min()
+    let of_functions = known.flat_map(|function| &function.overloads).map(|overload| overload.new_since());
+    let of_macro = match undeclared {
+        Undeclared::Name(_) => None,
+        Undeclared::Function(name) => macros::since(name).map(Minor::next),
+    };
+    of_functions.chain(of_macro).min()
 }
 
 /// `functions`, known since that version.

@@ -133,7 +133,16 @@ pub(super) fn functions() -> Vec<Function> {
                         }
                         Ok(Value::Int(text.rfind(wanted.as_str()).map_or(-1, |at| place_of(text, at))))
                     },
-                ),
+                )
+                .formerly(34, |_, arguments| {
+                    // The search began at the last character, which an empty text does not have.
+                    let (text, wanted) = (text(arguments, 0)?, text(arguments, 1)?);
+                    match (text.is_empty(), wanted.is_empty()) {
+                        (true, false) => Err(out_of_range(-1)),
+                        (_, true) => Ok(Value::Int(text.chars().count() as i64)),
+                        _ => Ok(Value::Int(text.rfind(wanted.as_str()).map_or(-1, |at| place_of(text, at)))),
+                    }
+                }),
                 Overload::member(
                     "string_last_index_of_string_int",
                     [Type::String, Type::String, Int],

@@ -10,6 +10,7 @@ use crate::cel::eval::show::show;
 use crate::cel::eval::value::{Duration, Timestamp};
 use crate::cel::eval::{EvalError, Scope, Value};
 use crate::cel::function::{Implementation, Run};
+use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
 
 fn implementation(id: &str) -> Option<Implementation> {
@@ -308,8 +309,17 @@ fn a_server_has_what_its_minor_built_and_asks_its_prices() {
         matches!(found.overloads[0].cost, crate::cel::cost::Cost::One)
     };
     assert!(is_one(29) && !is_one(30));
-    assert_eq!(super::new_since("format.dns1123Label"), Some(Minor::of(32)));
-    assert_eq!(super::new_since("nothing"), None);
+}
+
+#[test]
+fn what_an_older_version_does_not_declare_is_dated() {
+    let function = |name: &str| super::new_since(&Undeclared::Function(name.to_owned()));
+    let name = |name: &str| super::new_since(&Undeclared::Name(name.to_owned()));
+    // The method of strings, and the library of formats, whose functions have names like `format.uuid`.
+    assert_eq!((function("format"), name("format")), (Some(Minor::of(30)), Some(Minor::of(32))));
+    assert_eq!((name("ip"), function("ip")), (Some(Minor::of(31)), Some(Minor::of(31))));
+    assert_eq!((function("transformList"), function("sortBy")), (Some(Minor::of(33)), Some(Minor::of(35))));
+    assert_eq!((function("nothing"), name("nothing"), name("quantity")), (None, None, None));
 }
 
 /// Any value, of few texts so that they meet.

@@ -35,6 +35,10 @@ impl TokenSet {
         TokenSet(self.0 & !RULE_END)
     }
 
+    pub const fn without(self, kind: TokenKind) -> TokenSet {
+        TokenSet(self.0 & !(1 << kind as u8))
+    }
+
     pub const fn may_end(self) -> bool {
         self.0 & RULE_END != 0
     }

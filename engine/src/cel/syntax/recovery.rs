@@ -212,7 +212,8 @@ impl Reader<'_> {
 
     /// What can come here, in this rule and those that called it.
     pub fn expected(&self) -> TokenSet {
-        self.expected_with(self.place.next)
+        let expected = self.expected_with(self.place.next);
+        if self.tokens.quoted_names { expected } else { expected.without(TokenKind::EscapedIdentifier) }
     }
 
     pub fn expected_with(&self, next: TokenSet) -> TokenSet {

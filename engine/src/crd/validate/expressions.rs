@@ -278,7 +278,8 @@ fn check_rule(
     };
     let faulty = |path: &Path<'_>, detail: String, issues: Option<&Issues>| {
         let subject = issues.map_or(Subject::Value, |issues| Subject::Expression(issues.faults()));
-        go_struct::invalid(path, go_struct::show_rule(rule), &detail).about(subject)
+        let error = go_struct::invalid(path, go_struct::show_rule(rule), &detail).about(subject);
+        error.shown_as(go_struct::show_rule_in(options.minor, rule))
     };
     price("estimated rule cost", *cost, &rule_path, &mut errors);
     if let Some(error) = &compiled.error {
@@ -296,7 +297,7 @@ fn check_rule(
             let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {node}");
             errors.push(Error::invalid(&rule_path, rule.rule.as_str(), detail));
         }
-    } else if let Some(is_optional) = rule.optional_old_self_in(options.minor) {
+    } else if let Some(is_optional) = rule.optional_old_self {
         let detail = "may not be set if oldSelf is not used in rule";
         errors.push(Error::invalid(&path.child("optionalOldSelf"), is_optional, detail));
     }

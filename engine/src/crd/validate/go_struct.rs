@@ -6,9 +6,13 @@
 use super::internal::{Content, InternalVersion};
 use crate::crd::{Column, Scale};
 use crate::meta::field::{Error, Path};
+use crate::meta::minor::Minor;
 use crate::schema::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool, SchemaOrStrings, ValidationRule};
-use crate::value::{Map, Value, json, number};
+use crate::value::{Map, Value, go_quote, json, number};
 use crate::work;
+
+/// The version of Kubernetes from which on messages show structs as JSON; before, they showed them in Go's own form.
+const JSON_SINCE: Minor = Minor::of(34);
 
 /// An error about a value that is shown as `shown`, which is JSON.
 pub fn invalid(path: &Path<'_>, shown: String, detail: impl Into<String>) -> Error {
@@ -145,6 +149,21 @@ pub fn show_rule(rule: &ValidationRule) -> String {
         ("FieldPath", text(&rule.field_path)),
         ("OptionalOldSelf", pointer(rule.optional_old_self, |truth| truth.to_string())),
     ])
+}
+
+/// A rule as messages of that version of Kubernetes show it.
+pub fn show_rule_in(minor: Minor, rule: &ValidationRule) -> String {
+    // Behind a pointer, Go's own form shows an address, which differs from run to run.
+    let has_pointers = rule.reason.is_some() || rule.optional_old_self.is_some();
+    if minor >= JSON_SINCE || has_pointers {
+        return show_rule(rule);
+    }
+    let [text, message, expression, path] =
+        [&rule.rule, &rule.message, &rule.message_expression, &rule.field_path].map(|text| go_quote(text));
+    format!(
+        "apiextensions.ValidationRule{{Rule:{text}, Message:{message}, MessageExpression:{expression}, \
+         Reason:(*apiextensions.FieldValueErrorReason)(nil), FieldPath:{path}, OptionalOldSelf:(*bool)(nil)}}"
+    )
 }
 
 /// The `items` of `schema`.

@@ -151,8 +151,8 @@ fn validate_common(container: &FieldRef<'_>, context: &Context<'_>) -> ErrorList
     let policy = container.field("terminationMessagePolicy");
     errors.extend(checks::required_one_of(&policy, &["File", "FallbackToLogsOnError"]));
     errors.extend(ports::validate(&container.field("ports")));
-    errors.extend(env::validate(&container.field("env")));
-    errors.extend(env::validate_sources(&container.field("envFrom")));
+    errors.extend(env::validate(&container.field("env"), context.options));
+    errors.extend(env::validate_sources(&container.field("envFrom"), context.options));
     errors.extend(mounts::validate_mounts(container, context.volumes));
     errors.extend(mounts::validate_devices(container, context.volumes));
     let policy = container.field("imagePullPolicy");

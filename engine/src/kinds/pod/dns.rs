@@ -2,6 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
+use super::Options;
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -12,7 +13,7 @@ const SEARCHES_MAX: usize = 32;
 const SEARCHES_BYTES_MAX: usize = 2048;
 
 /// What a pod adds to the policy for its names; with the policy `None` this is all there is.
-pub fn validate_config(spec: &FieldRef<'_>) -> ErrorList {
+pub fn validate_config(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
     let config = spec.field("dnsConfig");
     let servers = config.field("nameservers");
     let mut errors = ErrorList::new();
@@ -32,7 +33,7 @@ pub fn validate_config(spec: &FieldRef<'_>) -> ErrorList {
     for server in servers.items() {
         errors.extend(checks::legacy_ip(&server));
     }
-    errors.extend(validate_searches(&config.field("searches")));
+    errors.extend(validate_searches(&config.field("searches"), options));
     for option in config.field("options").items() {
         if option.field("name").is_empty() {
             errors.push(option.required("must not be empty"));
@@ -42,7 +43,7 @@ pub fn validate_config(spec: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Names that are tried as the end of others.
-fn validate_searches(searches: &FieldRef<'_>) -> ErrorList {
+fn validate_searches(searches: &FieldRef<'_>, options: &Options) -> ErrorList {
     let mut errors = ErrorList::new();
     if searches.len() > SEARCHES_MAX {
         errors.push(searches.invalid(format!("must not have more than {SEARCHES_MAX} search paths")));
@@ -53,9 +54,11 @@ fn validate_searches(searches: &FieldRef<'_>) -> ErrorList {
             format!("must not have more than {SEARCHES_BYTES_MAX} characters (including spaces) in the search list");
         errors.push(searches.invalid(why));
     }
-    for search in searches.items().filter(|search| search.text() != ".") {
+    let is_relaxed = options.allow_relaxed_dns_search_validation;
+    let check = if is_relaxed { names::is_dns1123_subdomain_with_underscore } else { names::is_dns1123_subdomain };
+    for search in searches.items().filter(|search| !(is_relaxed && search.text() == ".")) {
         let name = search.text().strip_suffix('.').unwrap_or(search.text());
-        let faults = names::is_dns1123_subdomain_with_underscore(name).into_iter();
+        let faults = check(name).into_iter();
         errors.extend(faults.map(|fault| Error::invalid(search.path(), name, fault)));
     }
     errors

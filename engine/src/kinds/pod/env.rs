@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use super::containers;
 use super::volumes::{downward_api, paths};
+use super::{Options, containers};
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -27,15 +27,21 @@ const FIELDS: [&str; 9] = [
 
 type Check = fn(&FieldRef<'_>) -> ErrorList;
 
+/// The check of the names of variables.
+fn name_check(options: &Options) -> fn(&str) -> Vec<String> {
+    let is_relaxed = options.allow_relaxed_environment_variable_validation;
+    if is_relaxed { names::is_environment_variable } else { names::is_plain_environment_variable }
+}
+
 /// Variables one by one.
-pub fn validate(variables: &FieldRef<'_>) -> ErrorList {
+pub fn validate(variables: &FieldRef<'_>, options: &Options) -> ErrorList {
     let mut errors = ErrorList::new();
     for variable in variables.items() {
         let name = variable.field("name");
         if name.is_empty() {
             errors.push(name.required(""));
         } else {
-            errors.extend(checks::named(&name, names::is_environment_variable));
+            errors.extend(checks::named(&name, name_check(options)));
         }
         let source = variable.field("valueFrom");
         if source.is_set() {
@@ -107,12 +113,12 @@ fn validate_file_key(reference: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Sources of many variables at once.
-pub fn validate_sources(sources: &FieldRef<'_>) -> ErrorList {
+pub fn validate_sources(sources: &FieldRef<'_>, options: &Options) -> ErrorList {
     let mut errors = ErrorList::new();
     for source in sources.items() {
         let prefix = source.field("prefix");
         if !prefix.is_empty() {
-            errors.extend(checks::named(&prefix, names::is_environment_variable));
+            errors.extend(checks::named(&prefix, name_check(options)));
         }
         let mut count = 0;
         for place in ["configMapRef", "secretRef"].map(|name| source.field(name)).iter().filter(|place| place.is_set())

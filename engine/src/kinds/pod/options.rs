@@ -7,6 +7,9 @@ use super::volumes::paths;
 use super::{annotations, containers, security};
 use crate::kinds::{node_selector, resources};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
+use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::value::Value;
 
@@ -29,17 +32,26 @@ pub struct Options {
     pub allow_all_selinux_change_policies: bool,
     pub allow_user_namespaces_with_volume_devices: bool,
     pub allow_existing_restart_container_for_non_sidecar_init_container: bool,
+    pub allow_relaxed_environment_variable_validation: bool,
+    pub allow_relaxed_dns_search_validation: bool,
 }
 
 impl Options {
-    /// The options for a template that replaces `old`.
-    pub fn for_template(old: Option<&Value>) -> Self {
-        old.map(Options::of).unwrap_or_default()
+    /// The options of that version for a template that replaces `old`.
+    pub fn for_template(minor: Minor, old: Option<&Value>) -> Self {
+        let forgiven = old.map(Options::of).unwrap_or_default();
+        Options {
+            allow_relaxed_environment_variable_validation: forgiven.allow_relaxed_environment_variable_validation
+                || minor.opens(Gate::RelaxedEnvironmentVariableValidation),
+            allow_relaxed_dns_search_validation: forgiven.allow_relaxed_dns_search_validation
+                || minor.opens(Gate::RelaxedDnsSearchValidation),
+            ..forgiven
+        }
     }
 
-    /// The options for a Pod that replaces `old`.
-    pub fn for_pod(old: Option<&Value>) -> Self {
-        Options { resource_is_pod: true, ..Options::for_template(old) }
+    /// The options of that version for a Pod that replaces `old`.
+    pub fn for_pod(minor: Minor, old: Option<&Value>) -> Self {
+        Options { resource_is_pod: true, ..Options::for_template(minor, old) }
     }
 
     /// What `old`, a Pod or a template, needs to be valid.
@@ -71,8 +83,27 @@ impl Options {
             allow_all_selinux_change_policies: spec.field("securityContext").field("seLinuxChangePolicy").is_set(),
             allow_user_namespaces_with_volume_devices: has_devices_of_own_users(&spec),
             allow_existing_restart_container_for_non_sidecar_init_container: has_restart_on_resize(&spec),
+            allow_relaxed_environment_variable_validation: has_relaxed_variable(&spec),
+            allow_relaxed_dns_search_validation: has_relaxed_search(&spec),
         }
     }
+}
+
+/// Whether there is a variable whose name only the relaxed check takes.
+fn has_relaxed_variable(spec: &FieldRef<'_>) -> bool {
+    let is_relaxed = |name: &str| {
+        !names::is_plain_environment_variable(name).is_empty() && names::is_environment_variable(name).is_empty()
+    };
+    let mut found = false;
+    containers::visit(spec, |container| {
+        found |= container.field("env").items().any(|variable| is_relaxed(variable.text_of("name")));
+        found |= container.field("envFrom").items().any(|source| is_relaxed(source.text_of("prefix")));
+    });
+    found
+}
+
+fn has_relaxed_search(spec: &FieldRef<'_>) -> bool {
+    spec.field("dnsConfig").field("searches").texts().any(|search| search == "." || search.contains('_'))
 }
 
 fn has_invalid_selector(affinity: &FieldRef<'_>) -> bool {

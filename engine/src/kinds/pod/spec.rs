@@ -32,7 +32,7 @@ pub fn validate(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options
     errors.extend(object_meta::validate_labels(selector.value().unwrap_or(&Value::Null), selector.path()));
     errors.extend(security::validate_pod_context(spec, options));
     errors.extend(affinity::validate(&spec.field("affinity"), options));
-    errors.extend(dns::validate_config(spec));
+    errors.extend(dns::validate_config(spec, options));
     errors.extend(validate_gates(spec));
     errors.extend(spread::validate(&spec.field("topologySpreadConstraints"), options));
     errors.extend(windows::validate_host_process(spec));

@@ -1,6 +1,7 @@
 //! Rules that the recorded conversations don't show. Texts are those of kube-apiserver 1.36.
 
 use super::*;
+use crate::meta::minor::Minor;
 use crate::value::json;
 
 fn read(text: &str) -> Value {
@@ -21,7 +22,11 @@ fn template(container: &str, spec: &str) -> Value {
 
 /// The errors of a template that replaces another.
 fn errors_of(template: &Value, old: Option<&Value>) -> String {
-    validate_template(&FieldRef::root(template), &Options::for_template(old)).aggregate()
+    errors_in(Minor::NEWEST, template, old)
+}
+
+fn errors_in(minor: Minor, template: &Value, old: Option<&Value>) -> String {
+    validate_template(&FieldRef::root(template), &Options::for_template(minor, old)).aggregate()
 }
 
 #[track_caller]
@@ -194,4 +199,31 @@ fn ten_times_the_pod_takes_ten_times_the_steps() {
     };
     let (few, many) = (steps(300), steps(3000));
     assert!(many < 13 * few, "{few} steps, then {many}");
+}
+
+/// Texts are those of the modules of 1.31.
+#[test]
+fn names_of_variables_and_search_paths_are_those_of_the_minor() {
+    let odd = template(
+        r#""env": [{"name": "1 a"}, {"name": "..b"}], "envFrom": [{"prefix": "%", "secretRef": {"name": "s"}}]"#,
+        "",
+    );
+    let words = "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start \
+                 with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is \
+                 '[-._a-zA-Z][-._a-zA-Z0-9]*')";
+    let expected = format!(
+        "[spec.containers[0].env[0].name: Invalid value: \"1 a\": {words}, spec.containers[0].env[1].name: Invalid value: \"..b\": \
+         must not start with '..', spec.containers[0].envFrom[0].prefix: Invalid value: \"%\": {words}]"
+    );
+    assert_eq!(errors_in(Minor::of(31), &odd, None), expected);
+    assert_eq!(errors_in(Minor::of(32), &odd, None), "");
+    // What is there may stay.
+    assert_eq!(errors_in(Minor::of(31), &odd, Some(&odd)), "");
+    let search = |path: &str| template("", &format!(r#""dnsConfig": {{"searches": ["{path}"]}}"#));
+    for path in [".", "a_b.c"] {
+        let template = search(path);
+        assert!(errors_in(Minor::of(32), &template, None).contains("lowercase RFC 1123 subdomain"), "{path}");
+        assert_eq!(errors_in(Minor::of(33), &template, None), "", "{path}");
+        assert_eq!(errors_in(Minor::of(32), &template, Some(&template)), "", "{path}");
+    }
 }

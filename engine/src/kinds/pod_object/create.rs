@@ -5,14 +5,15 @@
 use crate::kinds::{metadata as own_metadata, pod as template};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
 /// What is wrong with a new pod.
-pub fn validate(pod: &Value) -> ErrorList {
+pub fn validate(minor: Minor, pod: &Value) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
-    let mut errors = validate_metadata_and_spec(pod, &template::Options::for_pod(None));
+    let mut errors = validate_metadata_and_spec(pod, &template::Options::for_pod(minor, None));
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("cannot be set on create"));

@@ -31,12 +31,12 @@ pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
 }
 
 /// What is wrong with a pod whose containers were changed: those that were there must be as they were.
-pub fn validate(new: &Value, old: &Value) -> ErrorList {
+pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     if annotation(old, MIRROR).is_some() {
         return Error::forbidden(&Path::new(""), "static pods do not support ephemeral containers").into();
     }
     let mut errors = metadata::validate_update(new, old);
-    errors.extend(create::validate_metadata_and_spec(new, &template::Options::for_pod(Some(old))));
+    errors.extend(create::validate_metadata_and_spec(new, &template::Options::for_pod(minor, Some(old))));
     errors.extend(update::validate_annotations(new, old));
     let root = FieldRef::root(new);
     let spec = root.field("spec");
@@ -77,7 +77,7 @@ mod tests {
             );
             read(&text)
         };
-        let check = |old: &str, new: &str| validate(&pod("", new), &pod("", old)).aggregate();
+        let check = |old: &str, new: &str| validate(Minor::NEWEST, &pod("", new), &pod("", old)).aggregate();
         assert_eq!(check("[{name: d, image: i}]", "[{name: e, image: i}, {name: d, image: i}]"), "");
         assert_eq!(
             check("[{name: d, image: i}]", "[]"),
@@ -87,7 +87,7 @@ mod tests {
             "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"d\" may not be changed\n@@ -"
         ));
         let mirrored = pod(&format!("annotations: {{{MIRROR}: x}}"), "[]");
-        let told = validate(&mirrored, &mirrored).aggregate();
+        let told = validate(Minor::NEWEST, &mirrored, &mirrored).aggregate();
         assert_eq!(told, "[]: Forbidden: static pods do not support ephemeral containers");
         let mut new = pod("labels: {a: b}", "[{name: d}]");
         prepare(Minor::NEWEST, &mut new, &pod("generation: 1", "[]"));

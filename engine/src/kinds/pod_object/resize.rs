@@ -56,7 +56,7 @@ fn resized(new: &[Value], old: &[Value]) -> Vec<Value> {
 }
 
 /// What is wrong with a resized pod.
-pub fn validate(new: &Value, old: &Value) -> ErrorList {
+pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let whole = |why: &str| -> ErrorList { Error::forbidden(&Path::new(""), why).into() };
     if annotation(old, MIRROR).is_some() {
         return whole("static pods cannot be resized");
@@ -69,7 +69,7 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
     let root = FieldRef::root(new);
     let spec = root.field("spec");
     let mut errors = metadata::validate_update(new, old);
-    errors.extend(create::validate_metadata_and_spec(new, &template::Options::for_pod(Some(old))));
+    errors.extend(create::validate_metadata_and_spec(new, &template::Options::for_pod(minor, Some(old))));
     if qos::class(old) != qos::computed_class(new) {
         let class = new.str_at(&["status", "qosClass"]);
         errors.push(Error::invalid(spec.path(), class, "Pod QOS Class may not change as a result of resizing"));
@@ -285,7 +285,7 @@ mod tests {
         };
         let (old, mut new) = (read(old), read(new));
         prepare(Minor::NEWEST, &mut new, &old);
-        validate(&new, &old).aggregate()
+        validate(Minor::NEWEST, &new, &old).aggregate()
     }
 
     fn one(resources: &str) -> String {

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use crate::kinds::{diff, metadata, pod as template, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::value::{Value, json};
 use crate::work;
 
@@ -18,8 +19,8 @@ const MAY_CHANGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
                           `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// What is wrong with a changed pod.
-pub fn validate(new: &Value, old: &Value) -> ErrorList {
-    let options = template::Options::for_pod(Some(old));
+pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
+    let options = template::Options::for_pod(minor, Some(old));
     let mut errors = metadata::validate_update(new, old);
     errors.extend(create::validate_metadata_and_spec(new, &options));
     errors.extend(validate_annotations(new, old));
@@ -204,7 +205,7 @@ mod tests {
             );
             read(&text)
         };
-        let errors = validate(&read(new), &read(old)).aggregate();
+        let errors = validate(Minor::NEWEST, &read(new), &read(old)).aggregate();
         // What a spec needs beside is not the matter here.
         errors.lines().next().unwrap_or_default().to_owned()
     }

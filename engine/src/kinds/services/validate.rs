@@ -12,6 +12,8 @@ use crate::kinds::network::{
 };
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::{names, object_meta};
 use crate::value::Value;
 
@@ -27,14 +29,16 @@ const AFFINITY_SECONDS_MAX: i64 = 86_400;
 const FOR_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
 /// What is wrong with a new service.
-pub fn validate_create(service: &Value) -> ErrorList {
-    let mut errors = metadata::validate(service, true, names::name_is_dns1123_label);
-    errors.extend(validate(service, None));
+pub fn validate_create(minor: Minor, service: &Value) -> ErrorList {
+    let is_relaxed = minor.opens(Gate::RelaxedServiceNameValidation);
+    let name = if is_relaxed { names::name_is_dns1123_label } else { names::name_is_dns1035_label };
+    let mut errors = metadata::validate(service, true, name);
+    errors.extend(validate(minor, service, None));
     errors
 }
 
 /// What is wrong with a changed service.
-pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
+pub fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = metadata::validate_update(new, old);
     errors.extend(check_changed_ips(new, old));
     errors.extend(check_changed_families(new, old));
@@ -45,7 +49,7 @@ pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
     if needs_health_check(old) && needs_health_check(new) && now.int() != before.int() {
         errors.push(now.forbidden("field is immutable"));
     }
-    errors.extend(validate(new, Some(old)));
+    errors.extend(validate(minor, new, Some(old)));
     errors
 }
 
@@ -76,7 +80,7 @@ fn check_mode(item: &FieldRef<'_>) -> ErrorList {
     error.into_iter().collect()
 }
 
-fn validate(service: &Value, old: Option<&Value>) -> ErrorList {
+fn validate(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(service);
     let spec = root.field("spec");
     let mut errors: ErrorList = check_topology(service).into_iter().collect();
@@ -99,6 +103,7 @@ fn validate(service: &Value, old: Option<&Value>) -> ErrorList {
     errors.extend(check_allocation(service, &spec));
     errors.extend(check_class(service, None));
     errors.extend(check_traffic(service, &spec));
+    errors.extend(check_distribution(minor, &spec.field("trafficDistribution")));
     errors
 }
 
@@ -299,7 +304,7 @@ fn check_class(service: &Value, old: Option<&Value>) -> ErrorList {
     errors
 }
 
-/// The policies of traffic from outside and inside, and how it is spread.
+/// The policies of traffic from outside and inside.
 fn check_traffic(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     let (external, internal) = (spec.field("externalTrafficPolicy"), spec.field("internalTrafficPolicy"));
     let mut errors = ErrorList::new();
@@ -316,11 +321,13 @@ fn check_traffic(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     } else {
         is_known.then(|| internal.required(""))
     });
-    let distribution = spec.field("trafficDistribution");
-    if distribution.is_set() {
-        errors.extend(one_of(&distribution, &["PreferClose", "PreferSameZone", "PreferSameNode"]));
-    }
     errors
+}
+
+fn check_distribution(minor: Minor, distribution: &FieldRef<'_>) -> Option<Error> {
+    let supported = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let count = if minor.opens(Gate::PreferSameTrafficDistribution) { supported.len() } else { 1 };
+    distribution.is_set().then(|| one_of(distribution, &supported[..count])).flatten()
 }
 
 fn check_health_port(service: &Value, port: &FieldRef<'_>) -> Option<Error> {

@@ -114,8 +114,7 @@ impl MutationType {
     ///
     /// What is wrong with the expression.
     pub fn compile(self, expression: &str, env: &Env) -> Result<Program, CompileError> {
-        let invalid = |issues| CompileError::Invalid(format!("compilation failed: {issues}"));
-        let checked = env.compile(expression).map_err(invalid)?;
+        let checked = env.compile(expression)?;
         let (wanted, found) = (self.result_type(), checked.result_type());
         if *found != wanted {
             let (wanted, found) = (go_name(&wanted), go_name(found));

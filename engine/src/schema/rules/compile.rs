@@ -203,7 +203,7 @@ fn compile_rule(
     if rule.rule.trim().is_empty() {
         return compiled;
     }
-    let is_old_optional = rule.optional_old_self_in(minor) == Some(true);
+    let is_old_optional = rule.optional_old_self == Some(true);
     let environment = |expressions| {
         let old = if is_old_optional { Type::optional(decl.ty.clone()) } else { decl.ty.clone() };
         Env::of(minor, expressions).with_variable(SELF, decl.ty.clone()).with_variable(OLD_SELF, old)

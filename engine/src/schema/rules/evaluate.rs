@@ -8,6 +8,7 @@ use super::tree::{Node, Rule, Rules};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
 use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
 use crate::meta::field::{self, ErrorList, Path, Subject};
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::schema::correlate::{Correlated, OldItems};
 use crate::schema::json_schema::ValidationRule;
@@ -270,7 +271,8 @@ impl<'a> Evaluation<'_, 'a> {
                 Some(Ok(program)) => program,
             };
             let takes_optional = rule.rule.optional_old_self == Some(true);
-            if rule.uses_old_self && old.is_none() && !takes_optional {
+            let runs_without_old = takes_optional && self.minor.opens(Gate::CrdValidationRatcheting);
+            if rule.uses_old_self && old.is_none() && !runs_without_old {
                 continue;
             }
             let variables = if takes_optional { &optional_variables } else { &plain };

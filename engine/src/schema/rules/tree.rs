@@ -9,7 +9,7 @@ use crate::cel::eval::Program;
 use crate::cel::eval::host::Form;
 use crate::meta::minor::Minor;
 use crate::schema::declare::declare_in;
-use crate::schema::form::form;
+use crate::schema::form::form_in;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool};
 use crate::value::{Map, Value};
@@ -101,7 +101,7 @@ impl Rules {
             return Rules::default();
         }
         let decl = declare_in(minor, schema, is_resource);
-        let form = Arc::new(form(schema, is_resource));
+        let form = Arc::new(form_in(minor, schema, is_resource));
         Rules { root: node(minor, &Spine::of(schema), schema, (&form, decl.as_ref()), value), minor }
     }
 
@@ -174,7 +174,7 @@ fn node(
     let below =
         |below: Below<'_>, schema: &Structural, (form, decl): (Option<&Arc<Form>>, Option<&DeclType>), value| {
             // Expressions above can't reach what has no form there.
-            let own = form.is_none().then(|| Arc::new(self::form(schema, false)));
+            let own = form.is_none().then(|| Arc::new(form_in(minor, schema, false)));
             node(minor, &below.spine(), schema, (form.or(own.as_ref())?, decl), value)
         };
     let element = (form.element(), decl.and_then(DeclType::element));
@@ -231,7 +231,7 @@ fn node(
         is_correlatable: matches!(schema.extensions.map_type.as_deref(), None | Some("granular" | "atomic")),
         item_keys: if is_list_of_entries { schema.extensions.list_map_keys.clone() } else { Vec::new() },
         error,
-        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(minor, rule, compiled)).collect(),
+        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(rule, compiled)).collect(),
         form: Arc::clone(form),
         all_of,
         items: items.map(Box::new),
@@ -241,14 +241,14 @@ fn node(
 }
 
 impl Rule {
-    fn new(minor: Minor, rule: &ValidationRule, compiled: CompiledRule) -> Self {
+    fn new(rule: &ValidationRule, compiled: CompiledRule) -> Self {
         let program = match (compiled.expression, compiled.error) {
             (_, Some(error)) => Some(Err(error)),
             (Some(expression), None) => Some(Ok(expression.program)),
             (None, None) => None,
         };
         Rule {
-            rule: ValidationRule { optional_old_self: rule.optional_old_self_in(minor), ..rule.clone() },
+            rule: rule.clone(),
             program,
             uses_old_self: compiled.uses_old_self,
             message: compiled.message.and_then(Result::ok).map(|message| message.program),

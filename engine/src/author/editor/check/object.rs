@@ -67,6 +67,7 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
         who: &who,
         beside: &[],
         namespace: "default",
+        home: "",
     };
     let sent = Sent { object, old: None, subresource: "", operation: None };
     let mut known = |object: &Value| by_kind(object).unwrap_or_default();

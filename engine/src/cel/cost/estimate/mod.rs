@@ -10,11 +10,14 @@ use self::sizes::{Local, set};
 use super::model;
 use super::path::Path;
 use super::range::Range;
-use crate::cel::ast::{Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, MapEntry, Select};
+use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, MapEntry, Select};
 use crate::cel::checker::CheckedExpr;
 use crate::cel::declared::DeclType;
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
+
+/// The version of Kubernetes from which on the size of what a comprehension makes is known.
+const FOLDS_SIZED_SINCE: Minor = Minor::of(30);
 
 /// The range of the cost of one evaluation of `expr`, whose variables are all declared as `root`.
 pub fn estimate(expr: &CheckedExpr, root: &DeclType) -> Range {
@@ -54,13 +57,18 @@ impl<'e> Coster<'e> {
                     message.fields.iter().fold(Range::default(), |sum, field| sum.plus(self.cost(&field.value)));
                 fields.plus(Range::fixed(model::MAKE_STRUCT))
             }
-            ExprKind::Comprehension(fold) if is_bind(fold) => self.cost_bind(expr.id, fold),
+            ExprKind::Comprehension(fold) if is_bind(fold) && self.knows_entries() => self.cost_bind(expr.id, fold),
             ExprKind::Comprehension(fold) => self.cost_fold(expr.id, fold),
         }
     }
 
     fn cost_ident(&mut self, id: ExprId, name: &'e str) -> Range {
-        let path = self.local(name).map_or_else(|| Path::of_variable(name), |local| local.path.clone());
+        let path = match self.local(name) {
+            Some(local) => local.path.clone(),
+            // Where accumulators are not followed, nothing leads to what they hold.
+            None if name == ACCUMULATOR => Path::default(),
+            None => Path::of_variable(name),
+        };
         set(&mut self.paths, id, path);
         Range::fixed(model::SELECT)
     }
@@ -83,7 +91,7 @@ impl<'e> Coster<'e> {
             cost = cost.plus(self.cost(element));
             sizes = sizes.union(self.size_or_unknown(element));
         }
-        set(&mut self.entries, id, Entry { of_list: true, key: Range::fixed(1), value: sizes });
+        self.note_entry(id, Entry { of_list: true, key: Range::fixed(1), value: sizes });
         cost
     }
 
@@ -96,7 +104,7 @@ impl<'e> Coster<'e> {
             sizes.key = sizes.key.union(self.size_or_unknown(&entry.key));
             sizes.value = sizes.value.union(self.size_or_unknown(&entry.value));
         }
-        set(&mut self.entries, id, sizes);
+        self.note_entry(id, sizes);
         cost
     }
 
@@ -105,12 +113,12 @@ impl<'e> Coster<'e> {
         let cost = self.cost(&bind.iter_range).plus(self.cost(&bind.accu_init));
         self.push_accumulator(bind);
         let cost = cost.plus(self.cost(&bind.result));
-        self.pop_local(&bind.accu_var);
+        self.pop_accumulator(bind);
         if let Some(size) = self.size(&bind.result) {
             set(&mut self.sizes, id, size);
         }
         if let Some(entry) = self.entry(&bind.result) {
-            set(&mut self.entries, id, entry);
+            self.note_entry(id, entry);
         }
         cost
     }
@@ -118,7 +126,8 @@ impl<'e> Coster<'e> {
     fn cost_fold(&mut self, id: ExprId, fold: &'e Comprehension) -> Range {
         let mut cost = self.cost(&fold.iter_range).plus(self.cost(&fold.accu_init));
         self.push_accumulator(fold);
-        match &fold.iter_var2 {
+        let second = fold.iter_var2.as_deref().filter(|_| self.knows_entries());
+        match second {
             Some(second) => {
                 self.push_key(&fold.iter_var, &fold.iter_range);
                 self.push_value(second, &fold.iter_range);
@@ -129,24 +138,25 @@ impl<'e> Coster<'e> {
         let condition = self.cost(&fold.loop_condition);
         let step = self.cost(&fold.loop_step);
         self.pop_local(&fold.iter_var);
-        if let Some(second) = &fold.iter_var2 {
+        if let Some(second) = second {
             self.pop_local(second);
         }
         cost = cost.plus(self.cost(&fold.result));
-        self.pop_local(&fold.accu_var);
+        self.pop_accumulator(fold);
 
         let times = self.size_or_unknown(&fold.iter_range);
         match &fold.accu_init.kind {
+            _ if self.checked.minor < FOLDS_SIZED_SINCE => {}
+            _ if !self.knows_entries() => set(&mut self.sizes, id, times),
             ExprKind::Constant(_) => {
                 if let Some(size) = self.size(&fold.accu_init) {
                     set(&mut self.sizes, id, size);
                 }
             }
-            // Before, nothing was known of what a comprehension makes.
-            ExprKind::List(_) | ExprKind::Map(_) if self.checked.minor >= Minor::of(30) => {
+            ExprKind::List(_) | ExprKind::Map(_) => {
                 set(&mut self.sizes, id, times);
                 if let Some(entry) = self.entry(&fold.loop_step) {
-                    set(&mut self.entries, id, entry);
+                    self.note_entry(id, entry);
                 }
             }
             _ => {}
@@ -182,7 +192,7 @@ impl<'e> Coster<'e> {
                 (known, more) => known.or(more),
             };
             if let Some(entry) = estimate.entry {
-                set(&mut self.entries, expr.id, entry);
+                self.note_entry(expr.id, entry);
             }
             if let (Some(step), Some(container)) = (estimate.step, call.args.first()) {
                 result = self.entry(container).map(|entry| entry.value);

@@ -6,6 +6,7 @@ use crate::cel::cost::path::Path;
 use crate::cel::cost::range::Range;
 use crate::cel::declared::Shape;
 use crate::cel::types::{Scalar, Type};
+use crate::meta::minor::Minor;
 
 /// The sizes of the keys and the values of a map, or of the indices and elements of a list.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,11 @@ pub(super) struct Local<'e> {
     pub size: Option<Range>,
     pub entry: Option<Entry>,
 }
+
+/// The version of Kubernetes that brought sizes of elements, and of what an accumulator holds.
+const ENTRIES_SINCE: Minor = Minor::of(33);
+/// Before this one, messages had the size 0.
+const MESSAGES_UNSIZED_SINCE: Minor = Minor::of(31);
 
 impl Entry {
     pub(super) fn union(self, other: Entry) -> Entry {
@@ -46,6 +52,9 @@ impl<'e> Coster<'e> {
         if let Some(size) = literal_size(expr) {
             return Some(Range::fixed(size));
         }
+        if matches!(expr.kind, ExprKind::Struct(_)) && self.checked.minor < MESSAGES_UNSIZED_SINCE {
+            return Some(Range::fixed(0));
+        }
         if let Some(size) = self.declared_size(&self.path(expr)) {
             set(&mut self.sizes, expr.id, size);
             return Some(size);
@@ -56,6 +65,17 @@ impl<'e> Coster<'e> {
         match &expr.kind {
             ExprKind::Ident(name) => self.local(name)?.size,
             _ => None,
+        }
+    }
+
+    /// Whether sizes of elements are looked at.
+    pub(super) fn knows_entries(&self) -> bool {
+        self.checked.minor >= ENTRIES_SINCE
+    }
+
+    pub(super) fn note_entry(&mut self, id: ExprId, entry: Entry) {
+        if self.knows_entries() {
+            set(&mut self.entries, id, entry);
         }
     }
 
@@ -106,9 +126,18 @@ impl<'e> Coster<'e> {
     }
 
     pub(super) fn push_accumulator(&mut self, fold: &'e Comprehension) {
+        if !self.knows_entries() {
+            return;
+        }
         let (path, entry) = (self.path(&fold.accu_init), self.entry(&fold.accu_init));
         let size = self.size(&fold.accu_init);
         self.locals.push(Local { name: &fold.accu_var, path, size, entry });
+    }
+
+    pub(super) fn pop_accumulator(&mut self, fold: &Comprehension) {
+        if self.knows_entries() {
+            self.pop_local(&fold.accu_var);
+        }
     }
 
     pub(super) fn push_key(&mut self, name: &'e str, range: &'e Expr) {

@@ -12,7 +12,7 @@ mod construct;
 use super::error::EvalError;
 use super::list::List;
 use super::map::check_hashable;
-use super::node::{ConstantSet, Node};
+use super::node::{Comparison, ConstantSet, Node};
 use super::value::{Scope, Value};
 use crate::cel::cost::actual::{comparison, equality};
 use crate::cel::cost::model;
@@ -126,8 +126,7 @@ impl<'a, 'm> Machine<'a, 'm> {
             Node::Attribute(attribute) => self.attribute(attribute),
             Node::And(terms) => self.logical(terms, false),
             Node::Or(terms) => self.logical(terms, true),
-            Node::Equal(sides) => self.compare(sides, true),
-            Node::NotEqual(sides) => self.compare(sides, false),
+            Node::Compare(sides, how) => self.compare(sides, *how),
             Node::Call(call) => self.call(call),
             Node::Quantifier(quantifier) => self.quantify(quantifier),
             Node::Fold(fold) => self.fold(fold),
@@ -229,7 +228,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     }
 
     #[inline(never)]
-    fn compare(&mut self, sides: &'a [Node; 2], is_equals: bool) -> Outcome<'a> {
+    fn compare(&mut self, sides: &'a [Node; 2], how: Comparison) -> Outcome<'a> {
         let left = self.evaluate(&sides[0]);
         if is_over(&left) {
             return left;
@@ -241,10 +240,10 @@ impl<'a, 'm> Machine<'a, 'm> {
         // A side that failed counts as a scalar.
         let [first, second] = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
         let size = second.content_size();
-        self.charge(if is_equals { equality(first, size) } else { comparison(first.content_size(), size) })?;
+        self.charge(if how.is_by_size { comparison(first.content_size(), size) } else { equality(first, size) })?;
         let equal = left?.is(&right?);
         // What can't be compared is not equal.
-        if is_equals { equal.map(Value::Bool) } else { Ok(Value::Bool(equal != Ok(true))) }
+        if how.is_equals { equal.map(Value::Bool) } else { Ok(Value::Bool(equal != Ok(true))) }
     }
 }
 

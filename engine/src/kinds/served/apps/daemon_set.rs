@@ -73,9 +73,9 @@ impl Strategy for DaemonSet {
         template::drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate_spec(object, &template::options(None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, None)));
         errors
     }
 
@@ -93,7 +93,13 @@ impl Strategy for DaemonSet {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         if subresource == Subresource::Status {
@@ -103,7 +109,7 @@ impl Strategy for DaemonSet {
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         let old_selector = old_spec.field("selector");
         errors.extend(selector::immutable(&new_spec.field("selector"), &old_selector));
-        let mut options = template::options(Some(old));
+        let mut options = template::options(version.minor, Some(old));
         options.allow_invalid_label_value_in_selector |= selector::has_invalid_value(&old_selector);
         errors.extend(validate_spec(new, &options));
         errors

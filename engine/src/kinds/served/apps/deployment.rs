@@ -72,10 +72,10 @@ impl Strategy for Deployment {
         template::drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let name_check = names::name_is_dns1123_subdomain;
         let mut errors = metadata::validate(object, true, name_check);
-        errors.extend(validate_spec(object, &template::options(None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, None)));
         errors
     }
 
@@ -95,14 +95,20 @@ impl Strategy for Deployment {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         if subresource == Subresource::Status {
             errors.extend(validate_status(&new_root.field("status"), &old_root.field("status")));
             return errors;
         }
-        errors.extend(validate_spec(new, &template::options(Some(old))));
+        errors.extend(validate_spec(new, &template::options(version.minor, Some(old))));
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         errors.extend(selector::immutable(&new_spec.field("selector"), &old_spec.field("selector")));
         errors

@@ -46,9 +46,9 @@ impl Strategy for ReplicaSet {
         template::drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate_spec(object, &template::options(None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, None)));
         errors
     }
 
@@ -61,13 +61,19 @@ impl Strategy for ReplicaSet {
         workloads::prepare_update(new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         if subresource == Subresource::Status {
             errors.extend(status::validate_replicas(new, &["terminatingReplicas"]));
             return errors;
         }
-        errors.extend(validate_spec(new, &template::options(Some(old))));
+        errors.extend(validate_spec(new, &template::options(version.minor, Some(old))));
         let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         errors.extend(selector::immutable(&new_spec.field("selector"), &old_spec.field("selector")));

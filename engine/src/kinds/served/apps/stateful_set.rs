@@ -80,10 +80,10 @@ impl Strategy for StatefulSet {
         drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_label);
         let root = FieldRef::root(object);
-        errors.extend(validate_spec(&root.field("spec"), &template::options(None), Leniency::default()));
+        errors.extend(validate_spec(&root.field("spec"), &template::options(version.minor, None), Leniency::default()));
         errors
     }
 
@@ -96,14 +96,20 @@ impl Strategy for StatefulSet {
         workloads::prepare_update(new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let of_metadata = metadata::validate_update(new, old);
         let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         if subresource == Subresource::Status {
             return validate_status(&new_root.field("status"), &old_root.field("status"), of_metadata);
         }
         let mut errors = of_metadata;
-        let options = template::options(Some(old));
+        let options = template::options(version.minor, Some(old));
         let mut leniency = Leniency { keeps_names_and_claims: true, skips_template: false };
         leniency.skips_template = !validate_spec(&old_root.field("spec"), &options, leniency).is_empty();
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));

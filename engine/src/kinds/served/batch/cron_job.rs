@@ -53,9 +53,9 @@ impl Strategy for CronJob {
         drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate_spec(object, None));
+        errors.extend(validate_spec(version.minor, object, None));
         let root = FieldRef::root(object);
         let of_metadata = root.field("metadata");
         let name = of_metadata.field("name");
@@ -74,13 +74,19 @@ impl Strategy for CronJob {
         workloads::prepare_update(new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         // The reference does not look at the status at all.
         if subresource == Subresource::Status {
             return ErrorList::new();
         }
         let mut errors = metadata::validate_update(new, old);
-        errors.extend(validate_spec(new, Some(old)));
+        errors.extend(validate_spec(version.minor, new, Some(old)));
         errors
     }
 
@@ -120,7 +126,7 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     }
 }
 
-fn validate_spec(cron_job: &Value, old: Option<&Value>) -> ErrorList {
+fn validate_spec(minor: Minor, cron_job: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(cron_job);
     let spec = root.field("spec");
     let mut errors = validate_schedule(&spec, old.map(|old| old.str_at(&["spec", "schedule"])));
@@ -131,7 +137,7 @@ fn validate_spec(cron_job: &Value, old: Option<&Value>) -> ErrorList {
     }
     let policy = spec.field("concurrencyPolicy");
     errors.extend(if policy.is_empty() { Some(policy.required("")) } else { checks::one_of(&policy, &POLICIES) });
-    let options = template::Options::for_template(old.and_then(|old| old.at(&POD_TEMPLATE)));
+    let options = template::Options::for_template(minor, old.and_then(|old| old.at(&POD_TEMPLATE)));
     errors.extend(validate_job(&spec.field("jobTemplate").field("spec"), &options));
     errors.extend(checks::not_negative(&spec.field("successfulJobsHistoryLimit")));
     errors.extend(checks::not_negative(&spec.field("failedJobsHistoryLimit")));

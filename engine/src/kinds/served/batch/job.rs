@@ -65,8 +65,8 @@ impl Strategy for Job {
         drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, &template::options(None), true)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object, &template::options(version.minor, None), true)
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
@@ -79,7 +79,13 @@ impl Strategy for Job {
         workloads::prepare_update(new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         if subresource == Subresource::Status {
             let mut errors = metadata::validate_update(new, old);
             errors.extend(jobs::status::validate(new, old));
@@ -87,7 +93,7 @@ impl Strategy for Job {
         }
         let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         let (spec, old_spec) = (root.field("spec"), old_root.field("spec"));
-        let mut options = template::options(Some(old));
+        let mut options = template::options(version.minor, Some(old));
         options.allow_invalid_label_value_in_selector |= selector::has_invalid_value(&old_spec.field("selector"));
         let labels = old.at(&["spec", "template", "metadata", "labels"]);
         let had = |label: &str| labels.is_some_and(|labels| labels.get(label).is_some());

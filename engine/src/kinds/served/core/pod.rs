@@ -66,8 +66,8 @@ impl Strategy for Pod {
         pod_object::prepare::create(version.minor, object, &now);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        pod_object::create::validate(object)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        pod_object::create::validate(version.minor, object)
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
@@ -80,12 +80,18 @@ impl Strategy for Pod {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         match subresource {
             Subresource::Status => pod_object::status::validate(new, old),
-            Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::validate(new, old),
-            Subresource::Part(RESIZE) => pod_object::resize::validate(new, old),
-            _ => pod_object::update::validate(new, old),
+            Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::validate(version.minor, new, old),
+            Subresource::Part(RESIZE) => pod_object::resize::validate(version.minor, new, old),
+            _ => pod_object::update::validate(version.minor, new, old),
         }
     }
 

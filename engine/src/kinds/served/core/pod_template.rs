@@ -34,10 +34,11 @@ impl Strategy for PodTemplate {
         pod::drop_disabled_template_fields(version.minor, fields.entry("template"), None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
         let root = FieldRef::root(object);
-        errors.extend(pod::validate_template(&root.field("template"), &pod::Options::for_template(None)));
+        errors
+            .extend(pod::validate_template(&root.field("template"), &pod::Options::for_template(version.minor, None)));
         errors
     }
 
@@ -50,10 +51,10 @@ impl Strategy for PodTemplate {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let root = FieldRef::root(new);
-        let options = pod::Options::for_template(template(old));
+        let options = pod::Options::for_template(version.minor, template(old));
         errors.extend(pod::validate_template(&root.field("template"), &options));
         errors
     }

@@ -50,9 +50,9 @@ impl Strategy for ReplicationController {
         template::drop_disabled_fields(version.minor, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_long);
-        errors.extend(validate_spec(object, &template::options(None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, None)));
         errors
     }
 
@@ -66,11 +66,17 @@ impl Strategy for ReplicationController {
         workloads::prepare_update(new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         errors.extend(match subresource {
             Subresource::Status => status::validate_replicas(new, &[]),
-            _ => validate_spec(new, &template::options(Some(old))),
+            _ => validate_spec(new, &template::options(version.minor, Some(old))),
         });
         errors
     }

@@ -40,8 +40,8 @@ impl Strategy for Service {
         object.make_object().insert("status", new_status());
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        services::validate_create(object)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        services::validate_create(version.minor, object)
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
@@ -57,10 +57,16 @@ impl Strategy for Service {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         match subresource {
             Subresource::Status => services::validate_status_update(new, old),
-            _ => services::validate_update(new, old),
+            _ => services::validate_update(version.minor, new, old),
         }
     }
 

@@ -11,6 +11,8 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
 use crate::value::{Value, go_quote};
@@ -43,8 +45,8 @@ impl Strategy for Ingress {
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = validate(object, None);
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = validate(version.minor, object, None);
         errors.extend(check_class_annotation(object));
         errors
     }
@@ -57,7 +59,13 @@ impl Strategy for Ingress {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         if subresource == Subresource::Status {
             let root = FieldRef::root(new);
@@ -67,7 +75,7 @@ impl Strategy for Ingress {
             errors.extend(check_balancer(&balancer.field("ingress"), known, |_| ErrorList::new()));
             return errors;
         }
-        errors.extend(validate(new, Some(old)));
+        errors.extend(validate(version.minor, new, Some(old)));
         errors
     }
 
@@ -107,27 +115,52 @@ fn check_class_annotation(ingress: &Value) -> Option<Error> {
 struct Forgiven {
     secret_names: bool,
     wildcard_rules: bool,
+    service_names: NameCheck,
 }
 
+/// What is wrong with a name.
+type NameCheck = fn(&str) -> Vec<String>;
+
 impl Forgiven {
-    fn of(old: Option<&Value>) -> Self {
-        let Some(old) = old else { return Forgiven { secret_names: false, wildcard_rules: false } };
+    fn of(minor: Minor, old: Option<&Value>) -> Self {
+        let is_relaxed = minor.opens(Gate::RelaxedServiceNameValidation) || old.is_some_and(names_relaxed);
+        let service_names: NameCheck = if is_relaxed { names::is_dns1123_label } else { names::is_dns1035_label };
+        let Some(old) = old else { return Forgiven { secret_names: false, wildcard_rules: false, service_names } };
         let root = FieldRef::root(old);
         let spec = root.field("spec");
         let has_bad_secret = |tls: FieldRef<'_>| !check_secret_name(&tls.field("secretName")).is_empty();
-        let is_bad_wildcard =
-            |rule: FieldRef<'_>| rule.field("host").text().contains('*') && !check_http(&rule.field("http")).is_empty();
+        let is_bad_wildcard = |rule: FieldRef<'_>| {
+            rule.field("host").text().contains('*') && !check_http(&rule.field("http"), service_names).is_empty()
+        };
         let (secrets, rules) = (spec.field("tls"), spec.field("rules"));
         Forgiven {
             secret_names: secrets.items().any(has_bad_secret),
             wildcard_rules: rules.items().any(is_bad_wildcard),
+            service_names,
         }
     }
 }
 
-fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+/// Whether a backend of `ingress` is a service whose name begins with a digit.
+fn names_relaxed(ingress: &Value) -> bool {
+    let root = FieldRef::root(ingress);
+    let spec = root.field("spec");
+    let is_relaxed = |backend: FieldRef<'_>| {
+        let service = backend.field("service");
+        let name = service.field("name");
+        let name = name.text();
+        names::is_dns1123_label(name).is_empty() && !names::is_dns1035_label(name).is_empty()
+    };
+    is_relaxed(spec.field("defaultBackend"))
+        || spec.field("rules").items().any(|rule| {
+            let http = rule.field("http");
+            http.field("paths").items().any(|path| is_relaxed(path.field("backend")))
+        })
+}
+
+fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-    let forgiven = Forgiven::of(old);
+    let forgiven = Forgiven::of(minor, old);
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     let (rules, backend, class) = (spec.field("rules"), spec.field("defaultBackend"), spec.field("ingressClassName"));
@@ -136,7 +169,7 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
         errors.push(Error::invalid(spec.path(), shown, "either `defaultBackend` or `rules` must be specified"));
     }
     if backend.is_set() {
-        errors.extend(check_backend(&backend));
+        errors.extend(check_backend(&backend, forgiven.service_names));
     }
     for rule in rules.items() {
         errors.extend(check_rule(&rule, &forgiven));
@@ -181,12 +214,12 @@ fn check_rule(rule: &FieldRef<'_>, forgiven: &Forgiven) -> ErrorList {
         errors.extend(check_host(&host));
     }
     if !(host.text().contains('*') && forgiven.wildcard_rules) {
-        errors.extend(check_http(&rule.field("http")));
+        errors.extend(check_http(&rule.field("http"), forgiven.service_names));
     }
     errors
 }
 
-fn check_http(http: &FieldRef<'_>) -> ErrorList {
+fn check_http(http: &FieldRef<'_>, service_names: NameCheck) -> ErrorList {
     let mut errors = ErrorList::new();
     if !http.is_set() {
         return errors;
@@ -196,12 +229,12 @@ fn check_http(http: &FieldRef<'_>) -> ErrorList {
         errors.push(paths.required(""));
     }
     for path in paths.items() {
-        errors.extend(check_path(&path));
+        errors.extend(check_path(&path, service_names));
     }
     errors
 }
 
-fn check_path(item: &FieldRef<'_>) -> ErrorList {
+fn check_path(item: &FieldRef<'_>, service_names: NameCheck) -> ErrorList {
     let (path, kind) = (item.field("path"), item.field("pathType"));
     if !kind.is_set() {
         return kind.required("pathType must be specified").into();
@@ -226,18 +259,18 @@ fn check_path(item: &FieldRef<'_>) -> ErrorList {
         "ImplementationSpecific" => {}
         _ => errors.push(kind.not_supported(&["Exact", "ImplementationSpecific", "Prefix"])),
     }
-    errors.extend(check_backend(&item.field("backend")));
+    errors.extend(check_backend(&item.field("backend"), service_names));
     errors
 }
 
-fn check_backend(backend: &FieldRef<'_>) -> ErrorList {
+fn check_backend(backend: &FieldRef<'_>, service_names: NameCheck) -> ErrorList {
     let (service, resource) = (backend.field("service"), backend.field("resource"));
     let invalid = |why: &str| Error::invalid(backend.path(), "", why);
     match (resource.is_set(), service.is_set()) {
         (true, true) => invalid("cannot set both resource and service backends").into(),
         (true, false) => check_resource(&resource),
         (false, true) => {
-            let mut errors = check_required(&service.field("name"), names::is_dns1123_label);
+            let mut errors = check_required(&service.field("name"), service_names);
             errors.extend(check_backend_port(backend, &service.field("port")));
             errors
         }
@@ -268,7 +301,7 @@ fn check_resource(resource: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-fn check_required(text: &FieldRef<'_>, check: fn(&str) -> Vec<String>) -> ErrorList {
+fn check_required(text: &FieldRef<'_>, check: NameCheck) -> ErrorList {
     match text.text() {
         "" => text.required("").into(),
         _ => named(text, check),
