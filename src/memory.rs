@@ -9,14 +9,15 @@
 //! half for watches; together they are more than all, as they are never all used up. What a request takes is
 //! estimated before it is begun, from the bytes and values in its body. A request that finds none waits in a queue,
 //! first come, first served, for five seconds; then it is a 429. What is larger than all runs alone; an answer that
-//! would take more than half of the limit is a 429 at once. Two pools for
-//! bodies, one to be read and one to be worked on, so that nothing that waits for memory holds what others wait for.
+//! would take more than half of the limit is a 429 at once. There are a pool for bodies to be read, one for those that are
+//! worked on, and one for objects that these are held against, so that nothing that waits for memory holds what others
+//! wait for.
 //! Beside the estimates stands what the process really has: near the limit one request begins at a time, the view
 //! forgets what nobody watches, and compiled definitions go. At the limit, work that takes long is ended ([`Memory::is_out`]).
 //! Where addresses are limited (`ulimit -v`), half of them are for what is counted here: the rest is for the stacks of threads,
 //! and for what the allocator sets aside.
 //!
-//! A collection of a database on disk is in memory while it is listed or watched: one of more than half of the limit is refused.
+//! A collection is in memory while it is listed or watched: one of more than half of the limit, in a SQLite file, is refused.
 //! Lists beyond 128 KiB go out piece by piece from the snapshot as JSON; tables, YAML and protobuf are made as a whole, and
 //! reserved for. Databases in memory, those of all control planes together, hold half of the limit at most, former states
 //! with the present ones; what would be more is refused as etcd does beyond its quota.
@@ -77,6 +78,7 @@ pub struct Memory {
     limit_bytes: usize,
     bodies: Pool,
     work: Pool,
+    listed: Pool,
     watches: Pool,
     store: Arc<Room>,
     begun: Instant,
@@ -108,7 +110,7 @@ pub struct Portion {
 /// Memory that is kept free for its holder until this is dropped.
 #[derive(Debug)]
 pub struct Reservation {
-    _units: OwnedSemaphorePermit,
+    units: OwnedSemaphorePermit,
 }
 
 /// There was no memory in time.
@@ -136,13 +138,22 @@ impl Pool {
     async fn reserve(&self, bytes: usize) -> Result<Reservation, Full> {
         let units = Arc::clone(&self.free).acquire_many_owned(self.units_for(bytes));
         match timeout(WAIT, units).await {
-            Ok(Ok(units)) => Ok(Reservation { _units: units }),
+            Ok(Ok(units)) => Ok(Reservation { units }),
             _ => Err(Full),
         }
     }
 
     fn is_idle(&self) -> bool {
         self.free.available_permits() == self.units as usize
+    }
+}
+
+impl Reservation {
+    /// So many bytes more for the same use; at once or not at all.
+    pub fn more(&self, bytes: usize) -> Result<Reservation, Full> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        let more = Arc::clone(self.units.semaphore()).try_acquire_many_owned(units);
+        more.map(|units| Reservation { units }).map_err(|_| Full)
     }
 }
 
@@ -185,6 +196,7 @@ impl Memory {
             limit_bytes,
             bodies: Pool::new(limit_bytes / BODIES_SHARE),
             work: Pool::new(limit_bytes / WORK_SHARE),
+            listed: Pool::new(limit_bytes / WORK_SHARE),
             watches: Pool::new(limit_bytes / WATCHES_SHARE),
             store: Room::of(limit_bytes / STORE_SHARE),
             begun: Instant::now(),
@@ -228,11 +240,21 @@ impl Memory {
 
     /// Memory for work that takes so many bytes.
     pub async fn for_work(&self, bytes: usize) -> Result<Reservation, Full> {
+        self.within(&self.work, bytes).await
+    }
+
+    /// Memory for objects that a request, which has some for its own work, is held against; at once none for more than
+    /// the process could hold beside the rest. Whoever holds it asks for no other.
+    pub async fn for_listed(&self, bytes: usize) -> Result<Reservation, Full> {
+        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, bytes).await }
+    }
+
+    async fn within(&self, pool: &Pool, bytes: usize) -> Result<Reservation, Full> {
         let until = Instant::now() + WAIT;
         let reservation = loop {
-            let alone = self.work.is_idle();
+            let alone = pool.is_idle();
             if alone || !self.is_short() {
-                break self.work.reserve(bytes).await?;
+                break pool.reserve(bytes).await?;
             }
             if Instant::now() > until {
                 return Err(Full);
@@ -251,7 +273,7 @@ impl Memory {
     /// Memory for a watch; at once or not at all, as those that have some go on for long.
     pub fn for_watch(&self) -> Result<Reservation, Full> {
         let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(WATCH_BYTES));
-        units.map(|units| Reservation { _units: units }).map_err(|_| Full)
+        units.map(|units| Reservation { units }).map_err(|_| Full)
     }
 
     /// Whether the process has nearly all that it may.

@@ -38,7 +38,7 @@ impl StoredObjects {
         if bytes <= UNCOUNTED_BYTES_MAX {
             return Ok(None);
         }
-        let reserved = self.memory.for_answer(bytes.saturating_mul(LISTED_COPIES)).await;
+        let reserved = self.memory.for_listed(bytes.saturating_mul(LISTED_COPIES)).await;
         reserved.map(Some).map_err(Status::from)
     }
 }

@@ -45,7 +45,7 @@ struct Inner {
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
     health: Arc<Health>,
-    /// How many bytes a collection may have that is loaded to be listed or watched.
+    /// How many bytes a collection may have that is loaded to be listed or watched, where the store can tell.
     collection_bytes_max: usize,
 }
 
@@ -391,7 +391,12 @@ impl Database {
     ///
     /// Errors: among others, memory can't hold it.
     async fn load_whole(&self, collection: &Collection) -> Result<(), StoreError> {
-        let is_loaded = self.load(collection, self.inner.collection_bytes_max).await?;
+        let bytes_max = self.inner.collection_bytes_max;
+        let is_large = self.inner.view.is_too_large(collection);
+        if is_large && self.inner.store.size_bytes(collection).await?.is_some_and(|bytes| bytes > bytes_max) {
+            return Err(StoreError::NoMemory);
+        }
+        let is_loaded = self.load(collection, bytes_max).await?;
         if is_loaded { Ok(()) } else { Err(StoreError::NoMemory) }
     }
 
