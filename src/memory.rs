@@ -9,11 +9,15 @@
 //! half for watches; together they are more than all, as they are never all used up. What a request takes is
 //! estimated before it is begun, from the bytes and values in its body. A request that finds none waits in a queue,
 //! first come, first served, for five seconds; then it is a 429. What is larger than all runs alone; an answer that
-//! would take more than half of the limit is a 429 at once. Two pools for
-//! bodies, one to be read and one to be worked on, so that nothing that waits for memory holds what others wait for.
+//! would take more than half of the limit is a 429 at once. There are a pool for bodies to be read, one for those that are
+//! worked on, and one for objects that these are held against, so that nothing that waits for memory holds what others
+//! wait for.
 //! Beside the estimates stands what the process really has: near the limit one request begins at a time, the view
-//! forgets what nobody watches, and compiled definitions go.
+//! forgets what nobody watches, and compiled definitions go. At the limit, work that takes long is ended ([`Memory::is_out`]).
+//! Where addresses are limited (`ulimit -v`), half of them are for what is counted here: the rest is for the stacks of threads,
+//! and for what the allocator sets aside.
 //!
+//! A collection is in memory while it is listed or watched: one of more than half of the limit, in a SQLite file, is refused.
 //! Lists beyond 128 KiB go out piece by piece from the snapshot as JSON; tables, YAML and protobuf are made as a whole, and
 //! reserved for. Databases in memory, those of all control planes together, hold half of the limit at most, former states
 //! with the present ones; what would be more is refused as etcd does beyond its quota.
@@ -26,10 +30,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+use crate::meta::Status;
+
 /// How long something waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
-/// How long a look at the memory of the process holds.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long who is refused is told to wait.
+pub const RETRY_AFTER_SECONDS: u32 = 1;
+/// How long a look at the memory of the process holds: meanwhile a thread fills some 20 MiB.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long something that waits for memory pauses before it looks again.
+const PAUSE: Duration = Duration::from_millis(20);
 /// What is reserved is counted in these.
 const UNIT_BYTES: usize = 1 << 10;
 /// What a server needs in any case, in bytes; a limit below it is taken for this.
@@ -53,8 +63,14 @@ const VIEW_SHARE: usize = 4;
 const STORE_SHARE: usize = 2;
 /// Which part of the limit an answer may take that is made as a whole.
 const ANSWER_SHARE: usize = 2;
+/// Which part a collection may take that is read from the database to be listed or watched.
+const COLLECTION_SHARE: usize = 2;
 /// How full the memory of the process may be, in percent of the limit, before it counts as short.
 const SHORT_PERCENT: usize = 85;
+/// How full it may be before there is none left.
+const OUT_PERCENT: usize = 95;
+/// Which part of the addresses that the process may have can be memory that it counts.
+const ADDRESSES_SHARE: usize = 2;
 
 /// The memory of a process.
 #[derive(Debug)]
@@ -62,10 +78,11 @@ pub struct Memory {
     limit_bytes: usize,
     bodies: Pool,
     work: Pool,
+    listed: Pool,
     watches: Pool,
     store: Arc<Room>,
     begun: Instant,
-    /// Milliseconds since `begun` at the last look, and whether memory was short then.
+    /// Milliseconds since `begun` at the last look, and how many percent of the limit the process had then.
     looked: AtomicU64,
 }
 
@@ -93,12 +110,19 @@ pub struct Portion {
 /// Memory that is kept free for its holder until this is dropped.
 #[derive(Debug)]
 pub struct Reservation {
-    _units: OwnedSemaphorePermit,
+    units: OwnedSemaphorePermit,
 }
 
 /// There was no memory in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
+
+impl From<Full> for Status {
+    fn from(_: Full) -> Self {
+        let why = "the server has no memory left for this request, please try again later";
+        Status::too_many_requests(why, RETRY_AFTER_SECONDS)
+    }
+}
 
 impl Pool {
     fn new(bytes: usize) -> Self {
@@ -114,13 +138,22 @@ impl Pool {
     async fn reserve(&self, bytes: usize) -> Result<Reservation, Full> {
         let units = Arc::clone(&self.free).acquire_many_owned(self.units_for(bytes));
         match timeout(WAIT, units).await {
-            Ok(Ok(units)) => Ok(Reservation { _units: units }),
+            Ok(Ok(units)) => Ok(Reservation { units }),
             _ => Err(Full),
         }
     }
 
     fn is_idle(&self) -> bool {
         self.free.available_permits() == self.units as usize
+    }
+}
+
+impl Reservation {
+    /// So many bytes more for the same use; at once or not at all.
+    pub fn more(&self, bytes: usize) -> Result<Reservation, Full> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        let more = Arc::clone(self.units.semaphore()).try_acquire_many_owned(units);
+        more.map(|units| Reservation { units }).map_err(|_| Full)
     }
 }
 
@@ -163,6 +196,7 @@ impl Memory {
             limit_bytes,
             bodies: Pool::new(limit_bytes / BODIES_SHARE),
             work: Pool::new(limit_bytes / WORK_SHARE),
+            listed: Pool::new(limit_bytes / WORK_SHARE),
             watches: Pool::new(limit_bytes / WATCHES_SHARE),
             store: Room::of(limit_bytes / STORE_SHARE),
             begun: Instant::now(),
@@ -184,6 +218,11 @@ impl Memory {
         self.limit_bytes / VIEW_SHARE
     }
 
+    /// How many bytes a collection may have that is read from the database as a whole.
+    pub fn collection_bytes_max(&self) -> usize {
+        self.limit_bytes / COLLECTION_SHARE
+    }
+
     /// What databases in memory share.
     pub fn store_room(&self) -> Arc<Room> {
         Arc::clone(&self.store)
@@ -201,16 +240,26 @@ impl Memory {
 
     /// Memory for work that takes so many bytes.
     pub async fn for_work(&self, bytes: usize) -> Result<Reservation, Full> {
+        self.within(&self.work, bytes).await
+    }
+
+    /// Memory for objects that a request, which has some for its own work, is held against; at once none for more than
+    /// the process could hold beside the rest. Whoever holds it asks for no other.
+    pub async fn for_listed(&self, bytes: usize) -> Result<Reservation, Full> {
+        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, bytes).await }
+    }
+
+    async fn within(&self, pool: &Pool, bytes: usize) -> Result<Reservation, Full> {
         let until = Instant::now() + WAIT;
         let reservation = loop {
-            let alone = self.work.is_idle();
+            let alone = pool.is_idle();
             if alone || !self.is_short() {
-                break self.work.reserve(bytes).await?;
+                break pool.reserve(bytes).await?;
             }
             if Instant::now() > until {
                 return Err(Full);
             }
-            sleep(LOOK_EVERY).await;
+            sleep(PAUSE).await;
         };
         Ok(reservation)
     }
@@ -224,19 +273,31 @@ impl Memory {
     /// Memory for a watch; at once or not at all, as those that have some go on for long.
     pub fn for_watch(&self) -> Result<Reservation, Full> {
         let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(WATCH_BYTES));
-        units.map(|units| Reservation { _units: units }).map_err(|_| Full)
+        units.map(|units| Reservation { units }).map_err(|_| Full)
     }
 
-    /// Whether the process has nearly all that it may. A look at it holds for [`LOOK_EVERY`].
+    /// Whether the process has nearly all that it may.
     pub fn is_short(&self) -> bool {
-        let now_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX / 2);
+        self.used_percent() > SHORT_PERCENT
+    }
+
+    /// Whether the process has all that it may: whatever takes more is to end.
+    pub fn is_out(&self) -> bool {
+        self.used_percent() > OUT_PERCENT
+    }
+
+    /// How many percent of the limit the process has, up to 255. A look at it holds for [`LOOK_EVERY`].
+    fn used_percent(&self) -> usize {
+        const PERCENT_BITS: u32 = 8;
+        let now_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let looked = self.looked.load(Ordering::Relaxed);
-        if now_ms < looked / 2 + LOOK_EVERY.as_millis() as u64 && looked > 0 {
-            return looked % 2 == 1;
+        if looked > 0 && now_ms < (looked >> PERCENT_BITS) + LOOK_EVERY.as_millis() as u64 {
+            return usize::from(looked as u8);
         }
-        let is_short = own_bytes().is_some_and(|bytes| bytes > self.limit_bytes / 100 * SHORT_PERCENT);
-        self.looked.store(now_ms * 2 + u64::from(is_short), Ordering::Relaxed);
-        is_short
+        let used = own_bytes().unwrap_or_default() / (self.limit_bytes / 100);
+        let used = u8::try_from(used).unwrap_or(u8::MAX);
+        self.looked.store((now_ms << PERCENT_BITS) | u64::from(used).max(1), Ordering::Relaxed);
+        usize::from(used)
     }
 }
 
@@ -254,12 +315,25 @@ fn own_bytes() -> Option<usize> {
     kib.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
-/// The least of what the process' group and the machine have; `None` where the system does not tell.
+/// The least of what the process, its group and the machine have; `None` where the system does not tell.
 fn system_limit_bytes() -> Option<usize> {
     let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let of_groups = groups.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
     let of_own = own_group().and_then(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
-    of_groups.chain(of_own).chain(machine_bytes()).min()
+    of_groups.chain(of_own).chain(machine_bytes()).chain(address_bytes()).min()
+}
+
+/// What may be counted of the addresses that the process may have.
+#[cfg(unix)]
+fn address_bytes() -> Option<usize> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    usize::try_from(limit).ok().map(|limit| limit / ADDRESSES_SHARE)
+}
+
+/// Other systems have no such limit.
+#[cfg(not(unix))]
+fn address_bytes() -> Option<usize> {
+    None
 }
 
 /// The limit of the process' own group, where that is not the root of what it sees.

@@ -81,6 +81,7 @@ pub fn all() -> Vec<Input> {
     all.extend(lists());
     all.extend(definitions());
     all.extend(patches());
+    all.extend(products());
     all
 }
 
@@ -264,6 +265,54 @@ fn patches() -> Vec<Input> {
             request("PATCH", format!("{FREE}/applied?fieldManager=m{at}&force=true"), APPLY, body)
         }),
     ]
+}
+
+/// Little that becomes much: what is stored times what is sent, or each variable times the one before.
+fn products() -> Vec<Input> {
+    const NAMESPACED: &str = "/api/v1/namespaces/default";
+    const SECRETS: &str = "/api/v1/namespaces/default/secrets?dryRun=All";
+    let secret = |_| request("POST", SECRETS, JSON, r#"{"metadata":{"name":"x"},"data":{"a":"YQ=="}}"#);
+    let amounts = numbered(10_000, r#""example.com/x#":"1""#);
+    let limits = format!(
+        r#"{{"metadata":{{"name":"x"}},"spec":{{"limits":[{{"type":"Container","default":{{{amounts}}}}}]}}}}"#
+    );
+    let containers = numbered(2_000, r#"{"name":"c#","image":"b"}"#);
+    let hard = numbered(30_000, r#""count/things#.example.com":"1""#);
+    let quotas = (0..30).map(move |at| {
+        let quota = format!(r#"{{"metadata":{{"name":"q{at}"}},"spec":{{"hard":{{{hard}}}}}}}"#);
+        request("POST", format!("{NAMESPACED}/resourcequotas"), JSON, quota)
+    });
+    let pod = |containers: &str| format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"containers":[{containers}]}}}}"#);
+    let (large, small) = (pod(&containers), pod(r#"{"name":"c","image":"b"}"#));
+    let pods = format!("{NAMESPACED}/pods?dryRun=All");
+    let pods_again = pods.clone();
+    let lists =
+        (1..60).map(|at| format!(r#"{{"name":"v{at}","expression":"variables.v{0} + variables.v{0}"}}"#, at - 1));
+    let variables = format!(r#"{{"name":"v0","expression":"[1]"}},{}"#, lists.collect::<Vec<_>>().join(","));
+    let validations =
+        format!(r#""variables":[{variables}],"validations":[{{"expression":"variables.v59.size() > 0"}}]"#);
+    let doubled = r#"[JSONPatch{op: 'add', path: '/stringData', value: {'a': object.?stringData.a.orValue('x') + object.?stringData.a.orValue('x')}}]"#;
+    let mutation = format!(r#"{{"patchType":"JSONPatch","jsonPatch":{{"expression":"{doubled}"}}}}"#);
+    let mutations = format!(r#""reinvocationPolicy":"Never","mutations":[{}]"#, vec![mutation; 40].join(","));
+    vec![
+        input("LimitRange, 2,000 containers", move |_| request("POST", pods.clone(), JSON, large.clone()))
+            .after(vec![request("POST", format!("{NAMESPACED}/limitranges"), JSON, limits)]),
+        input("pod under 30 quotas of 1 MB", move |_| request("POST", pods_again.clone(), JSON, small.clone()))
+            .after(quotas.collect()),
+        input("policy that doubles a list", secret).after(policy("Validating", &validations)),
+        input("mutations that double a text", secret).after(policy("Mutating", &mutations)),
+    ]
+}
+
+/// A policy about secrets, and its binding.
+fn policy(kind: &str, spec: &str) -> Vec<Request> {
+    let path = |what: &str| format!("/apis/admissionregistration.k8s.io/v1/{}admission{what}", kind.to_lowercase());
+    let rules = r#"{"apiGroups":[""],"apiVersions":["*"],"operations":["*"],"resources":["secrets"]}"#;
+    let policy =
+        format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"matchConstraints":{{"resourceRules":[{rules}]}},{spec}}}}}"#);
+    let actions = if kind == "Validating" { r#","validationActions":["Deny"]"# } else { "" };
+    let binding = format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"policyName":"x"{actions}}}}}"#);
+    vec![request("POST", path("policies"), JSON, policy), request("POST", path("policybindings"), JSON, binding)]
 }
 
 /// `count` copies of `item` with their numbers in place of `#`.

@@ -39,7 +39,7 @@ pub use configuration::Configuration;
 pub use figures::{Asked, Evaluated, Figures, Outcome, WebhookCall};
 pub use handled::Round;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
-pub use objects::{Objects, Place};
+pub use objects::{Listed, Objects, Place};
 pub use owner_references::OwnerReferences;
 pub use pod_security::{PodSecurity, Settings as PodSecuritySettings};
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};

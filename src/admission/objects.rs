@@ -1,7 +1,10 @@
 //! Where plugins look up objects of built-in kinds.
 
+use std::ops::Deref;
+
 use async_trait::async_trait;
 
+use crate::memory::Reservation;
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -13,14 +16,40 @@ pub struct Place<'p> {
     pub namespace: &'p str,
 }
 
+/// Objects that were listed, and the memory that is kept free for them as long.
+#[derive(Default)]
+pub struct Listed {
+    objects: Vec<Value>,
+    _reserved: Option<Reservation>,
+}
+
+impl Listed {
+    pub fn new(objects: Vec<Value>, reserved: Option<Reservation>) -> Self {
+        Listed { objects, _reserved: reserved }
+    }
+}
+
+impl Deref for Listed {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.objects
+    }
+}
+
 /// The objects as they are stored.
 #[async_trait]
 pub trait Objects: Send + Sync {
     /// The object of a name; `None` where there is none.
     async fn get(&self, place: Place<'_>, name: &str) -> Result<Option<Value>, Status>;
 
+    /// Whether there is any object.
+    async fn any(&self, place: Place<'_>) -> Result<bool, Status>;
+
     /// All objects, in the order of their names, each with its `resourceVersion`.
-    async fn list(&self, place: Place<'_>) -> Result<Vec<Value>, Status>;
+    ///
+    /// Errors: among others, there is no memory for them.
+    async fn list(&self, place: Place<'_>) -> Result<Listed, Status>;
 
     /// Replaces an object that was listed; `false` where somebody else has written it since.
     async fn replace(&self, place: Place<'_>, object: Value) -> Result<bool, Status>;

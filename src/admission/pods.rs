@@ -50,7 +50,7 @@ impl Admission for Priority {
                 let classes = self.objects.list(place(PRIORITY_CLASSES)).await?;
                 let by_name: HashMap<&str, &Value> =
                     classes.iter().map(|class| (class.str_at(&["metadata", "name"]), class)).collect();
-                let default = priority::default_class(&classes);
+                let default = priority::default_class(classes.iter());
                 let outcome = priority::admit_create(object, |name| by_name.get(name).copied(), default);
                 outcome.map_err(|why| forbidden(attributes, object, &why.to_string()))?;
             }
@@ -65,7 +65,7 @@ impl Admission for Priority {
             return Ok(());
         }
         let classes = self.objects.list(place(PRIORITY_CLASSES)).await?;
-        let Some(known) = priority::default_class(&classes) else { return Ok(()) };
+        let Some(known) = priority::default_class(classes.iter()) else { return Ok(()) };
         let name = known.str_at(&["metadata", "name"]);
         if attributes.operation == Operation::Update && name == object.str_at(&["metadata", "name"]) {
             return Ok(());

@@ -24,6 +24,7 @@ use crate::auth::Authorizer;
 use crate::kinds::pod_object::namespace_tolerations::ClusterTolerations;
 use crate::kinds::pod_object::tolerations::Seconds;
 use crate::kinds::quota::LimitedResources;
+use crate::memory::Memory;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::policy::{Mutating, Validating};
@@ -363,14 +364,14 @@ impl Admission {
     pub fn chain(
         &self,
         minor: Minor,
-        storage: &Storage,
+        (storage, memory): (&Storage, &Arc<Memory>),
         authorizer: Arc<dyn Authorizer>,
         client: &Arc<Client>,
     ) -> Chain {
         let figures: Arc<Figures> = Arc::default();
         let parts = Parts {
             storage: storage.clone(),
-            objects: Arc::new(StoredObjects(storage.clone())),
+            objects: Arc::new(StoredObjects { storage: storage.clone(), memory: Arc::clone(memory) }),
             authorizer,
             client: Arc::clone(client),
             figures: Arc::clone(&figures),

@@ -164,7 +164,7 @@ impl Server {
         let server = Arc::new(self);
         // Without an answer there is no runtime, and nothing gets here.
         let beside = threads().map_or(1, |threads| threads.blocking);
-        let (shared, places) = (Shared::among(beside), Open::new(connections_max()));
+        let (shared, places) = (Shared::among(beside, Arc::clone(&server.store.memory)), Open::new(connections_max()));
         let main = Origin { registry: Arc::clone(&registry), issuer: Arc::clone(&issuer) };
         let planes =
             Planes::new(Arc::clone(&server), address.ip(), main, shared.clone(), places.clone(), Arc::clone(&logs));
@@ -251,7 +251,8 @@ impl Server {
         clock: Clock,
     ) -> Registry {
         let client = self.admission.client();
-        let chain = self.admission.chain(self.runtime_config.minor(), &storage, authorizer, &client);
+        let chain =
+            self.admission.chain(self.runtime_config.minor(), (&storage, &self.store.memory), authorizer, &client);
         let guards_namespaces = self.admission.guards_namespaces();
         Registry {
             storage,

@@ -86,6 +86,7 @@ pub(super) fn is_selected(spec: &Value, name: &str, labels: &Map) -> bool {
 /// Whether a term of a node selector matches a node; an empty one matches none.
 pub(super) fn matches_term(term: &Value, name: &str, labels: &Map) -> bool {
     let (expressions, fields) = (term.items_at(&["matchExpressions"]), term.items_at(&["matchFields"]));
+    work::steps(1 + expressions.len() + fields.len());
     let label = |key: &str| labels.get(key).and_then(Value::as_str);
     let field = |key: &str| (key == "metadata.name").then_some(name);
     !(expressions.is_empty() && fields.is_empty())

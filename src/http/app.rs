@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use crate::audit;
 use crate::auth::{Authorizer, TokenIssuer, Tokens};
+use crate::memory::Memory;
 use crate::meta::Status;
 use crate::processor::Processor;
 use crate::registry::Registry;
@@ -36,9 +37,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// In a runtime with so many threads beside those that hold sockets.
-    pub fn among(threads_beside: usize) -> Self {
-        Shared { processor: Arc::new(Processor::with_threads(threads_beside)), ..Shared::default() }
+    /// In a runtime with so many threads beside those that hold sockets, and a process with so much memory.
+    pub fn among(threads_beside: usize, memory: Arc<Memory>) -> Self {
+        let processor = Processor::with_threads(threads_beside).within_memory(move || memory.is_out());
+        Shared { processor: Arc::new(processor), ..Shared::default() }
     }
 
     /// The processors that requests share, to be told when the server stops.

@@ -236,11 +236,7 @@ async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
 
 /// What a request is answered with for which there is no memory.
 pub(super) fn no_memory() -> Status {
-    const RETRY_AFTER_SECONDS: u32 = 1;
-    Status::too_many_requests(
-        "the server has no memory left for this request, please try again later",
-        RETRY_AFTER_SECONDS,
-    )
+    Full.into()
 }
 
 /// Whom a request came through: what proxies wrote down, then the other end of the connection.

@@ -67,6 +67,15 @@ impl Framing {
         self.shape.is_for_lists()
     }
 
+    /// Whether the frame of an event is made for this watch alone, and not shared with others that send it or with whoever
+    /// has the object.
+    pub fn is_made_for_one(&self, event: &Event) -> bool {
+        match event {
+            Event::Object { shared, .. } => self.is_table() || (shared.is_none() && !self.is_raw()),
+            Event::Bookmark { .. } | Event::Error(_) => false,
+        }
+    }
+
     /// Appends the frame of an event.
     pub fn write(&mut self, event: Event, out: &mut Pieces) {
         let version = &self.target.version;

@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 
 use crate::audit::FAULT;
-use crate::memory::Reservation;
+use crate::memory::{Full, Reservation};
 use crate::registry::{Event, Target, Watch};
 
 use super::Stopping;
@@ -27,6 +27,8 @@ use super::websocket;
 
 /// How long what was sent may take to leave before a connection is cut.
 const BEFORE_CUT: Duration = Duration::from_millis(20);
+/// An event that was made for one watch alone is counted from so many bytes on: what every watch has is reserved for fewer.
+const OWN_UNCOUNTED_BYTES_MAX: usize = 16 << 10;
 /// How many bytes of events are compressed at once.
 const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 
@@ -68,7 +70,11 @@ pub(super) struct Frames {
     pieces: Pieces,
     /// The request is at its end when the stream is.
     observed: Option<Arc<Observed>>,
-    _reserved: Reservation,
+    reserved: Reservation,
+    /// Memory for events that were made for this watch alone, until they are sent.
+    reserved_for_own: Option<Reservation>,
+    /// Whether there was none: then the watch ends.
+    is_out_of_memory: bool,
 }
 
 impl Frames {
@@ -93,7 +99,9 @@ impl Frames {
             is_over: false,
             pieces,
             observed,
-            _reserved: reserved,
+            reserved,
+            reserved_for_own: None,
+            is_out_of_memory: false,
         }
     }
 
@@ -104,7 +112,7 @@ impl Frames {
             self.write(event);
             self.gather(COPIED_BYTES_MAX);
         }
-        self.pieces.take()
+        if self.is_out_of_memory { None } else { self.pieces.take() }
     }
 
     /// The next event, and those that are there already, compressed; `None` at the end.
@@ -128,11 +136,16 @@ impl Frames {
             self.write(next);
             self.gather(COMPRESSED_BYTES_MAX);
         }
+        if self.is_out_of_memory {
+            return None;
+        }
         Some(gzip_part(&self.pieces.take_all()).map(Bytes::from))
     }
 
     /// Waits for the next event; `None` at the end. Cancel-safe.
     async fn wait(&mut self) -> Option<Event> {
+        // What was made before is sent.
+        self.reserved_for_own = None;
         let event = loop {
             let (may_send, until) = match self.faults.look() {
                 Look::Free(until) => (true, until),
@@ -200,8 +213,16 @@ impl Frames {
 
     fn write(&mut self, event: Event) {
         let before = self.pieces.size_bytes();
+        let is_own = self.framing.is_made_for_one(&event);
         self.framing.write(event, &mut self.pieces);
-        self.counters.count(self.pieces.size_bytes() - before);
+        let bytes = self.pieces.size_bytes() - before;
+        self.counters.count(bytes);
+        if is_own && bytes > OWN_UNCOUNTED_BYTES_MAX {
+            match self.reserved.more(bytes) {
+                Ok(more) => self.reserved_for_own = Some(more),
+                Err(Full) => self.is_out_of_memory = true,
+            }
+        }
     }
 }
 
@@ -218,9 +239,12 @@ impl websocket::Frames for Frames {
         self.framing.encoding != Encoding::Protobuf
     }
 
-    async fn next(&mut self) -> Option<Vec<u8>> {
+    async fn next(&mut self) -> Option<Vec<Bytes>> {
         let event = self.wait().await?;
         self.write(event);
-        Some(self.pieces.take_all())
+        if self.is_out_of_memory {
+            return None;
+        }
+        Some(std::iter::from_fn(|| self.pieces.take()).collect())
     }
 }

@@ -1,5 +1,8 @@
 //! A watch over a WebSocket: one frame an event, text for JSON and binary for protobuf.
 //!
+//! An event is sent from where it is in memory, shared with all who are told of it: a client that reads slowly costs no copy.
+//! So frames are written here, and the library reads what the client sends and closes the connection.
+//!
 //! The handshake is that of Kubernetes' own library: a client may offer one sub-protocol, of any name, and gets it back.
 //! Source: `k8s.io/apiserver/pkg/endpoints/handlers/watch.go` and `golang.org/x/net/websocket`.
 //! DIFFERS: a client without an Origin header is served. Kubernetes refuses it with 403; what the header protects, a
@@ -8,14 +11,17 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, Uri, header};
 use futures_util::{SinkExt as _, StreamExt as _};
-use hyper::upgrade::OnUpgrade;
+use hyper::body::Buf as _;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
@@ -28,13 +34,15 @@ const PROTOBUF_LENGTH_BYTES: usize = 4;
 /// How long a client may take to read an event.
 const SEND_MAX: Duration = Duration::from_secs(30);
 
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
 /// What is sent over a WebSocket.
 pub(super) trait Frames: Send + 'static {
     /// Whether frames are text.
     fn is_text(&self) -> bool;
 
-    /// The next frame; `None` at the end. Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+    /// The pieces of the next frame; `None` at the end. Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Option<Vec<Bytes>>> + Send;
 }
 
 /// A request that asks for a WebSocket.
@@ -122,6 +130,52 @@ fn refusal(code: u16, text: &'static str) -> Response<Body> {
     response
 }
 
+/// Sends an event as one frame, once what the library has to say has left.
+async fn send_frame(socket: &mut Socket, is_text: bool, mut event: Vec<Bytes>) -> Result<(), Error> {
+    if !is_text {
+        // The frame has a length of its own.
+        skip(&mut event, PROTOBUF_LENGTH_BYTES);
+    }
+    socket.flush().await?;
+    let stream = socket.get_mut();
+    stream.write_all(&head(is_text, event.iter().map(Bytes::len).sum())).await?;
+    for piece in event {
+        stream.write_all(&piece).await?;
+    }
+    Ok(stream.flush().await?)
+}
+
+/// Takes so many bytes away from the front.
+fn skip(pieces: &mut [Bytes], mut bytes: usize) {
+    for piece in pieces {
+        let skipped = bytes.min(piece.len());
+        piece.advance(skipped);
+        bytes -= skipped;
+    }
+}
+
+/// What stands before the content of a whole frame that a server sends.
+///
+/// Source: RFC 6455, section 5.2.
+fn head(is_text: bool, length: usize) -> Vec<u8> {
+    const WHOLE: u8 = 0x80;
+    const TEXT: u8 = 1;
+    const BINARY: u8 = 2;
+    let mut head = vec![WHOLE | if is_text { TEXT } else { BINARY }];
+    match (u8::try_from(length), u16::try_from(length)) {
+        (Ok(short @ ..126), _) => head.push(short),
+        (_, Ok(middling)) => {
+            head.push(126);
+            head.extend(middling.to_be_bytes());
+        }
+        _ => {
+            head.push(127);
+            head.extend((length as u64).to_be_bytes());
+        }
+    }
+    head
+}
+
 async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
     let upgraded = match on_upgrade.await {
         Ok(upgraded) => upgraded,
@@ -134,10 +188,7 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
         tokio::select! {
             event = frames.next() => {
                 let Some(event) = event else { break };
-                let message = if frames.is_text() { Message::text(String::from_utf8_lossy(&event).into_owned()) } else {
-                    // The frame has a length of its own.
-                    Message::binary(event.get(PROTOBUF_LENGTH_BYTES..).unwrap_or_default().to_vec()) };
-                match timeout(SEND_MAX, socket.send(message)).await {
+                match timeout(SEND_MAX, send_frame(&mut socket, frames.is_text(), event)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => return,
                 }
@@ -150,4 +201,24 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
     }
     // Whoever has gone already does not read it.
     _ = timeout(SEND_MAX, socket.close(None)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_begins_with_its_length() {
+        assert_eq!(head(true, 125), [0x81, 125]);
+        assert_eq!(head(false, 126), [0x82, 126, 0, 126]);
+        assert_eq!(head(true, 65_535), [0x81, 126, 0xff, 0xff]);
+        assert_eq!(head(true, 65_536), [0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn what_stands_before_an_event_of_protobuf_is_not_sent() {
+        let mut pieces = [&b"abc"[..], b"de", b"f"].map(Bytes::from_static);
+        skip(&mut pieces, 4);
+        assert_eq!(pieces.concat(), b"ef");
+    }
 }

@@ -134,6 +134,7 @@ impl Oversee for Attendant {
         if self.used() > self.share.budget {
             return Err(Ended::Budget);
         }
+        self.share.has_memory()?;
         self.run.hand_over(now);
         if self.share.takes_turns { self.take_turn(now) } else { Ok(()) }
     }
@@ -144,6 +145,10 @@ impl Oversee for Attendant {
         if self.is_long(now) {
             self.run.hand_over(now);
         }
+    }
+
+    fn commit(&mut self) {
+        self.share.has_written.store(true, Ordering::Relaxed);
     }
 
     fn end(&mut self) {

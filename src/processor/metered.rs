@@ -47,14 +47,14 @@ fn run<F: Future>(mut meter: Meter, work: F) -> impl Future<Output = Result<F::O
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
     use tokio::task::yield_now;
 
     use super::*;
     use crate::processor::{Expected, Processor, THREADS_BESIDE};
-    use crate::work::{Ended, step};
+    use crate::work::{Ended, commit, step};
 
     fn share(processor: &Processor) -> Arc<Share> {
         processor.share("jane", "a kind", Expected::Short)
@@ -119,6 +119,32 @@ mod tests {
         assert!(matches!(metered(&read, work()).await, Err(Broken::Ended(Ended::Overload))));
         let change = processor.share_of_change("jane", "a change", Expected::Short);
         assert_eq!(metered(&change, work()).await.ok(), Some(()));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn where_there_is_no_memory_what_takes_long_ends_unless_it_has_written() {
+        let is_out = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_out);
+        let processor = Processor::default().within_memory(move || told.load(Ordering::SeqCst));
+        let work = |writes: bool, until_steps: u64| async move {
+            if writes {
+                commit();
+            }
+            (0..until_steps).for_each(|_| step());
+        };
+        is_out.store(true, Ordering::SeqCst);
+        let small = processor.share("jane", "a small one", Expected::Short);
+        assert_eq!(metered(&small, work(false, 2_000)).await.ok(), Some(()), "what is short goes on");
+        let change = processor.share_of_change("jane", "a change", Expected::Short);
+        let ended = metered(&change, work(false, u64::MAX)).await;
+        assert!(matches!(ended, Err(Broken::Ended(Ended::Overload))));
+        let written = processor.share_of_change("jane", "a change", Expected::Short);
+        written.set_deadline(Instant::now() + Duration::from_millis(50));
+        let ended = metered(&written, work(true, u64::MAX)).await;
+        assert!(
+            matches!(ended, Err(Broken::Ended(Ended::Deadline))),
+            "what has written goes on until its time is over"
+        );
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

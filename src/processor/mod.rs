@@ -32,6 +32,8 @@
 //! - **How many hold threads is bounded by the threads there are**, which are few under `ulimit -v`: one is always left to
 //!   what blocks. Once as many wait on threads as may, a user who has others waiting begins nothing without a turn; a
 //!   change that has begun is never refused, and goes on without one.
+//! - **Where memory runs out, what takes long is ended** (429), unless it has written something: estimates made before the
+//!   work keep it from coming to that, and this holds where they are wrong. What is short makes little, and goes on.
 //! - A request that changes something runs in a task of its own, which is told when its client goes.
 //! - Tried and left: a pool of threads for all requests costs each a change of threads; deciding by size alone misses
 //!   rules and patterns, which are long over small bodies; running long work again from its start elsewhere needs
@@ -69,10 +71,14 @@ const STOP_GRACE: Duration = Duration::from_millis(300);
 /// The processors, as requests share them.
 pub struct Processor {
     turns: Arc<Turns>,
+    is_out_of_memory: IsOutOfMemory,
     stopped: Arc<OnceLock<Instant>>,
     record: Arc<Record>,
     hasher: RandomState,
 }
+
+/// Tells whether the process has all the memory that it may.
+type IsOutOfMemory = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// One request's share.
 pub struct Share {
@@ -88,6 +94,9 @@ pub struct Share {
     expected: Expected,
     /// Whether it may write something, after which it must not be told to come again.
     is_change: bool,
+    /// Whether it has.
+    has_written: AtomicBool,
+    is_out_of_memory: IsOutOfMemory,
     takes_turns: bool,
     /// Processor time that it may take.
     budget: Duration,
@@ -122,10 +131,17 @@ impl Processor {
     fn of(processors: usize, beside: usize) -> Self {
         Processor {
             turns: Arc::new(Turns::new(processors, beside)),
+            is_out_of_memory: Arc::new(|| false),
             stopped: Arc::default(),
             record: Arc::default(),
             hasher: RandomState::new(),
         }
+    }
+
+    /// The same, in a process whose memory has a bound.
+    #[must_use]
+    pub fn within_memory(self, is_out: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Processor { is_out_of_memory: Arc::new(is_out), ..self }
     }
 
     /// The share of a request of `user`. What is equal in `kind` took about as long until now; where nothing is known of
@@ -151,6 +167,8 @@ impl Processor {
             expected: Expected::Short,
             record: Arc::clone(&self.record),
             is_change: true,
+            has_written: AtomicBool::new(false),
+            is_out_of_memory: Arc::clone(&self.is_out_of_memory),
             takes_turns: false,
             budget: BODY_BUDGET,
             was_long: AtomicBool::new(false),
@@ -170,6 +188,8 @@ impl Processor {
             expected: self.record.expected(kind).unwrap_or(guess),
             record: Arc::clone(&self.record),
             is_change,
+            has_written: AtomicBool::new(false),
+            is_out_of_memory: Arc::clone(&self.is_out_of_memory),
             takes_turns: true,
             budget: BUDGET,
             was_long: AtomicBool::new(false),
@@ -243,6 +263,12 @@ impl Share {
 
     fn waited_for(&self) -> Option<Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Errors: it takes long, and there is no memory left for it.
+    fn has_memory(&self) -> Result<(), Ended> {
+        let may_end = !self.has_written.load(Ordering::Relaxed);
+        if may_end && (self.is_out_of_memory)() { Err(Ended::Overload) } else { Ok(()) }
     }
 
     /// Errors: it is to end.

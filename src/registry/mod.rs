@@ -54,7 +54,7 @@ use tokio::sync::OnceCell;
 use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::crd::ServedVersion;
-use crate::memory::Memory;
+use crate::memory::{Memory, RETRY_AFTER_SECONDS};
 use crate::meta::{Revision, Status};
 use crate::store::{Collection, Encoded, Storage, StoreError};
 use crate::value::Value;
@@ -162,6 +162,7 @@ fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> 
     match error {
         // What etcd says reaches clients as it is.
         StoreError::NoSpace => Status::plain(500, &error.to_string()),
+        StoreError::NoMemory => Status::too_many_requests(&error.to_string(), RETRY_AFTER_SECONDS),
         error if error.may_pass() => Status::server_timeout(group, plural, operation),
         error => Status::internal_error(&error.to_string()),
     }

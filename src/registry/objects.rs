@@ -4,46 +4,77 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::admission::{Objects, Place};
+use crate::admission::{Listed, Objects, Place};
+use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
-use crate::store::{At, Collection, Guard, Op, Put, SnapshotError, Storage, Write, WriteError};
+use crate::store::{At, Collection, Guard, Op, Put, Snapshot, SnapshotError, Storage, Write, WriteError};
 use crate::value::{Value, json};
+use crate::work;
 
 use super::derive::{remove_resource_version, set_resource_version};
 use super::store_failed;
 use super::write::write_failed;
 
-pub struct StoredObjects(pub Storage);
+/// How much listed objects take, in lengths of their text.
+const LISTED_COPIES: usize = 12;
+/// So many bytes of them are listed without asking for memory.
+const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
+
+pub struct StoredObjects {
+    pub storage: Storage,
+    pub memory: Arc<Memory>,
+}
+
+impl StoredObjects {
+    async fn snapshot(&self, collection: &Collection) -> Result<Snapshot, Status> {
+        let snapshot = self.storage.snapshot(collection, At::Newest).await;
+        snapshot.map_err(|error| match error {
+            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
+            SnapshotError::Store(error) => store_failed(collection, "list", error),
+        })
+    }
+
+    async fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, Status> {
+        if bytes <= UNCOUNTED_BYTES_MAX {
+            return Ok(None);
+        }
+        let reserved = self.memory.for_listed(bytes.saturating_mul(LISTED_COPIES)).await;
+        reserved.map(Some).map_err(Status::from)
+    }
+}
 
 #[async_trait]
 impl Objects for StoredObjects {
     async fn get(&self, place: Place<'_>, name: &str) -> Result<Option<Value>, Status> {
         let collection = Collection::new(place.group, place.plural);
-        let stored = self.0.get(&collection, &key_of(place, name)).await;
+        let stored = self.storage.get(&collection, &key_of(place, name)).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         stored.map(|stored| decode(&stored.bytes)).transpose()
     }
 
-    async fn list(&self, place: Place<'_>) -> Result<Vec<Value>, Status> {
-        let collection = Collection::new(place.group, place.plural);
-        let snapshot = self.0.snapshot(&collection, At::Newest).await;
-        let snapshot = snapshot.map_err(|error| match error {
-            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
-            SnapshotError::Store(error) => store_failed(&collection, "list", error),
-        })?;
+    async fn any(&self, place: Place<'_>) -> Result<bool, Status> {
+        let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
+        Ok(snapshot.range(&key_of(place, ""), None).next().is_some())
+    }
+
+    async fn list(&self, place: Place<'_>) -> Result<Listed, Status> {
+        let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
         let prefix = key_of(place, "");
+        let bytes = snapshot.range(&prefix, None).inspect(|_| work::step()).map(|stored| stored.bytes.len()).sum();
+        let reserved = self.reserve(bytes).await?;
         let listed = snapshot.range(&prefix, None).map(|stored| {
             let mut object = decode(&stored.bytes)?;
             set_resource_version(&mut object, stored.revision);
             Ok(object)
         });
-        listed.collect()
+        Ok(Listed::new(listed.collect::<Result<_, Status>>()?, reserved))
     }
 
     async fn replace(&self, place: Place<'_>, mut object: Value) -> Result<bool, Status> {
         let collection = Collection::new(place.group, place.plural);
         let key = key_of(place, object.str_at(&["metadata", "name"]));
-        let stored = self.0.get(&collection, &key).await.map_err(|error| store_failed(&collection, "get", error))?;
+        let stored =
+            self.storage.get(&collection, &key).await.map_err(|error| store_failed(&collection, "get", error))?;
         let listed = object.str_at(&["metadata", "resourceVersion"]).to_owned();
         let Some(stored) = stored.filter(|stored| stored.revision.to_string() == listed) else { return Ok(false) };
         remove_resource_version(&mut object);
@@ -57,7 +88,7 @@ impl Objects for StoredObjects {
         };
         let guards = vec![Guard::At { revision: stored.revision }];
         let write = Write { collection: collection.clone(), key: Arc::clone(&stored.key), op: Op::Put(put), guards };
-        match self.0.write(write).await {
+        match self.storage.write(write).await {
             Ok(_) => Ok(true),
             Err(WriteError::GuardFailed) => Ok(false),
             Err(error) => Err(write_failed(&collection, "update", error)),

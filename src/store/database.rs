@@ -45,6 +45,8 @@ struct Inner {
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
     health: Arc<Health>,
+    /// How many bytes a collection may have that is loaded to be listed or watched, where the store can tell.
+    collection_bytes_max: usize,
 }
 
 /// Readings of the newest revision: who asks while one runs shares the next.
@@ -92,6 +94,11 @@ impl Database {
         let (revision, compacted) = store.revisions().await?;
         let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+        let collection_bytes_max = match location {
+            // There they are as they are.
+            Location::Memory => usize::MAX,
+            Location::File(_) | Location::Shared(_) | Location::Postgres(_) => config.memory.collection_bytes_max(),
+        };
         let health = Arc::new(Health::default());
         let writing = writer::run(waiting, Arc::clone(&store), Arc::clone(&view), Arc::clone(&health));
         let writing = tokio::spawn(writing);
@@ -104,6 +111,7 @@ impl Database {
             tasks: SyncMutex::new(vec![writing]),
             probe: Probe::default(),
             health,
+            collection_bytes_max,
         });
         let database = Database { inner };
         database.tasks().push(tokio::spawn(compact::run(database.downgrade(), config.history, config.clock.clone())));
@@ -219,7 +227,7 @@ impl Database {
             match self.inner.view.find(collection, revision) {
                 Found::Snapshot(snapshot) => return Ok(snapshot),
                 Found::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
-                Found::NotLoaded => self.load(collection, usize::MAX).await.map_err(SnapshotError::Store)?,
+                Found::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
                 Found::Present(present) => {
                     let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
                     // Where it can't be rebuilt it was compacted meanwhile, and the view says so.
@@ -257,7 +265,7 @@ impl Database {
                 let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
                 return Ok(Watch::new(view, store, collection.clone(), after, changed));
             }
-            self.load(collection, usize::MAX).await.map_err(WatchError::Store)?;
+            self.load_whole(collection).await.map_err(WatchError::Store)?;
         }
     }
 
@@ -379,9 +387,22 @@ impl Database {
         compact::expire(self, self.inner.store.expired(now_ms).await?).await
     }
 
-    /// Loads a collection into the view, unless its objects have more than `bytes_max`. Loading goes on where the caller stops
-    /// waiting, since others may wait as well.
-    async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<(), StoreError> {
+    /// Loads a collection into the view, however much else that pushes out of it.
+    ///
+    /// Errors: among others, memory can't hold it.
+    async fn load_whole(&self, collection: &Collection) -> Result<(), StoreError> {
+        let bytes_max = self.inner.collection_bytes_max;
+        let is_large = self.inner.view.is_too_large(collection);
+        if is_large && self.inner.store.size_bytes(collection).await?.is_some_and(|bytes| bytes > bytes_max) {
+            return Err(StoreError::NoMemory);
+        }
+        let is_loaded = self.load(collection, bytes_max).await?;
+        if is_loaded { Ok(()) } else { Err(StoreError::NoMemory) }
+    }
+
+    /// Loads a collection into the view, unless its objects have more than `bytes_max`: tells whether it is there. Loading
+    /// goes on where the caller stops waiting, since others may wait as well.
+    async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
         let (inner, collection) = (Arc::clone(&self.inner), collection.clone());
         let loading = tokio::spawn(async move { inner.load(&collection, bytes_max).await });
         loading.await.unwrap_or(Err(StoreError::Closed))
@@ -389,20 +410,20 @@ impl Database {
 }
 
 impl Inner {
-    async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<(), StoreError> {
+    async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
         let _one_at_a_time = self.loading.lock().await;
         if !self.view.begin_loading(collection) {
-            return Ok(());
+            return Ok(true);
         }
         match self.read(collection, bytes_max).await {
             Ok(Some((objects, revision))) => {
                 self.view.finish_loading(collection, objects, revision);
-                Ok(())
+                Ok(true)
             }
             Ok(None) => {
                 self.view.abandon_loading(collection);
                 self.view.note_too_large(collection);
-                Ok(())
+                Ok(false)
             }
             Err(error) => {
                 self.view.abandon_loading(collection);

@@ -1,7 +1,7 @@
 //! What clients are told of a change, in each form that they ask for: made once for all of them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ use crate::work;
 /// How many forms of a change are kept.
 const FORMS_MAX: usize = 8;
 
-/// How large a form may be that is kept. Larger ones are made for each who asks.
+/// How large a form may be that is kept. Larger ones are there for as long as somebody is being sent them.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// How clients are told of a change.
@@ -40,7 +40,48 @@ impl PartialEq for Form {
 pub struct Forms {
     /// Most of those who watch have been told of the change: nothing is kept any more.
     is_old: AtomicBool,
-    made: Mutex<Vec<(Form, Bytes)>>,
+    made: Mutex<Made>,
+}
+
+#[derive(Debug, Default)]
+struct Made {
+    kept: Vec<(Form, Bytes)>,
+    /// Those that are in memory for as long as somebody is being sent them: a client that reads slowly shares them with others
+    /// as slow.
+    lent: Vec<(Form, Weak<Bytes>)>,
+}
+
+/// Bytes that are in memory for as long as somebody has them.
+struct Lent(Arc<Bytes>);
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Made {
+    fn find(&self, form: &Form) -> Option<Bytes> {
+        let kept = self.kept.iter().find(|(known, _)| known == form).map(|(_, bytes)| bytes.clone());
+        kept.or_else(|| {
+            let (_, lent) = self.lent.iter().find(|(known, _)| known == form)?;
+            lent.upgrade().map(|bytes| Bytes::from_owner(Lent(bytes)))
+        })
+    }
+
+    fn keep(&mut self, form: Form, bytes: &Bytes) {
+        if self.kept.len() == FORMS_MAX {
+            self.kept.remove(0);
+        }
+        self.kept.push((form, bytes.clone()));
+    }
+
+    fn lend(&mut self, form: Form, bytes: Bytes) -> Bytes {
+        self.lent.retain(|(_, lent)| lent.strong_count() > 0);
+        let bytes = Arc::new(bytes);
+        self.lent.push((form, Arc::downgrade(&bytes)));
+        Bytes::from_owner(Lent(bytes))
+    }
 }
 
 impl Forms {
@@ -49,31 +90,78 @@ impl Forms {
     /// Errors: those of `make`, after which nothing is kept.
     pub fn get_or_make<E>(&self, form: Form, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_old.load(Ordering::Relaxed) {
-            made.clear();
-            drop(made);
-            return make();
+        let is_old = self.is_old.load(Ordering::Relaxed);
+        if is_old {
+            made.kept = Vec::new();
         }
-        if let Some((_, bytes)) = made.iter().find(|(known, _)| *known == form) {
-            return Ok(bytes.clone());
+        if let Some(bytes) = made.find(&form) {
+            return Ok(bytes);
         }
         let bytes = work::essential(make)?;
-        if bytes.len() <= FORM_BYTES_MAX {
-            if made.len() == FORMS_MAX {
-                made.remove(0);
-            }
-            made.push((form, bytes.clone()));
+        if is_old || bytes.len() > FORM_BYTES_MAX {
+            return Ok(made.lend(form, bytes));
         }
+        made.keep(form, &bytes);
         Ok(bytes)
     }
 
-    /// Keeps nothing any more: who is told so late has it made anew. Waits for nobody, as the view is locked meanwhile.
+    /// Keeps nothing any more that nobody has. Waits for nobody, as the view is locked meanwhile.
     pub(super) fn forget(&self) {
         self.is_old.store(true, Ordering::Relaxed);
         match self.made.try_lock() {
-            Ok(mut made) => *made = Vec::new(),
-            Err(TryLockError::Poisoned(poisoned)) => *poisoned.into_inner() = Vec::new(),
+            Ok(mut made) => made.kept = Vec::new(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().kept = Vec::new(),
             Err(TryLockError::WouldBlock) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::author::DefinedKind;
+    use crate::value::yaml;
+
+    fn form() -> Form {
+        let definition = "
+            apiVersion: apiextensions.k8s.io/v1
+            kind: CustomResourceDefinition
+            metadata: {name: ships.harbour.example.com}
+            spec:
+              group: harbour.example.com
+              scope: Cluster
+              names: {plural: ships, singular: ship, kind: Ship, listKind: ShipList}
+              versions:
+                - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+        ";
+        let kind =
+            DefinedKind::new(&yaml::decode(definition.as_bytes()).expect("it is YAML")).expect("it defines a kind");
+        let version = Arc::clone(&kind.versions[0]);
+        Form { version, event: "ADDED", media_type: "application/json", metadata_of: None, is_compressed: false }
+    }
+
+    #[test]
+    fn what_is_large_or_old_is_shared_for_as_long_as_somebody_has_it() {
+        for (size_bytes, is_old) in [(FORM_BYTES_MAX + 1, false), (10, true)] {
+            let (forms, form, made) = (Forms::default(), form(), std::cell::Cell::new(0));
+            let get = || {
+                let make = || {
+                    made.set(made.get() + 1);
+                    Ok::<_, Infallible>(Bytes::from(vec![0; size_bytes]))
+                };
+                let Ok(bytes) = forms.get_or_make(form.clone(), make);
+                bytes
+            };
+            if is_old {
+                forms.forget();
+            }
+            let held: Vec<Bytes> = (0..3).map(|_| get()).collect();
+            assert_eq!((made.get(), held[0].as_ptr()), (1, held[2].as_ptr()), "the same bytes, not equal ones");
+            drop(held);
+            drop(get());
+            assert_eq!(made.get(), 2, "nobody had it any more");
         }
     }
 }

@@ -324,6 +324,8 @@ pub enum StoreError {
     DiskFull,
     /// What is kept in memory has reached its limit. Reading and deleting go on.
     NoSpace,
+    /// A collection is larger than what the process may hold of one. Its objects can be read one by one.
+    NoMemory,
     /// The file is not a database any more: nothing is written to it.
     Malformed,
     /// The file may be read only.
@@ -363,6 +365,10 @@ impl fmt::Display for StoreError {
             StoreError::DiskFull => out.write_str("the database is full"),
             // As etcd says it beyond its quota: people look for these words.
             StoreError::NoSpace => out.write_str("etcdserver: mvcc: database space exceeded"),
+            StoreError::NoMemory => out.write_str(
+                "the collection is too large for the memory that the server may use (--memory-limit), only single objects can \
+                 be read",
+            ),
             StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
@@ -389,6 +395,7 @@ impl Error for StoreError {
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
             | StoreError::NoSpace
+            | StoreError::NoMemory
             | StoreError::Malformed
             | StoreError::ReadOnly
             | StoreError::Several

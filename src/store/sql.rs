@@ -153,6 +153,11 @@ pub trait Store: Send + Sync {
         self.load(collection).await.map(Some)
     }
 
+    /// How many bytes the live objects of a collection have, where that can be told without reading them.
+    async fn size_bytes(&self, _collection: &Collection) -> Result<Option<usize>, StoreError> {
+        Ok(None)
+    }
+
     /// The first `max` changes of a collection after a revision, each with the state before it.
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError>;
 

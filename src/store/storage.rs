@@ -22,6 +22,7 @@ use futures_util::future::try_join_all;
 use crate::meta::Revision;
 
 use crate::clock::Clock;
+use crate::work;
 
 use super::database::Database;
 use super::{
@@ -87,6 +88,7 @@ impl Storage {
     ///
     /// A guard on an object in another database is checked as [`Storage::write_apart`] says.
     pub async fn write(&self, mut write: Write) -> Result<Committed, WriteError> {
+        work::commit();
         let database = self.databases.of(&write.collection);
         if self.databases.others.is_empty() {
             return database.write(write).await;
@@ -110,6 +112,7 @@ impl Storage {
     /// which are taken back where the object is not written, and last the deletions. Where the process ends between them,
     /// others are left that nothing depends on.
     pub async fn write_together(&self, write: Write, others: Vec<Write>) -> Result<Committed, WriteError> {
+        work::commit();
         let database = self.databases.of(&write.collection);
         let is_apart = |other: &Write| !std::ptr::eq(self.databases.of(&other.collection), database);
         if others.is_empty() {

@@ -1,5 +1,7 @@
 //! How much memory a server takes that has a limit, under more than fits into it.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -134,6 +136,40 @@ fn a_list_of_a_built_in_kind_is_never_in_memory_as_a_whole() {
 }
 
 #[test]
+fn a_collection_that_memory_can_not_hold_is_read_object_by_object() {
+    const COUNT: usize = 120;
+    let folder = Folder::for_test();
+    let limits = ["--durability", "relaxed", "--memory-limit", "96Mi"];
+    let server = Server::start(&folder.0, &limits);
+    let peak = Peak::of(&server);
+    for at in 0..COUNT {
+        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at:03}"))).status, 201);
+    }
+    std::thread::scope(|scope| {
+        for path in [CONFIG_MAPS.to_owned(), format!("{CONFIG_MAPS}?limit=5"), format!("{CONFIG_MAPS}?watch=1")] {
+            let server = &server;
+            scope.spawn(move || {
+                let answer = server.send("GET", &path, &[], None);
+                assert_eq!(answer.status, 429, "{path}");
+                let told = answer.json()["message"].as_str().unwrap_or_default().to_owned();
+                assert!(told.contains("the collection is too large for the memory"), "{told}");
+            });
+        }
+    });
+    let one = server.send("GET", &format!("{CONFIG_MAPS}/map-007"), &[], None);
+    assert_eq!((one.status, one.json()["data"]["text"].as_str().map(str::len)), (200, Some(TEXT_BYTES)));
+    assert_eq!(server.send("DELETE", &format!("{CONFIG_MAPS}/map-008"), &[], None).status, 200);
+    assert_eq!(server.send("GET", "/api/v1/namespaces/default/secrets", &[], None).status, 200);
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+    drop(server);
+
+    // With more of it, they are all listed.
+    let server = Server::start(&folder.0, &["--memory-limit", "512Mi"]);
+    let list = server.send("GET", CONFIG_MAPS, &[], None).json();
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(COUNT), "one is gone, and there is kube-root-ca.crt");
+}
+
+#[test]
 fn what_deleted_definitions_took_is_given_back() {
     const COUNT: usize = 60;
     /// Were what they compile to kept, each would leave half a megabyte.
@@ -197,6 +233,64 @@ async fn watch_slowly(server: &Server) -> Vec<hyper::Response<hyper::body::Incom
     watches
 }
 
+/// A watch over a WebSocket that nobody reads.
+fn watch_slowly_over_a_websocket(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(server.plain).expect("the server listens");
+    let key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let request = format!(
+        "GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n"
+    );
+    stream.write_all(request.as_bytes()).expect("the server reads");
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).expect("it is answered");
+    assert_eq!(&head, b"HTTP/1.1 101");
+    stream
+}
+
+#[test]
+fn an_event_is_in_memory_once_for_all_websockets_that_are_read_slowly() {
+    const SOCKETS: usize = 200;
+    const OBJECTS: usize = 5;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--memory-limit", "512Mi"]);
+    let sockets: Vec<_> = (0..SOCKETS).map(|_| watch_slowly_over_a_websocket(&server)).collect();
+    let before = own_bytes(&server);
+    for at in 0..OBJECTS {
+        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at}"))).status, 201);
+    }
+    for socket in &sockets {
+        socket.peek(&mut [0]).expect("the first event is on its way");
+    }
+    let taken = own_bytes(&server).saturating_sub(before);
+    // With a copy for each it is 180 MB.
+    assert!(taken < 60 << 20, "{} MiB for {SOCKETS} watches", taken >> 20);
+    drop(sockets);
+}
+
+#[test]
+fn what_is_there_already_is_told_to_as_many_slow_watches_as_there_is_memory_for() {
+    const WATCHES: usize = 150;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--memory-limit", "96Mi"]);
+    for at in 0..4 {
+        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at}"))).status, 201);
+    }
+    let peak = Peak::of(&server);
+    let watches: Vec<_> = (0..WATCHES)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.plain).expect("the server listens");
+            let request = format!("GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            stream.write_all(request.as_bytes()).expect("the server reads");
+            stream
+        })
+        .collect();
+    for watch in &watches {
+        watch.peek(&mut [0]).expect("it is answered");
+    }
+    assert_eq!(server.send("GET", "/readyz", &[], None).status, 200);
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+}
+
 #[test]
 fn the_limit_holds_under_large_bodies_lists_and_slow_watches() {
     let folder = Folder::for_test();
@@ -237,4 +331,78 @@ fn the_limit_holds_under_large_bodies_lists_and_slow_watches() {
     let mib = |bytes: usize| bytes >> 20;
     println!("{} MiB with the watches, {} MiB at the most", mib(after_watches), mib(peak.bytes()));
     assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", mib(peak.bytes()));
+}
+
+#[test]
+fn what_grows_out_of_little_is_refused_before_it_is_made() {
+    const LIMIT_BYTES: usize = 512 << 20;
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--memory-limit", "512Mi"]);
+    let peak = Peak::of(&server);
+    let make =
+        |path: &str, body: &serde_json::Value| assert_eq!(send(&server, "POST", path, body).status, 201, "{path}");
+    let constraints = json!({"resourceRules": [{"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"],
+        "resources": ["configmaps"]}]});
+    let policy = |kind: &str, spec: serde_json::Value| {
+        let plural = format!("{ADMISSION}/{}", kind.to_lowercase().replace("policy", "policies"));
+        make(&plural, &json!({"metadata": {"name": "grows"}, "spec": spec}));
+        let bindings = format!("{ADMISSION}/{}bindings", kind.to_lowercase());
+        let mut binding = json!({"metadata": {"name": "grows"}, "spec": {"policyName": "grows"}});
+        if kind.starts_with("Validating") {
+            binding["spec"]["validationActions"] = json!(["Deny"]);
+        }
+        make(&bindings, &binding);
+        let answer = send(&server, "POST", CONFIG_MAPS, &config_map("grown"));
+        assert_eq!(server.send("DELETE", &format!("{bindings}/grows"), &[], None).status, 200);
+        (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let too_large = || (500, "etcdserver: request is too large".to_owned());
+
+    // Forty mutations, each of which doubles a text.
+    let doubled = r#"[JSONPatch{op: "add", path: "/data/text", value: object.data.text + object.data.text}]"#;
+    let mutation = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": doubled}});
+    let mutations =
+        json!({"matchConstraints": constraints, "reinvocationPolicy": "Never", "mutations": vec![mutation; 40]});
+    assert_eq!(policy("MutatingAdmissionPolicy", mutations), too_large());
+
+    // A value that holds itself twice, forty levels deep.
+    let twice = |at: usize| {
+        let before = format!("variables.v{}", at.wrapping_sub(1));
+        let expression = if at == 0 { "dyn('a')".to_owned() } else { format!("dyn([{before}, {before}])") };
+        json!({"name": format!("v{at}"), "expression": expression})
+    };
+    let variables = (0..40).map(twice).collect::<Vec<_>>();
+    let added = r#"[JSONPatch{op: "add", path: "/data/text", value: variables.v39}]"#;
+    assert_eq!(server.send("DELETE", &format!("{ADMISSION}/mutatingadmissionpolicies/grows"), &[], None).status, 200);
+    let mutations = json!({"matchConstraints": constraints, "reinvocationPolicy": "Never", "variables": variables,
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": added}}]});
+    assert_eq!(policy("MutatingAdmissionPolicy", mutations), too_large());
+
+    // Defaults of a thousand amounts for a thousand containers.
+    let amounts: serde_json::Map<_, _> = (0..1_000).map(|at| (format!("example.com/x{at}"), json!("1"))).collect();
+    let range = json!({"metadata": {"name": "grows"}, "spec": {"limits": [{"type": "Container", "default": amounts}]}});
+    make("/api/v1/namespaces/default/limitranges", &range);
+    let containers: Vec<_> = (0..1_000).map(|at| json!({"name": format!("c{at}"), "image": "b"})).collect();
+    let pod = json!({"metadata": {"name": "grown"}, "spec": {"containers": containers}});
+    let answer = send(&server, "POST", "/api/v1/namespaces/default/pods", &pod);
+    assert_eq!((answer.status, answer.json()["message"].as_str()), (500, Some("etcdserver: request is too large")));
+
+    // Quotas of a megabyte each, which every pod of their namespace is held against.
+    make("/api/v1/namespaces", &json!({"metadata": {"name": "team"}}));
+    let hard: serde_json::Map<_, _> =
+        (0..20_000).map(|at| (format!("count/things{at}.example.com"), json!("1"))).collect();
+    for at in 0..8 {
+        let quota = json!({"metadata": {"name": format!("q{at}")}, "spec": {"hard": hard}});
+        make("/api/v1/namespaces/team/resourcequotas", &quota);
+    }
+    let pod = json!({"metadata": {"name": "small"}, "spec": {"containers": [{"name": "c", "image": "b"}]}});
+    let answers = std::thread::scope(|scope| {
+        let send_pod = || send(&server, "POST", "/api/v1/namespaces/team/pods?dryRun=All", &pod).status;
+        let sent: Vec<_> = (0..8).map(|_| scope.spawn(send_pod)).collect();
+        sent.into_iter().map(|sent| sent.join().expect("it does not panic")).collect::<Vec<_>>()
+    });
+    assert!(answers.iter().all(|status| ANSWERS.contains(status)), "{answers:?}");
+    assert_eq!(server.send("GET", "/readyz", &[], None).status, 200);
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
 }

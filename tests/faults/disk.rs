@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{FOLDER, REFUSE, shim, start};
+use super::{FOLDER, REFUSE, ROOM, shim, start};
 use crate::api::{CRONTABS, crontab, crontabs_file};
 use crate::server::{Folder, Server};
 use crate::store::postgres;
@@ -66,6 +66,40 @@ fn a_full_disk_refuses_writes_and_keeps_what_was_there() {
 fn a_disk_that_is_read_only_refuses_writes_and_keeps_what_was_there() {
     const EROFS: i32 = 30;
     check(EROFS, "the database failed");
+}
+
+#[test]
+fn on_a_full_disk_objects_are_deleted_and_their_room_is_used_again() {
+    /// Writes until no page is free.
+    const WRITES_MAX: usize = 100;
+    let folder = Folder::for_test();
+    let (file, room) = (crontabs_file(), folder.0.join("room"));
+    let data = folder.0.join("data");
+    let server = start(&data, &["--crds", file.to_str().expect("the path is text")], &[(ROOM, &room)]);
+    let large = |at: usize| {
+        let mut object = crontab(&format!("large-{at:03}"));
+        object["metadata"]["annotations"] = json!({"text": "x".repeat(200_000)});
+        post_object(&server, &object)
+    };
+    assert_eq!(large(0).0, 201);
+    let sizes = std::fs::read_dir(&data).expect("it is there").flatten().filter_map(|entry| entry.metadata().ok());
+    let taken: u64 = sizes.filter(|file| file.is_file()).map(|file| file.len()).sum();
+    std::fs::write(&room, taken.to_string()).expect("this disk takes it");
+
+    let (stored, (status, message)) =
+        (1..WRITES_MAX).map(|at| (at, large(at))).find(|(_, answer)| answer.0 != 201).expect("the disk becomes full");
+    assert!(status == 500 && message.contains("the database is full"), "{status}: {message}");
+    assert_eq!(server.send("GET", "/readyz", &[], None).status, 500);
+    for at in 0..stored {
+        let path = format!("{CRONTABS}/large-{at:03}");
+        assert_eq!(server.send("DELETE", &path, &[], None).status, 200, "{at} of {stored}");
+    }
+    assert!(names(&server).is_empty());
+    std::fs::remove_file(&room).expect("it is there");
+    assert_eq!(server.send("GET", "/readyz", &[], None).status, 200);
+    assert_eq!(post(&server, "after").0, 201);
+    server.kill();
+    assert_eq!(names(&Server::start(&data, &[])), ["after"]);
 }
 
 #[test]

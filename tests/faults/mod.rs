@@ -15,6 +15,7 @@ use crate::server::Server;
 const FOLDER: &str = "SKIFF_SHIM_FOLDER";
 const TRACE: &str = "SKIFF_SHIM_TRACE";
 const REFUSE: &str = "SKIFF_SHIM_REFUSE";
+const ROOM: &str = "SKIFF_SHIM_ROOM";
 const CLOCK: &str = "SKIFF_SHIM_CLOCK";
 
 /// The library made of `shim.c`, with the C compiler that SQLite needs, too.

@@ -5,9 +5,12 @@
  *   SKIFF_SHIM_FOLDER  the folder of state.db, or the data of a Postgres, of which the tables are meant
  *   SKIFF_SHIM_TRACE   the file that records are appended to: `struct record`, then as many bytes as it says
  *   SKIFF_SHIM_REFUSE  while this file exists, writes to the database's files fail with the error number in it
+ *   SKIFF_SHIM_ROOM    while this file exists, the files of the folder have as many bytes together as the number in it:
+ *                      writes that make one longer than that leaves fail as on a full disk
  *   SKIFF_SHIM_CLOCK   a file with a number: the seconds that the clock is off by
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -82,10 +86,30 @@ static int is_refused(void) {
     return number != 0;
 }
 
+/* How many bytes the files of the folder have together. */
+static long taken(void) {
+    long bytes = 0;
+    DIR *folder = opendir(getenv("SKIFF_SHIM_FOLDER"));
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        struct stat about;
+        if (!fstatat(dirfd(folder), entry->d_name, &about, 0) && S_ISREG(about.st_mode)) bytes += about.st_size;
+    }
+    if (folder) closedir(folder);
+    return bytes;
+}
+
+static int is_beyond_room(int fd, off64_t end) {
+    long room = number_in("SKIFF_SHIM_ROOM");
+    struct stat about;
+    if (!room || fstat(fd, &about) || end <= about.st_size || taken() + end - about.st_size <= room) return 0;
+    errno = ENOSPC;
+    return 1;
+}
+
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
     char file = file_of(fd);
     if (!file) return syscall(SYS_pwrite64, fd, bytes, count, at);
-    if (is_refused()) return -1;
+    if (is_refused() || is_beyond_room(fd, at + (off64_t)count)) return -1;
     pthread_mutex_lock(&step);
     ssize_t written = syscall(SYS_pwrite64, fd, bytes, count, at);
     struct iovec part = {(void *)bytes, written > 0 ? (size_t)written : 0};

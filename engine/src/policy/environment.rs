@@ -88,8 +88,18 @@ pub fn no_variables() -> Arc<ObjectType> {
     Arc::new(ObjectType::new(ObjectType::VARIABLES))
 }
 
+/// How deep the type of a variable is known. Each may hold the one before it: a thousand of them would be lists of lists, a
+/// thousand deep.
+const TYPE_DEPTH_MAX: usize = 100;
+
 /// What is known of a variable's type: of objects and of the libraries' types nothing.
 fn composed_type(ty: &Type) -> Type {
+    known_type(ty, TYPE_DEPTH_MAX)
+}
+
+fn known_type(ty: &Type, depth: usize) -> Type {
+    let Some(depth) = depth.checked_sub(1) else { return Type::Dyn };
+    work::step();
     match ty {
         Type::Any
         | Type::Bool
@@ -101,8 +111,8 @@ fn composed_type(ty: &Type) -> Type {
         | Type::String
         | Type::Timestamp
         | Type::Uint => ty.clone(),
-        Type::List(element) => Type::list(composed_type(element)),
-        Type::Map(entry) => Type::map(composed_type(&entry.0), composed_type(&entry.1)),
+        Type::List(element) => Type::list(known_type(element, depth)),
+        Type::Map(entry) => Type::map(known_type(&entry.0, depth), known_type(&entry.1, depth)),
         _ => Type::Dyn,
     }
 }

@@ -7,7 +7,7 @@
 
 use super::evaluation::{BUDGET, Input, OUT_OF_BUDGET};
 use super::expression::Expression;
-use super::mutation::{Mutated, MutationType, apply_configuration, json_patch};
+use super::mutation::{Misread, Mutated, MutationType, apply_configuration, check_size, check_value, json_patch};
 use super::{Head, Policy};
 use crate::apply::TypeSchema;
 use crate::cel::env::Env;
@@ -83,20 +83,23 @@ impl Mutating {
     /// What `mutation`, one of the policy, makes of the object of `input`; `None` where it leaves it as it is.
     ///
     /// # Errors
-    /// Why it does not apply, in the words of Kubernetes.
-    pub fn mutate(&self, mutation: &Mutation, input: &Input<'_>, form: Form<'_>) -> Result<Option<Mutated>, String> {
+    /// Why it does not apply, in the words of Kubernetes; or it makes more than is stored of an object.
+    pub fn mutate(&self, mutation: &Mutation, input: &Input<'_>, form: Form<'_>) -> Result<Option<Mutated>, Misread> {
         if let Err(why) = &mutation.expression.program {
-            return Err(why.clone());
+            return Err(Misread::Fault(why.clone()));
         }
         let mut activation = self.head.activation(input, BUDGET);
-        let value = activation.evaluate(&mutation.expression).map_err(|_| OUT_OF_BUDGET.to_owned())??;
-        match mutation.patch_type {
+        let value = activation.evaluate(&mutation.expression);
+        let value = value.unwrap_or_else(|_| Err(OUT_OF_BUDGET.to_owned())).map_err(Misread::Fault)?;
+        check_value(&value)?;
+        let mutated = match mutation.patch_type {
             MutationType::ApplyConfiguration => {
                 apply_configuration::merge(&value, input.object, form.types).map(|object| Some(Mutated::Merged(object)))
             }
             MutationType::JsonPatch => {
                 json_patch::apply(&value, input.object, form.layout).map(|patched| patched.map(Mutated::Patched))
             }
-        }
+        };
+        mutated.map_err(Misread::Fault)?.map(check_size).transpose()
     }
 }

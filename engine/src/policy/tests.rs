@@ -6,6 +6,7 @@ use super::validating::{Annotated, Decision, Verdict};
 use super::{Input, Policy as _, Validating};
 use crate::cel::library::authorizer::{Authorizer, Check, Decision as Asked, Resource};
 use crate::value::{Value, yaml};
+use crate::work::counted;
 
 /// Lets everybody read.
 #[derive(Debug)]
@@ -217,4 +218,31 @@ fn audit_annotations_are_values_or_nothing() {
     let message = "expression 'string(object.x)' resulted in error: no such key: x".to_owned();
     assert_eq!(annotated("", "string(object.x)"), [Annotated::Failed { message }]);
     assert_eq!(annotated("failurePolicy: Ignore,", "string(object.x)"), []);
+}
+
+#[test]
+fn variables_that_double_a_list_end_at_a_bound() {
+    let doubled = (1..60).map(|at| format!("{{name: v{at}, expression: variables.v{0} + variables.v{0}}}", at - 1));
+    let variables = doubled.collect::<Vec<_>>().join(", ");
+    let spec = format!(
+        "{{variables: [{{name: v0, expression: '[1]'}}, {variables}], validations: [{{expression: variables.v59.size() > 0}}]}}"
+    );
+    let (verdict, steps) = counted(|| evaluate(&spec));
+    let [Decision::Failed { message, .. }] = &verdict.decisions[..] else { panic!("{verdict:?}") };
+    assert!(message.contains("list of more than 2097152 items"), "{message}");
+    // What was copied up to there is counted.
+    assert!((2_000_000..20_000_000).contains(&steps), "{steps} steps");
+}
+
+#[test]
+fn types_of_variables_that_nest_grow_no_further_than_they_are_known() {
+    let spec = |count: usize| {
+        let nested = (1..count).map(|at| format!("{{name: v{at}, expression: '[variables.v{}]'}}", at - 1));
+        let nested = nested.collect::<Vec<_>>().join(", ");
+        let policy = "{metadata: {name: p}, spec: {variables: [{name: v0, expression: '1'}, NESTED]}}";
+        read(&policy.replace("NESTED", &nested))
+    };
+    let steps = |policy: &Value| counted(|| Validating::decode(policy)).1;
+    let (few, many) = (steps(&spec(200)), steps(&spec(2_000)));
+    assert!(many < 15 * few, "{few} and {many} steps");
 }

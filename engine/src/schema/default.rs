@@ -3,6 +3,9 @@
 //! In: a schema and a value, or a schema alone for [`prune_defaults`]. Out: the value with defaults, or without nulls
 //! that may not stand. Nothing here validates.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::coerce;
 use super::prune::prune;
 use super::structural::{Structural, StructuralOrBool};
@@ -26,16 +29,21 @@ pub struct TooLarge;
 /// The defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
 /// Source: Kubernetes documentation, "Defaulting"; answers recorded from apiextensions-apiserver 1.37.
 pub fn apply(value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
-    Defaulting { room: DEFAULTS_BYTES_MAX }.enter(value, schema)
+    Defaulting { room: DEFAULTS_BYTES_MAX, remembered: HashMap::new() }.enter(value, schema)
 }
 
-struct Defaulting {
+/// From so many properties on it is remembered which of them have defaults: a list may have as many objects, that are nearly empty.
+const REMEMBERED_MIN: usize = 64;
+
+struct Defaulting<'s> {
     /// Bytes that defaults may still come to.
     room: usize,
+    /// The properties with defaults of schemas that have many, by where the schema is in memory.
+    remembered: HashMap<*const Structural, Arc<[(&'s str, &'s Structural)]>>,
 }
 
-impl Defaulting {
-    fn enter(&mut self, value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
+impl<'s> Defaulting<'s> {
+    fn enter(&mut self, value: &mut Value, schema: &'s Structural) -> Result<(), TooLarge> {
         work::step();
         match value {
             Value::Object(fields) => {
@@ -61,19 +69,29 @@ impl Defaulting {
         Ok(())
     }
 
-    fn set_absent(&mut self, fields: &mut Map, schema: &Structural) -> Result<(), TooLarge> {
-        work::steps(schema.properties.len());
-        for (name, property) in schema.properties.iter() {
-            let Some(default) = default_of(property) else { continue };
-            match fields.get_mut(name) {
-                None => {
-                    self.take(name.len())?;
-                    fields.insert(name, self.copy(default)?);
-                }
-                Some(field) => self.replace_null(field, property)?,
+    fn set_absent(&mut self, fields: &mut Map, schema: &'s Structural) -> Result<(), TooLarge> {
+        if schema.properties.len() < REMEMBERED_MIN {
+            work::steps(schema.properties.len());
+            for (name, property) in schema.properties.iter() {
+                self.set_if_absent(fields, name, property)?;
             }
+            return Ok(());
         }
-        Ok(())
+        let defaulted = Arc::clone(self.remembered.entry(schema).or_insert_with(|| with_defaults(schema)));
+        work::steps(defaulted.len());
+        defaulted.iter().try_for_each(|(name, property)| self.set_if_absent(fields, name, property))
+    }
+
+    fn set_if_absent(&mut self, fields: &mut Map, name: &str, property: &Structural) -> Result<(), TooLarge> {
+        let Some(default) = default_of(property) else { return Ok(()) };
+        match fields.get_mut(name) {
+            None => {
+                self.take(name.len())?;
+                fields.insert(name, self.copy(default)?);
+                Ok(())
+            }
+            Some(field) => self.replace_null(field, property),
+        }
     }
 
     fn replace_null(&mut self, value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
@@ -112,6 +130,12 @@ impl Defaulting {
         self.room = self.room.checked_sub(bytes).ok_or(TooLarge)?;
         Ok(())
     }
+}
+
+/// The properties of a schema that have a default.
+fn with_defaults(schema: &Structural) -> Arc<[(&str, &Structural)]> {
+    work::steps(schema.properties.len());
+    schema.properties.iter().filter(|(_, property)| default_of(property).is_some()).collect()
 }
 
 fn default_of(schema: &Structural) -> Option<&Value> {
@@ -322,6 +346,19 @@ mod tests {
             work::counted(|| apply(&mut value, &schema)).1
         };
         assert!(steps(10_000) < 13 * steps(1000), "{} {}", steps(1000), steps(10_000));
+    }
+
+    #[test]
+    fn many_objects_of_a_wide_schema_take_no_more_steps_than_both_have() {
+        const COUNT: usize = 2_000;
+        let properties: Vec<_> = (0..COUNT).map(|at| format!(r#""p{at}":{{"type":"string"}}"#)).collect();
+        let defaulted = r#""a":{"type":"string","default":"b"},"n":{"type":"string","default":"c"}"#;
+        let item = format!(r#"{{"type":"object","properties":{{{},{defaulted}}}}}"#, properties.join(","));
+        let schema = schema(&format!(r#"{{"type":"object","properties":{{"l":{{"type":"array","items":{item}}}}}}}"#));
+        let mut value = object! { "l" => vec![object! { "n" => Value::Null }; COUNT] };
+        let (set, steps) = work::counted(|| apply(&mut value, &schema));
+        assert_eq!((set, value), (Ok(()), object! { "l" => vec![object! { "n" => "c", "a" => "b" }; COUNT] }));
+        assert!(steps < 20 * COUNT as u64, "{steps} steps");
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub trait Oversee: Send {
     /// The same in the midst of what others wait for: it is not to wait, and is not ended.
     fn glance(&mut self) {}
 
+    /// Something that the work does lasts from here on, whatever becomes of the work: whoever asked for it must not be told
+    /// to ask again.
+    fn commit(&mut self) {}
+
     /// The run is over, for now or for good.
     fn end(&mut self) {}
 }
@@ -125,6 +129,15 @@ impl Drop for Restore {
     fn drop(&mut self) {
         ESSENTIAL.set(self.0);
     }
+}
+
+/// Says that something lasts from here on that this work does: see [`Oversee::commit`].
+pub fn commit() {
+    OVERSEER.with_borrow_mut(|overseer| {
+        if let Some(overseer) = overseer {
+            overseer.commit();
+        }
+    });
 }
 
 fn taken() -> u64 {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{forbidden, is_about};
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
-use crate::kinds::limits;
+use crate::admission::{Admission, Attributes, Listed, Objects, Operation, Place};
+use crate::kinds::limits::{self, TooMuch};
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -26,8 +26,8 @@ impl Admission for LimitRanger {
         if !is_pod(attributes) {
             return Ok(());
         }
-        for range in self.ranges(attributes).await? {
-            limits::set_pod_defaults(&range, object);
+        for range in self.ranges(attributes).await?.iter() {
+            limits::set_pod_defaults(range, object).map_err(|TooMuch| Status::too_large_to_store())?;
         }
         Ok(())
     }
@@ -40,8 +40,8 @@ impl Admission for LimitRanger {
             return Ok(());
         }
         let check = if is_pod { limits::check_pod } else { limits::check_claim };
-        for range in self.ranges(attributes).await? {
-            if let Some(why) = check(&range, object) {
+        for range in self.ranges(attributes).await?.iter() {
+            if let Some(why) = check(range, object) {
                 return Err(forbidden(attributes, object, &why));
             }
         }
@@ -51,10 +51,10 @@ impl Admission for LimitRanger {
 
 impl LimitRanger {
     /// The ranges of the namespace; none for what is being deleted.
-    async fn ranges(&self, attributes: &Attributes<'_>) -> Result<Vec<Value>, Status> {
+    async fn ranges(&self, attributes: &Attributes<'_>) -> Result<Listed, Status> {
         let is_going = |old: &Value| old.at(&["metadata", "deletionTimestamp"]).is_some();
         if attributes.old.is_some_and(is_going) {
-            return Ok(Vec::new());
+            return Ok(Listed::default());
         }
         let place = Place { group: "", plural: "limitranges", namespace: attributes.namespace };
         self.objects.list(place).await

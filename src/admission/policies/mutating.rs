@@ -245,7 +245,7 @@ fn mutate(
     let types = forms.types(&seen.object, &seen.version);
     let form = Form { types: types.as_deref(), layout: layout::of(&seen.object) };
     let input = round.input(seen, namespace, &invocation.params);
-    let mutated = invocation.policy.mutate(mutation, &input, form).map_err(Misread::Fault)?;
+    let mutated = invocation.policy.mutate(mutation, &input, form)?;
     mutated.map(|mutated| forms.read(&seen.object, mutated)).transpose()
 }
 

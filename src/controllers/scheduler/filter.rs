@@ -3,7 +3,7 @@
 //! The order and the texts of reasons are those of the plugins of kube-scheduler 1.37. DIFFERS: how good a node is is reckoned
 //! simply; see `score`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::budget::broken_by;
 use super::pod::Pod;
@@ -12,6 +12,7 @@ use crate::controllers::nodes;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::value::Value;
+use crate::work;
 
 /// A pod that looks for a place.
 pub(super) struct Wanted<'w> {
@@ -62,22 +63,35 @@ pub(super) fn awaited(refused: &BTreeMap<String, Refused>) -> Awaits {
 /// Whether a pod may go to a node, as the node is in `node`: `state` may have it with other pods.
 pub(super) fn fits(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
     fits_node(wanted, node)?;
-    let taken = |(protocol, address, number): &(String, String, i64)| {
-        let mut ports = node.pods.values().flat_map(|pod| &pod.ports);
-        ports.any(|(other_protocol, other_address, other)| {
-            let any = |address: &str| address.is_empty() || address == "0.0.0.0";
-            other == number
-                && other_protocol == protocol
-                && (any(address) || any(other_address) || address == other_address)
-        })
-    };
-    if wanted.pod.ports.iter().any(taken) {
+    if has_port_taken(wanted, node) {
         return not_now(Awaits::ROOM, vec!["node(s) didn't have free ports for the requested pod ports".to_owned()]);
     }
     has_room(wanted, node, state)?;
     reaches_volumes(wanted, node)?;
     spreads(wanted, node, state)?;
     keeps_company(wanted, node, state)
+}
+
+/// Whether a pod of the node has a port that the pod asks for, on an address of both.
+fn has_port_taken(wanted: &Wanted<'_>, node: &Node) -> bool {
+    if wanted.pod.ports.is_empty() {
+        return false;
+    }
+    let mut asked: HashMap<(&str, i64), BTreeSet<&str>> = HashMap::new();
+    for (protocol, address, number) in &wanted.pod.ports {
+        work::step();
+        asked.entry((protocol.as_str(), *number)).or_default().insert(address);
+    }
+    let is_any = |address: &str| address.is_empty() || address == "0.0.0.0";
+    let mut taken = node.pods.values().flat_map(|pod| &pod.ports).inspect(|_| work::step());
+    taken.any(|(protocol, address, number)| {
+        let addresses = asked.get(&(protocol.as_str(), *number));
+        addresses.is_some_and(|addresses| {
+            is_any(address)
+                || addresses.contains(address.as_str())
+                || ["", "0.0.0.0"].iter().any(|any| addresses.contains(any))
+        })
+    })
 }
 
 /// Whether the node itself allows the pod, whatever else is there.
@@ -112,6 +126,7 @@ fn has_room(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refus
         reasons.push("Too many pods".to_owned());
     }
     for (name, amount) in &wanted.pod.requests {
+        work::steps(1 + promised.len());
         let allocatable = node.allocatable.get(name).copied().unwrap_or_default();
         let promised: i64 = promised.iter().filter_map(|pod| pod.requests.get(name)).sum();
         let used = node.used.get(name).copied().unwrap_or_default() + promised;
@@ -190,6 +205,7 @@ fn counts_by_domain(
     let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
     let mut counts = BTreeMap::new();
     for node in state.nodes().map(|node| if node.name == changed.name { changed } else { node }) {
+        work::steps(1 + node.pods.len());
         let Some(domain) = node.labels.get(constraint.str_at(&["topologyKey"])).and_then(Value::as_str) else {
             continue;
         };
@@ -222,6 +238,7 @@ fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), 
     for other in all.filter(|other| other.repelling > 0) {
         for there in other.pods.values() {
             let repels = |term: &Value| {
+                work::step();
                 let label = |node: &Node| node.labels.get(term.str_at(&["topologyKey"])).cloned();
                 let same = label(other).is_some() && label(other) == label(node);
                 same && is_about(term, &there.namespace, &wanted.pod, state)
@@ -242,9 +259,16 @@ fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), 
 fn is_drawn_to(wanted: &Wanted<'_>, node: &Node, state: &State) -> bool {
     let terms = wanted.affinity("podAffinity", "required");
     let is_company = |pod: &Pod| terms.iter().all(|term| is_about(term, &wanted.pod.namespace, pod, state));
+    let has_company = |other: &&Node| other.pods.values().any(is_company);
+    let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
+    let company: BTreeSet<&str> = if terms.is_empty() {
+        BTreeSet::new()
+    } else {
+        all.filter(has_company).map(|other| other.name.as_str()).collect()
+    };
     let is_there = |term: &Value| {
         let domain = in_domain(term.str_at(&["topologyKey"]), node, state);
-        domain.iter().any(|other| other.pods.values().any(is_company))
+        domain.iter().any(|other| company.contains(other.name.as_str()))
     };
     let has_label = |term: &Value| node.labels.contains_key(term.str_at(&["topologyKey"]));
     let is_first = || is_company(&wanted.pod) && !state.nodes().any(|other| other.pods.values().any(is_company));
@@ -255,11 +279,12 @@ fn is_drawn_to(wanted: &Wanted<'_>, node: &Node, state: &State) -> bool {
 fn in_domain<'s>(key: &str, node: &'s Node, state: &'s State) -> Vec<&'s Node> {
     let Some(domain) = node.labels.get(key) else { return Vec::new() };
     let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
-    all.filter(|other| other.labels.get(key) == Some(domain)).collect()
+    all.inspect(|_| work::step()).filter(|other| other.labels.get(key) == Some(domain)).collect()
 }
 
 /// Whether a term of (anti-)affinity, of a pod in `namespace`, is about a pod.
 fn is_about(term: &Value, namespace: &str, pod: &Pod, state: &State) -> bool {
+    work::steps(1 + term.items_at(&["namespaces"]).len());
     let named: BTreeSet<&str> = term.items_at(&["namespaces"]).iter().filter_map(Value::as_str).collect();
     let selector = term.get("namespaceSelector").filter(|selector| !selector.is_null());
     let by_labels = selector.is_some_and(|selector| {
@@ -455,6 +480,68 @@ mod tests {
     fn chosen(state: &State, spec: &str) -> Result<String, String> {
         let pod = pod("p", spec);
         choose(&Wanted::of(&pod), state).map_err(|refused| told(&refused, true))
+    }
+
+    /// How many steps it takes to find a node for a pod of this spec.
+    fn steps(state: &State, spec: &str) -> u64 {
+        let pod = pod("p", spec);
+        let wanted = Wanted::of(&pod);
+        work::counted(|| choose(&wanted, state)).1
+    }
+
+    #[test]
+    fn what_is_reckoned_is_counted_and_grows_as_terms_times_pods() {
+        let many = |count: usize, item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<Vec<_>>().join(", ");
+        let affinity = |kind: &str, count: usize| {
+            let term = |_| "{topologyKey: zone, labelSelector: {matchLabels: {app: b}}}".to_owned();
+            let terms = many(count, &term);
+            format!("affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{terms}]}}}}")
+        };
+        let spread = |count: usize| {
+            let constraint = |_| "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}".to_owned();
+            format!("topologySpreadConstraints: [{}]", many(count, &constraint))
+        };
+        let ports = |address: usize, count: usize| {
+            let port = |at: usize| {
+                format!("{{containerPort: 1, hostPort: {}, hostIP: 10.0.{address}.{}}}", 1 + at / 200, 1 + at % 200)
+            };
+            format!("containers: [{{ports: [{}]}}]", many(count, &port))
+        };
+        let beside = |spec: &str| {
+            let mut state = state();
+            put(&mut state, "b", "a", spec);
+            state
+        };
+        let plain = beside("");
+        for (what, few, many, least) in [
+            (
+                "affinity",
+                steps(&plain, &affinity("podAffinity", 100)),
+                steps(&plain, &affinity("podAffinity", 1_000)),
+                1_000,
+            ),
+            (
+                "distance",
+                steps(&plain, &affinity("podAntiAffinity", 100)),
+                steps(&plain, &affinity("podAntiAffinity", 1_000)),
+                1_000,
+            ),
+            ("spread", steps(&plain, &spread(100)), steps(&plain, &spread(1_000)), 1_000),
+            (
+                "ports",
+                steps(&beside(&ports(1, 200)), &ports(2, 200)),
+                steps(&beside(&ports(1, 2_000)), &ports(2, 2_000)),
+                4_000,
+            ),
+            (
+                "repelled",
+                steps(&beside(&affinity("podAntiAffinity", 100)), ""),
+                steps(&beside(&affinity("podAntiAffinity", 1_000)), ""),
+                1_000,
+            ),
+        ] {
+            assert!(many >= least && many < 13 * few, "{what}: {few} and {many} steps");
+        }
     }
 
     const CPU_2: &str = "containers: [{resources: {requests: {cpu: '2'}}}]";

@@ -129,6 +129,12 @@ impl Connection {
         Ok(self.fetch_one(sqlx::query(statement)).await?.try_get(0)?)
     }
 
+    /// The sum that a statement selects, which is not negative.
+    pub async fn fetch_sum(&mut self, statement: Statement<'_>) -> Result<usize, StoreError> {
+        let sum: i64 = self.fetch_one(statement).await?.try_get(0)?;
+        Ok(usize::try_from(sum).unwrap_or_default())
+    }
+
     pub async fn fetch_optional(&mut self, statement: Statement<'_>) -> Result<Option<SqliteRow>, StoreError> {
         Ok(self.fetch_rows(statement).await?.into_iter().next())
     }

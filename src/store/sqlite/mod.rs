@@ -278,6 +278,16 @@ impl Store for Sqlite {
         Ok(objects?.map(|objects| (by_key(objects), Revision::new(current))))
     }
 
+    async fn size_bytes(&self, collection: &Collection) -> Result<Option<usize>, StoreError> {
+        let mut connection = self.reading().await?;
+        // How long a value is stands beside it: none is read.
+        let size = sqlx::query(
+            "SELECT COALESCE(SUM(length(c.bytes)), 0) FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = ?",
+        );
+        connection.fetch_sum(size.bind(collection.as_str())).await.map(Some)
+    }
+
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(

@@ -87,6 +87,22 @@ pub fn passes() -> Vec<Pass> {
             pass("convert metadata", shape, SIZE, object, convert),
         ]);
     }
+    passes.push(pass(
+        "check as an author",
+        "many objects of a schema as wide",
+        100,
+        |size| {
+            let properties =
+                (0..size).map(|at| format!(r#""p{at}":{{"type":"string"}}"#)).collect::<Vec<_>>().join(",");
+            let items = format!(r#"{{"type":"array","items":{{"type":"object","properties":{{{properties}}}}}}}"#);
+            let schema = format!(
+                r#"{{"type":"object","properties":{{"spec":{{"type":"object","properties":{{"l":{items}}}}}}}}}"#
+            );
+            let object = value(&widget("", &format!(r#"{{"l":[{}]}}"#, vec![r#"{"p1":"a"}"#; size].join(","))));
+            (DefinedKind::new(&value(&definition(&schema))).expect("it is a definition"), object)
+        },
+        |(kind, object)| author::create(kind, object, Options::default()),
+    ));
     passes.extend(tables());
     passes.push(pass(
         "catalog",

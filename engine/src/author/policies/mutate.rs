@@ -157,9 +157,8 @@ impl Policies {
             let form = Form { types: types.as_ref(), layout: layout::of(&seen.object) };
             let input = seen.input(asked, &invocation.params);
             let mutated = policy.mutate(mutation, &input, form);
-            let mutated = mutated
-                .map_err(Misread::Fault)
-                .and_then(|mutated| mutated.map(|mutated| asked.target.read(&seen.object, mutated)).transpose());
+            let mutated =
+                mutated.and_then(|mutated| mutated.map(|mutated| asked.target.read(&seen.object, mutated)).transpose());
             let is_changed = |mutated: &Option<Value>| mutated.as_ref().is_some_and(|new| *new != seen.object);
             let outcome = Outcome::of(mutated.as_ref().map(is_changed));
             tell(Note { policy: named, place: Place::Mutation(at), outcome, head, input: &input });

@@ -7,7 +7,13 @@ use super::error::EvalError;
 use super::host::{ListForm, ListKind};
 use super::map::Map;
 use super::value::{Duration, Timestamp, Value};
+use crate::meta::OBJECT_BYTES_MAX;
 use crate::value::Value as Json;
+use crate::work;
+
+/// How many items a sum of lists may have: as many as an object can hold. Variables that double a list cost next to nothing in
+/// the model of costs, where a sum is one step however long it is.
+pub const SUM_ITEMS_MAX: usize = OBJECT_BYTES_MAX / 2;
 
 /// A list of values. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -109,6 +115,7 @@ impl<'a> List<'a> {
     /// # Errors
     /// If an item of the host does not fit its schema.
     pub fn to_vec(&self) -> Result<Vec<Value<'a>>, EvalError> {
+        work::steps(self.len());
         self.iter().collect()
     }
 
@@ -144,7 +151,11 @@ impl<'a> List<'a> {
     fn into_vec(self) -> Result<Vec<Value<'a>>, EvalError> {
         match self {
             List::Owned(list) => {
-                Ok(Arc::try_unwrap(list).map_or_else(|shared| shared.items.clone(), |list| list.items))
+                let copy = |shared: Arc<OwnedList<'a>>| {
+                    work::steps(shared.items.len());
+                    shared.items.clone()
+                };
+                Ok(Arc::try_unwrap(list).map_or_else(copy, |list| list.items))
             }
             other => other.to_vec(),
         }
@@ -154,7 +165,8 @@ impl<'a> List<'a> {
     /// holds is extended where it is.
     ///
     /// # Errors
-    /// If an item of the host does not fit its schema; if items of a set are not scalars.
+    /// If an item of the host does not fit its schema; if items of a set are not scalars; if there are more than
+    /// [`SUM_ITEMS_MAX`].
     pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
         let mut kind = self.kind();
         if matches!(kind, ListType::Atomic | ListType::Sum) && !self.is_host() {
@@ -166,6 +178,11 @@ impl<'a> List<'a> {
             }
             kind = ListType::Sum;
         }
+        let count = self.len().saturating_add(other.len());
+        if count > SUM_ITEMS_MAX {
+            return Err(EvalError::new(format!("list of more than {SUM_ITEMS_MAX} items")));
+        }
+        work::steps(other.len());
         let mut items = self.into_vec()?;
         match kind {
             ListType::Atomic | ListType::Sum => {

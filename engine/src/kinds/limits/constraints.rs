@@ -1,9 +1,11 @@
 //! What one limit says of requests and limits.
 
+use super::Faults;
 use crate::kinds::pod::aggregate::Totals;
 use crate::kinds::resources;
 use crate::meta::quantity::Quantity;
 use crate::value::{Map, Value};
+use crate::work;
 
 /// What can be told in thousandths.
 const MILLI_MAX: i64 = i64::MAX / 1000;
@@ -34,11 +36,12 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What is wrong with it.
-    pub fn check(&self, limit: &Value, kind: LimitType) -> Vec<String> {
+    /// Finds what is wrong with it.
+    pub fn check(&self, limit: &Value, kind: LimitType, faults: &mut Faults) {
         let entries = |list: &'static str| {
             let list = limit.get(list).and_then(Value::as_object);
-            list.into_iter().flat_map(Map::iter).map(|(name, amount)| (name, resources::parse(Some(amount))))
+            let entries = list.into_iter().flat_map(Map::iter).inspect(|_| work::step());
+            entries.map(|(name, amount)| (name, resources::parse(Some(amount))))
         };
         let least = entries("min").filter_map(|(name, bound)| self.check_min(name, &bound, kind));
         let most = entries("max").filter_map(|(name, bound)| match kind {
@@ -47,7 +50,12 @@ impl Asked {
         });
         let ratios = entries("maxLimitRequestRatio").filter(|_| kind != LimitType::Claim);
         let ratios = ratios.filter_map(|(name, bound)| self.check_ratio(name, &bound, kind));
-        least.chain(most).chain(ratios).collect()
+        for fault in least.chain(most).chain(ratios) {
+            faults.push(fault);
+            if faults.is_full() {
+                return;
+            }
+        }
     }
 
     fn check_min(&self, name: &str, bound: &Quantity, kind: LimitType) -> Option<String> {
@@ -119,8 +127,9 @@ fn is_less(left: &Quantity, right: &Quantity) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{check_claim, check_pod, set_pod_defaults};
+    use super::super::{TooMuch, check_claim, check_pod, set_pod_defaults};
     use crate::value::{Value, yaml};
+    use crate::work::counted;
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("it is YAML")
@@ -133,7 +142,7 @@ mod tests {
              maxLimitRequestRatio: {cpu: '2'}}]}",
         );
         let mut pod = read("spec: {containers: [{name: a}, {name: b, resources: {limits: {cpu: '2'}}}]}");
-        set_pod_defaults(&range, &mut pod);
+        set_pod_defaults(&range, &mut pod).expect("it is little");
         assert_eq!(
             pod.str_at(&["metadata", "annotations", "kubernetes.io/limit-ranger"]),
             "LimitRanger plugin set: cpu request for container a; cpu limit for container a; cpu request for container b"
@@ -145,6 +154,31 @@ mod tests {
                  provided ratio is 20.000000]"
             )
         );
+    }
+
+    #[test]
+    fn what_a_pod_is_given_and_told_has_a_bound() {
+        let amounts = (0..2_000).map(|at| format!("example.com/amount-{at}: '1'")).collect::<Vec<_>>().join(", ");
+        let containers = |count| {
+            let containers = (0..count).map(|at| format!("{{name: c{at}}}")).collect::<Vec<_>>().join(", ");
+            read(&format!("spec: {{containers: [{containers}]}}"))
+        };
+        let defaults = read(&format!("spec: {{limits: [{{type: Container, default: {{{amounts}}}}}]}}"));
+        let given = set_pod_defaults(&defaults, &mut containers(10));
+        let (refused, few) = counted(|| set_pod_defaults(&defaults, &mut containers(200)));
+        let (_, many) = counted(|| set_pod_defaults(&defaults, &mut containers(2_000)));
+        assert_eq!((given, refused), (Ok(()), Err(TooMuch)));
+        assert!(many < 2 * few + 100_000, "{few} and {many} steps");
+
+        let bounds = read(&format!("spec: {{limits: [{{type: Container, max: {{{amounts}}}}}]}}"));
+        let told = check_pod(&bounds, &containers(10)).expect("it names none of them");
+        assert!(told.len() < 3 << 19, "{} bytes", told.len());
+        let bounds = |count| {
+            let limits = (0..count).map(|at| format!("{{type: Container, min: {{x{at}: '1'}}, max: {{{amounts}}}}}"));
+            read(&format!("spec: {{limits: [{}]}}", limits.collect::<Vec<_>>().join(", ")))
+        };
+        let told = check_pod(&bounds(20), &containers(1)).expect("it names none of them");
+        assert!(told.len() < 3 << 19, "{} bytes", told.len());
     }
 
     #[test]

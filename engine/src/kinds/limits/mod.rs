@@ -8,6 +8,8 @@ mod constraints;
 
 use std::collections::BTreeSet;
 
+use crate::meta::OBJECT_BYTES_MAX;
+use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -15,19 +17,31 @@ use super::pod::aggregate::{self, Totals};
 use super::{defaults, resources};
 use constraints::{Asked, LimitType};
 
+/// Bytes of names and amounts that a pod may be given: with more of them it is not an object that is stored.
+pub const GIVEN_BYTES_MAX: usize = OBJECT_BYTES_MAX;
+
 /// Where a pod says what it was given.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
+/// What ranges give a pod comes to more than it may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuch;
+
 /// Gives the containers of a pod the requests and limits that a range has for those that name none.
-pub fn set_pod_defaults(range: &Value, pod: &mut Value) {
+///
+/// # Errors
+///
+/// They come to more than [`GIVEN_BYTES_MAX`]; from there on none are given.
+pub fn set_pod_defaults(range: &Value, pod: &mut Value) -> Result<(), TooMuch> {
+    let mut room = GIVEN_BYTES_MAX;
     let (requests, limits) = (of_containers(range, "defaultRequest"), of_containers(range, "default"));
     let mut notes = Vec::new();
-    let Some(spec) = defaults::field(pod, "spec") else { return };
+    let Some(spec) = defaults::field(pod, "spec") else { return Ok(()) };
     for (list, called) in [("containers", "container"), ("initContainers", "init container")] {
         for container in defaults::items(spec, list) {
             let name = container.str_at(&["name"]).to_owned();
-            let set = fill(container, "limits", &limits);
-            let asked = fill(container, "requests", &requests);
+            let set = fill(container, "limits", &limits, &mut room)?;
+            let asked = fill(container, "requests", &requests, &mut room)?;
             for (what, names) in [("request", asked), ("limit", set)] {
                 if !names.is_empty() {
                     notes.push(format!("{} {what} for {called} {name}", names.join(", ")));
@@ -40,6 +54,7 @@ pub fn set_pod_defaults(range: &Value, pod: &mut Value) {
         let annotations = defaults::structure(defaults::structure(pod, "metadata"), "annotations");
         annotations.make_object().insert(ANNOTATION, Value::String(note));
     }
+    Ok(())
 }
 
 /// The limits of a range for a type of objects.
@@ -59,26 +74,28 @@ fn of_containers(range: &Value, list: &str) -> Map {
     amounts
 }
 
-/// Fills in the amounts that a list of a container lacks, and returns their names.
-fn fill(container: &mut Value, list: &str, amounts: &Map) -> Vec<String> {
+/// Fills in the amounts that a list of a container lacks, as long as there is room for them, and returns their names.
+fn fill(container: &mut Value, list: &str, amounts: &Map, room: &mut usize) -> Result<Vec<String>, TooMuch> {
     let mut names = Vec::new();
     if amounts.is_empty() {
-        return names;
+        return Ok(names);
     }
     let own = defaults::structure(defaults::structure(container, "resources"), list).make_object();
     for (name, amount) in amounts.iter() {
         work::step();
         if !own.contains_key(name) {
+            let bytes = name.len() + amount.as_str().map_or(0, str::len);
+            *room = room.checked_sub(bytes).ok_or(TooMuch)?;
             own.insert(name, amount.clone());
             names.push(name.to_owned());
         }
     }
-    names
+    Ok(names)
 }
 
-/// Why a pod does not keep to a range.
+/// Why a pod does not keep to a range; of many faults, as many as fit into an answer.
 pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     for limit in range.items_at(&["spec", "limits"]) {
         match limit.str_at(&["type"]) {
             "Container" => {
@@ -86,24 +103,28 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
                 for container in lists.iter().flat_map(|list| pod.items_at(&["spec", list])) {
                     let read = |list: &str| read(container.at(&["resources", list]));
                     let asked = Asked { requests: read("requests"), limits: read("limits") };
-                    faults.extend(asked.check(limit, LimitType::Container));
+                    asked.check(limit, LimitType::Container, &mut faults);
                 }
             }
             "Pod" => {
                 let asked = Asked { requests: of_pod(pod, "requests"), limits: of_pod(pod, "limits") };
-                faults.extend(asked.check(limit, LimitType::Pod));
+                asked.check(limit, LimitType::Pod, &mut faults);
             }
             _ => {}
         }
     }
-    join(faults)
+    faults.join()
 }
 
 /// Why a claim does not keep to a range.
 pub fn check_claim(range: &Value, claim: &Value) -> Option<String> {
     let requests = read(claim.at(&["spec", "resources", "requests"]));
     let asked = Asked { requests, limits: Totals::new() };
-    join(limits_for(range, "PersistentVolumeClaim").flat_map(|limit| asked.check(limit, LimitType::Claim)).collect())
+    let mut faults = Faults::default();
+    for limit in limits_for(range, "PersistentVolumeClaim") {
+        asked.check(limit, LimitType::Claim, &mut faults);
+    }
+    faults.join()
 }
 
 fn read(list: Option<&Value>) -> Totals {
@@ -121,9 +142,28 @@ fn of_pod(pod: &Value, list: &str) -> Totals {
     totals
 }
 
-/// Errors as Go joins them: each once.
-fn join(faults: Vec<String>) -> Option<String> {
-    let mut seen = BTreeSet::new();
-    let mut faults: Vec<String> = faults.into_iter().filter(|fault| seen.insert(fault.clone())).collect();
-    if faults.len() > 1 { Some(format!("[{}]", faults.join(", "))) } else { faults.pop() }
+/// Faults, each once, up to [`ERRORS_BYTES_MAX`] of text.
+#[derive(Debug, Default)]
+struct Faults {
+    found: Vec<String>,
+    seen: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Faults {
+    fn push(&mut self, fault: String) {
+        if !self.is_full() && self.seen.insert(fault.clone()) {
+            self.bytes += fault.len();
+            self.found.push(fault);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > ERRORS_BYTES_MAX
+    }
+
+    /// The faults as Go joins errors.
+    fn join(mut self) -> Option<String> {
+        if self.found.len() > 1 { Some(format!("[{}]", self.found.join(", "))) } else { self.found.pop() }
+    }
 }

@@ -9,14 +9,15 @@
 pub mod apply_configuration;
 pub(crate) mod json_patch;
 mod native;
+mod size;
 
 use super::expression::{CompileError, go_name, instantiate};
 use crate::cel::env::Env;
-use crate::cel::eval::Program;
+use crate::cel::eval::{Program, Value as Cel};
 use crate::cel::mutation;
 use crate::cel::types::Type;
-use crate::meta::Status;
-use crate::value::Value;
+use crate::meta::{OBJECT_BYTES_MAX, Status};
+use crate::value::{Value, json};
 use crate::work;
 
 /// What an expression gives.
@@ -46,6 +47,8 @@ pub enum Misread {
     Broken(String),
     /// It holds a number that JSON does not have, which the reference only finds when it answers.
     Unwritable(&'static str),
+    /// It is larger than what is stored. The reference would find that last, when all policies have made what they make.
+    TooLarge,
 }
 
 impl Misread {
@@ -54,6 +57,7 @@ impl Misread {
         match self {
             Misread::Fault(text) | Misread::Broken(text) => text,
             Misread::Unwritable(text) => text,
+            Misread::TooLarge => "etcdserver: request is too large",
         }
     }
 
@@ -62,8 +66,28 @@ impl Misread {
         match self {
             Misread::Fault(why) | Misread::Broken(why) => Status::internal_error(&why),
             Misread::Unwritable(why) => Status::plain(500, why),
+            Misread::TooLarge => Status::too_large_to_store(),
         }
     }
+}
+
+/// Checks that `value`, of which an object is to be made, is no larger than what is stored.
+///
+/// # Errors
+/// It is.
+pub fn check_value(value: &Cel<'_>) -> Result<(), Misread> {
+    if size::fits(value, OBJECT_BYTES_MAX) { Ok(()) } else { Err(Misread::TooLarge) }
+}
+
+/// Checks that an object that was changed is no larger than what is stored.
+///
+/// # Errors
+/// It is.
+pub fn check_size(mutated: Mutated) -> Result<Mutated, Misread> {
+    let (Mutated::Merged(object) | Mutated::Patched(object)) = &mutated;
+    // Most are far from it, and are not encoded to know.
+    let is_large = object.size_bytes() > OBJECT_BYTES_MAX && json::encode(object).len() > OBJECT_BYTES_MAX;
+    if is_large { Err(Misread::TooLarge) } else { Ok(mutated) }
 }
 
 /// Checks that an object can be written as JSON: expressions make numbers that JSON does not have.

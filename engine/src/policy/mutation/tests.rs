@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::super::expression::CompileError;
-use super::{Misread, MutationType, apply_configuration, check_numbers, json_patch};
+use super::{Misread, Mutated, MutationType, apply_configuration, check_numbers, check_size, check_value, json_patch};
 use crate::apply::TypeSchema;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::Value as Cel;
@@ -14,6 +14,7 @@ use crate::object;
 use crate::schema::convert::to_structural;
 use crate::schema::json_schema;
 use crate::value::{Value, json, yaml};
+use crate::work::counted;
 
 static ENV: LazyLock<Env> = LazyLock::new(|| {
     let env = Env::kubernetes(Expressions::Stored).with_variable("object", Type::Dyn);
@@ -455,4 +456,32 @@ fn operations_that_do_not_apply_are_told() {
     value("Object{n: null}", "proto:\u{a0}invalid type: structpb.NullValue");
     value("Object{l: [[1]]}", "proto:\u{a0}invalid type: []ref.Val");
     value("type(1)", "type conversion not supported for 'type'");
+}
+
+#[test]
+fn what_a_mutation_makes_is_no_larger_than_what_is_stored() {
+    let made = |expression: &str| {
+        let program = MutationType::JsonPatch.compile(expression, &ENV).expect("it compiles");
+        let value = program.evaluate(&[], u64::MAX).result.expect("it has a value");
+        counted(|| check_value(&value))
+    };
+    let added = |value: &str| format!("[JSONPatch{{op: 'add', path: '/spec/any', value: {value}}}]");
+    assert_eq!(made(&added("['a', 'b']")).0, Ok(()));
+    // Each level holds the same list of ten items ten times.
+    let tenfold = |levels: usize| {
+        let ten = "[1,2,3,4,5,6,7,8,9,0]";
+        added(&format!("{}{ten}{}", format!("{ten}.map(x, ").repeat(levels), ")".repeat(levels)))
+    };
+    assert_eq!(made(&tenfold(3)).0, Ok(()));
+    let (refused, steps) = made(&tenfold(6));
+    assert_eq!(refused, Err(Misread::TooLarge));
+    assert!(steps <= 2 << 20, "{steps} steps");
+
+    let object = |bytes: usize| Mutated::Patched(object! { "data" => "x".repeat(bytes).as_str() });
+    assert_eq!(check_size(object(4 << 20)), Err(Misread::TooLarge));
+    assert!(check_size(object((4 << 20) - 100)).is_ok());
+    let numbers = Mutated::Merged(object! { "n" => Value::Array(vec![Value::Int(1); 1_000_000]) });
+    assert!(check_size(numbers).is_ok(), "it has two million bytes");
+    let refused = Misread::TooLarge.into_status();
+    assert_eq!((refused.code, refused.message.as_str()), (500, "etcdserver: request is too large"));
 }

@@ -114,7 +114,7 @@ impl ResourceQuota {
     /// Whether anything limits what is made in a namespace.
     async fn is_limited(&self, namespace: &str) -> Result<bool, Status> {
         let place = Place { group: "", plural: "resourcequotas", namespace };
-        Ok(!self.evaluator.limited.0.is_empty() || !self.evaluator.objects.list(place).await?.is_empty())
+        Ok(!self.evaluator.limited.0.is_empty() || self.evaluator.objects.any(place).await?)
     }
 }
 

@@ -84,7 +84,7 @@ impl Evaluator {
                 return Round::Done;
             }
         };
-        let mut quotas = stored.clone();
+        let mut quotas = stored.to_vec();
         let charged = self.charge(&mut quotas, waiting);
         for (stored, quota) in stored.iter().zip(&quotas) {
             if quota != stored {
@@ -181,6 +181,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+    use crate::admission::Listed;
     use crate::value::yaml;
 
     fn read(text: &str) -> Value {
@@ -204,8 +205,12 @@ mod tests {
             Ok(None)
         }
 
-        async fn list(&self, _: Place<'_>) -> Result<Vec<Value>, Status> {
-            Ok(self.quotas.lock().expect("nothing panics").clone())
+        async fn any(&self, _: Place<'_>) -> Result<bool, Status> {
+            Ok(true)
+        }
+
+        async fn list(&self, _: Place<'_>) -> Result<Listed, Status> {
+            Ok(Listed::new(self.quotas.lock().expect("nothing panics").clone(), None))
         }
 
         async fn replace(&self, _: Place<'_>, object: Value) -> Result<bool, Status> {
