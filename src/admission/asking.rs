@@ -49,6 +49,7 @@ impl cel::Authorizer for Asking {
                     subresource: &resource.subresource,
                     namespace: &resource.namespace,
                     name: &resource.name,
+                    ..ResourceAttributes::default()
                 };
                 self.authorizer.authorize(&self.user, &auth::Attributes::Resource(attributes))
             }

@@ -55,6 +55,7 @@ impl OwnerReferences {
             subresource: attributes.subresource,
             namespace: attributes.namespace,
             name: attributes.name,
+            ..ResourceAttributes::default()
         };
         let what = "cannot set an ownerRef on a resource you can't delete";
         self.check(attributes, object, wanted, what)
@@ -68,8 +69,8 @@ impl OwnerReferences {
             version: "*",
             resource: "*",
             subresource: "finalizers",
-            namespace: "",
             name: "*",
+            ..ResourceAttributes::default()
         };
         let decision = self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted));
         matches!(decision, Decision::Allow { .. })
@@ -97,6 +98,7 @@ impl OwnerReferences {
             // An owner in a namespace is in that of its dependents.
             namespace: if owner.is_namespaced() { attributes.namespace } else { "" },
             name: reference.str_at(&["name"]),
+            ..ResourceAttributes::default()
         };
         let what =
             "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";

@@ -1,9 +1,10 @@
 //! The audit log: who asked for what, when, and what they were answered.
 //!
-//! In: requests as they come and as they are answered. Out: one line of JSON a stage, an `audit.k8s.io/v1` Event at level
-//! Metadata, or one of the older form; bodies never get here.
+//! In: requests as they come and as they are answered, with their objects where a policy wants them. Out: one line of JSON a
+//! stage, an `audit.k8s.io/v1` Event, or one of the older form.
 //! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
 
+mod bodies;
 mod legacy;
 mod policy;
 mod rotated;
@@ -22,7 +23,8 @@ use crate::object;
 use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Map, Value, json};
 
-pub use policy::Policy;
+pub use bodies::Bodies;
+pub use policy::{Extent, Level, Policy};
 pub use rotated::{RotatedFile, Rotation};
 
 /// Longer User-Agents are cut, as kube-apiserver cuts them.
@@ -34,8 +36,8 @@ pub const FAULT: &str = "skiff.kubeskiff.dev/fault";
 /// The annotation of a request to another control plane than the main one of the process.
 pub const PLANE: &str = "skiff.kubeskiff.dev/plane";
 
-/// The order of Go's fields.
-static EVENT: Layout = Struct(&[
+/// The order of Go's fields; the objects of the request and of its answer come between the two.
+static BEGINNING: Layout = Struct(&[
     ("kind", &Sorted),
     ("apiVersion", &Sorted),
     ("level", &Sorted),
@@ -54,8 +56,10 @@ static EVENT: Layout = Struct(&[
             ("resource", &Sorted),
             ("namespace", &Sorted),
             ("name", &Sorted),
+            ("uid", &Sorted),
             ("apiGroup", &Sorted),
             ("apiVersion", &Sorted),
+            ("resourceVersion", &Sorted),
             ("subresource", &Sorted),
         ]),
     ),
@@ -70,10 +74,10 @@ static EVENT: Layout = Struct(&[
             ("code", &Sorted),
         ]),
     ),
-    ("requestReceivedTimestamp", &Sorted),
-    ("stageTimestamp", &Sorted),
-    ("annotations", &Sorted),
 ]);
+
+static END: Layout =
+    Struct(&[("requestReceivedTimestamp", &Sorted), ("stageTimestamp", &Sorted), ("annotations", &Sorted)]);
 
 static USER: Layout = Struct(&[("username", &Sorted), ("uid", &Sorted), ("groups", &Sorted), ("extra", &Sorted)]);
 
@@ -93,14 +97,19 @@ pub enum Stage {
     /// Of a watch: its head is sent, its events follow.
     ResponseStarted,
     ResponseComplete,
+    /// Policies know it; no request of ours ends in it.
+    Panic,
 }
 
 impl Stage {
+    const ALL: [Stage; 4] = [Stage::RequestReceived, Stage::ResponseStarted, Stage::ResponseComplete, Stage::Panic];
+
     const fn as_str(self) -> &'static str {
         match self {
             Stage::RequestReceived => "RequestReceived",
             Stage::ResponseStarted => "ResponseStarted",
             Stage::ResponseComplete => "ResponseComplete",
+            Stage::Panic => "Panic",
         }
     }
 }
@@ -126,7 +135,9 @@ pub struct Event {
     pub code: u16,
     /// What a refusal says.
     pub failure: Option<Status>,
-    /// Of a request from nobody known, how its sender tried to be known; empty for all others.
+    /// The objects that were sent and answered, where a log has them.
+    pub bodies: Bodies,
+    /// Of a request from nobody known, how its sender tried to be known, which people are told; empty for all others.
     pub attempted: String,
     pub annotations: Vec<(Cow<'static, str>, String)>,
 }
@@ -140,22 +151,34 @@ pub struct ObjectReference {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
+    /// Of the object that was sent, as is the next.
+    pub uid: String,
+    pub resource_version: String,
 }
 
 impl Event {
     /// The line of the log, with its line break.
-    fn line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+    fn line(&self, stage: Stage, extent: &Extent, now: Timestamp) -> Vec<u8> {
+        let mut line = json::encode_as(&self.beginning(stage, extent.level), BEGINNING);
+        // Both are objects, and neither is empty.
+        line.pop();
+        self.bodies.append_to(&mut line, extent);
+        line.push(b',');
+        line.extend_from_slice(&json::encode_as(&self.end(stage, now), END)[1..]);
+        line.push(b'\n');
+        line
+    }
+
+    fn beginning(&self, stage: Stage, level: Level) -> Value {
         let mut event = object! {
             "kind" => "Event",
             "apiVersion" => "audit.k8s.io/v1",
-            "level" => "Metadata",
+            "level" => level.as_str(),
             "auditID" => self.id.as_str(),
             "stage" => stage.as_str(),
             "requestURI" => self.uri.as_str(),
             "verb" => self.verb.as_str(),
             "user" => self.user.encode(),
-            "requestReceivedTimestamp" => micro_time(self.received),
-            "stageTimestamp" => micro_time(now),
         };
         let fields = event.make_object();
         if let Some(user) = &self.impersonated {
@@ -176,16 +199,21 @@ impl Event {
         }
         if stage != Stage::RequestReceived {
             fields.insert("responseStatus", self.response_status());
+        }
+        event
+    }
+
+    fn end(&self, stage: Stage, now: Timestamp) -> Value {
+        let mut end = object! {
+            "requestReceivedTimestamp" => micro_time(self.received),
+            "stageTimestamp" => micro_time(now),
+        };
+        if stage != Stage::RequestReceived && !self.annotations.is_empty() {
             let annotations =
                 self.annotations.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
-            let annotations: Map = annotations.collect();
-            if !annotations.is_empty() {
-                fields.insert("annotations", Value::Object(annotations));
-            }
+            end.make_object().insert("annotations", Value::Object(annotations.collect::<Map>()));
         }
-        let mut line = json::encode_as(&event, EVENT);
-        line.push(b'\n');
-        line
+        end
     }
 
     /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused; `[a] ` before it where the plane `a` was asked.
@@ -203,23 +231,24 @@ impl Event {
         }
         let faults = self.annotations.iter().filter(|(name, _)| name == FAULT);
         faults.for_each(|(_, fault)| line.push_str(&format!(" [fault {fault}]")));
-        if let Some(failure) = &self.failure {
-            line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
-        } else if !self.attempted.is_empty() {
+        if !self.attempted.is_empty() {
             line.push_str(&format!(": {}", self.attempted));
+        } else if let Some(failure) = &self.failure {
+            line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
         }
         line.push('\n');
         line.into_bytes()
     }
 
     fn response_status(&self) -> Value {
-        let mut status = self.failure.as_ref().map_or_else(|| object! { "metadata" => object! {} }, Status::to_value);
+        let mut status = match (&self.failure, self.bodies.status()) {
+            (Some(failure), _) => failure.to_value(),
+            (None, Some(status)) => status.clone(),
+            (None, None) => object! { "metadata" => object! {} },
+        };
         let fields = status.make_object();
         fields.remove("apiVersion");
         fields.remove("kind");
-        if !self.attempted.is_empty() {
-            fields.insert("message", Value::from(self.attempted.as_str()));
-        }
         fields.insert("code", Value::Int(self.code.into()));
         status
     }
@@ -231,8 +260,10 @@ impl ObjectReference {
             ("resource", &self.resource),
             ("namespace", &self.namespace),
             ("name", &self.name),
+            ("uid", &self.uid),
             ("apiGroup", &self.group),
             ("apiVersion", &self.version),
+            ("resourceVersion", &self.resource_version),
             ("subresource", &self.subresource),
         ];
         let present = parts.into_iter().filter(|(_, text)| !text.is_empty());
@@ -309,13 +340,21 @@ impl Log {
         Log { policy: Some(policy), ..self }
     }
 
-    /// Writes the line of `event`. A log that can't be written to does not stop the server; that is told on standard error.
-    pub fn write(&self, event: &Event, stage: Stage, now: Timestamp) {
-        if self.policy.as_ref().is_some_and(|policy| !policy.logs(event, stage)) {
+    /// What the log has of a request, which is decided before anything else is known of it.
+    pub fn extent(&self, event: &Event) -> Extent {
+        match &self.policy {
+            Some(policy) => policy.extent(event),
+            None => Extent::of(Level::Metadata),
+        }
+    }
+
+    /// Writes the line of `event`, if the log has it. A log that can't be written to does not stop the server; that is told on standard error.
+    pub fn write(&self, event: &Event, extent: &Extent, stage: Stage, now: Timestamp) {
+        if !extent.has(stage) {
             return;
         }
         let line = match (self.form, stage) {
-            (Form::Json, _) => event.line(stage, now),
+            (Form::Json, _) => event.line(stage, extent, now),
             (Form::Legacy, _) => event.legacy_line(stage),
             (Form::Brief, Stage::RequestReceived) => return,
             (Form::Brief, _) => event.brief_line(stage, now),
@@ -345,7 +384,7 @@ mod tests {
                 resource: "widgets".into(),
                 namespace: "n".into(),
                 name: "w".into(),
-                subresource: String::new(),
+                ..ObjectReference::default()
             }),
             received: Timestamp::UNIX_EPOCH,
             ..Event::default()
@@ -354,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_fields_of_an_event_in_gos_order() {
-        let line = event().line(Stage::RequestReceived, Timestamp::UNIX_EPOCH);
+        let line = event().line(Stage::RequestReceived, &Extent::of(Level::Metadata), Timestamp::UNIX_EPOCH);
         let expected = concat!(
             r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a-1","#,
             r#""stage":"RequestReceived","requestURI":"/apis/g/v1/namespaces/n/widgets/w?x=1","verb":"get","#,
@@ -381,15 +420,15 @@ mod tests {
     #[test]
     fn a_request_from_nobody_known_has_one_line() {
         let attempted = "Authentication failed, attempted: bearer".to_owned();
-        let event = Event { code: 401, attempted, user: UserInfo::default(), ..event() };
+        let failure = Some(Status::unauthorized());
+        let event = Event { code: 401, failure, attempted, user: UserInfo::default(), ..event() };
         let brief = event.brief_line(Stage::ResponseStarted, Timestamp::UNIX_EPOCH);
         let expected = "get /apis/g/v1/namespaces/n/widgets/w?x=1 401 0.0 ms - kubectl/v1: \
             Authentication failed, attempted: bearer\n";
         assert_eq!(String::from_utf8_lossy(&brief), expected);
-        let line = event.line(Stage::ResponseStarted, Timestamp::UNIX_EPOCH);
+        let line = event.line(Stage::ResponseStarted, &Extent::of(Level::Metadata), Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
-        let expected =
-            r#""responseStatus":{"metadata":{},"message":"Authentication failed, attempted: bearer","code":401}"#;
+        let expected = r#""responseStatus":{"metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
         assert!(line.contains(expected) && line.contains(r#""user":{},"#), "{line}");
     }
 
@@ -397,7 +436,7 @@ mod tests {
     fn a_refusal_is_told_with_its_reason() {
         let failure = Some(Status::not_found("g", "widgets", "w"));
         let event = Event { code: 404, failure, annotations: vec![("a".into(), "b".into())], ..event() };
-        let line = event.line(Stage::ResponseComplete, Timestamp::UNIX_EPOCH);
+        let line = event.line(Stage::ResponseComplete, &Extent::of(Level::Metadata), Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
         let expected = concat!(
             r#""responseStatus":{"metadata":{},"status":"Failure","message":"widgets.g \"w\" not found","#,

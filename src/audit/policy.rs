@@ -1,22 +1,68 @@
-//! Which requests the audit log has: the rules of an `audit.k8s.io/v1` Policy.
+//! Which requests the audit log has, and how much of them: the rules of an `audit.k8s.io/v1` Policy.
 //!
-//! Bodies are never logged, so that of the levels `None` counts and all others are `Metadata`.
-//! Source: `pkg/audit/policy/checker.go` of apiserver, release 1.36.
+//! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release 1.36.
 
 use super::{Event, Stage};
 use crate::value::{Value, yaml};
+
+/// How much a log has of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    #[default]
+    None,
+    /// Who asked for what, and how it went.
+    Metadata,
+    /// That, and the object that was sent.
+    Request,
+    /// That, and the object that was answered.
+    RequestResponse,
+}
+
+impl Level {
+    const ALL: [Level; 4] = [Level::None, Level::Metadata, Level::Request, Level::RequestResponse];
+
+    /// As policies and events name it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Level::None => "None",
+            Level::Metadata => "Metadata",
+            Level::Request => "Request",
+            Level::RequestResponse => "RequestResponse",
+        }
+    }
+}
+
+/// What a log has of one request, decided when it comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    pub level: Level,
+    /// The stages that have no line.
+    omitted: Vec<Stage>,
+    pub omits_managed_fields: bool,
+}
+
+impl Extent {
+    /// Every stage, at a level.
+    pub fn of(level: Level) -> Self {
+        Extent { level, ..Extent::default() }
+    }
+
+    /// Whether the log has a line of this stage.
+    pub fn has(&self, stage: Stage) -> bool {
+        self.level > Level::None && !self.omitted.contains(&stage)
+    }
+}
 
 /// The rules, of which the first that a request matches decides.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
-    omitted: Vec<String>,
 }
 
 /// What a request must be for a rule to decide; an empty list is about all.
 #[derive(Clone, Debug, Default)]
 struct Rule {
-    level: String,
+    extent: Extent,
     users: Vec<String>,
     groups: Vec<String>,
     verbs: Vec<String>,
@@ -24,7 +70,6 @@ struct Rule {
     /// A group with its resources and names.
     resources: Vec<(String, Vec<String>, Vec<String>)>,
     paths: Vec<String>,
-    omitted: Vec<String>,
 }
 
 impl Policy {
@@ -32,46 +77,50 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// What is not a policy, or a level that there is not.
+    /// What is not a policy, or a level or stage that there is not.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let policy = yaml::decode(text).map_err(|error| format!("failed decoding: {error}"))?;
-        if policy.str_at(&["kind"]) != "Policy" || !policy.str_at(&["apiVersion"]).starts_with("audit.k8s.io/") {
-            return Err("unknown group version field".to_owned());
+        let (api_version, kind) = (policy.str_at(&["apiVersion"]), policy.str_at(&["kind"]));
+        if kind != "Policy" || api_version != "audit.k8s.io/v1" {
+            return Err(format!("unknown group version field {api_version}, Kind={kind} in policy"));
         }
-        let rules: Vec<_> = policy.items_at(&["rules"]).iter().map(Rule::parse).collect();
-        if rules.is_empty() {
-            return Err("loaded illegal policy with 0 rules".to_owned());
+        let omitted = stages(&policy, "omitStages")?;
+        let omits_managed_fields = flag(&policy, "omitManagedFields").unwrap_or_default();
+        let default = Extent { level: Level::None, omitted, omits_managed_fields };
+        let rules = policy.items_at(&["rules"]).iter().enumerate();
+        let rules: Result<Vec<_>, _> = rules
+            .map(|(at, rule)| Rule::parse(rule, &default).map_err(|error| format!("rules[{at}].{error}")))
+            .collect();
+        match rules? {
+            rules if rules.is_empty() => Err("loaded illegal policy with 0 rules".to_owned()),
+            rules => Ok(Policy { rules }),
         }
-        if let Some(rule) = rules.iter().find(|rule| !LEVELS.contains(&rule.level.as_str())) {
-            return Err(format!("rules: level: Unsupported value: {:?}", rule.level));
-        }
-        Ok(Policy { rules, omitted: texts(&policy, "omitStages") })
     }
 
-    /// Whether the log has a line of this stage.
-    pub fn logs(&self, event: &Event, stage: Stage) -> bool {
-        let Some(rule) = self.rules.iter().find(|rule| rule.matches(event)) else { return false };
-        let is_omitted = |stages: &[String]| stages.iter().any(|omitted| omitted == stage.as_str());
-        rule.level != "None" && !is_omitted(&self.omitted) && !is_omitted(&rule.omitted)
+    /// What the log has of a request, as it comes.
+    pub fn extent(&self, event: &Event) -> Extent {
+        let rule = self.rules.iter().find(|rule| rule.matches(event));
+        rule.map(|rule| rule.extent.clone()).unwrap_or_default()
     }
 }
 
-const LEVELS: [&str; 4] = ["None", "Metadata", "Request", "RequestResponse"];
-
 impl Rule {
-    fn parse(rule: &Value) -> Self {
+    /// `default` is what the policy says of all its rules.
+    fn parse(rule: &Value, default: &Extent) -> Result<Self, String> {
         let resource =
             |one: &Value| (one.str_at(&["group"]).to_owned(), texts(one, "resources"), texts(one, "resourceNames"));
-        Rule {
-            level: rule.str_at(&["level"]).to_owned(),
+        let mut omitted = stages(rule, "omitStages")?;
+        omitted.extend_from_slice(&default.omitted);
+        let omits_managed_fields = flag(rule, "omitManagedFields").unwrap_or(default.omits_managed_fields);
+        Ok(Rule {
+            extent: Extent { level: level(rule)?, omitted, omits_managed_fields },
             users: texts(rule, "users"),
             groups: texts(rule, "userGroups"),
             verbs: texts(rule, "verbs"),
             namespaces: texts(rule, "namespaces"),
             resources: rule.items_at(&["resources"]).iter().map(resource).collect(),
             paths: texts(rule, "nonResourceURLs"),
-            omitted: texts(rule, "omitStages"),
-        }
+        })
     }
 
     fn matches(&self, event: &Event) -> bool {
@@ -105,11 +154,37 @@ impl Rule {
         };
         self.resources.is_empty()
             || self.resources.iter().any(|(group, resources, names)| {
-                *group == object.group
+                (*group == object.group || group == "*")
                     && (resources.is_empty() || resources.iter().any(is_one))
                     && (names.is_empty() || names.contains(&object.name))
             })
     }
+}
+
+fn level(rule: &Value) -> Result<Level, String> {
+    let name = rule.str_at(&["level"]);
+    let known = Level::ALL.into_iter().find(|level| level.as_str() == name);
+    known.ok_or_else(|| match name {
+        "" => "level: Required value".to_owned(),
+        name => {
+            let names = Level::ALL.map(|level| format!("{:?}", level.as_str())).join(", ");
+            format!("level: Unsupported value: {name:?}: supported values: {names}")
+        }
+    })
+}
+
+fn stages(value: &Value, field: &str) -> Result<Vec<Stage>, String> {
+    let known = |(at, name): (usize, String)| {
+        Stage::ALL.into_iter().find(|stage| stage.as_str() == name).ok_or_else(|| {
+            let names = Stage::ALL.map(Stage::as_str).join(",");
+            format!("{field}[{at}]: Invalid value: {name:?}: allowed stages are {names}")
+        })
+    };
+    texts(value, field).into_iter().enumerate().map(known).collect()
+}
+
+fn flag(value: &Value, name: &str) -> Option<bool> {
+    value.at(&[name]).and_then(Value::as_bool)
 }
 
 fn texts(value: &Value, name: &str) -> Vec<String> {
@@ -140,19 +215,40 @@ mod tests {
             }),
             ..Event::default()
         };
-        let done = |event: &Event| policy.logs(event, Stage::ResponseComplete);
+        let done = |event: &Event| policy.extent(event).has(Stage::ResponseComplete);
         assert!(done(&event("jane", "create", "", "pods")));
         assert!(!done(&event("jane", "get", "", "pods")));
         assert!(!done(&event("kubelet", "create", "", "pods")));
         assert!(done(&event("jane", "get", "g", "x")));
-        assert!(!policy.logs(&event("jane", "get", "g", "x"), Stage::RequestReceived));
+        assert!(!policy.extent(&event("jane", "get", "g", "x")).has(Stage::RequestReceived));
+        assert_eq!(policy.extent(&event("jane", "create", "", "pods")).level, Level::Request);
         assert!(!done(&Event { uri: "/healthz/ping?x".into(), ..Event::default() }));
     }
 
     #[test]
     fn what_is_no_policy_is_refused() {
-        assert!(Policy::parse(b"{}").is_err());
-        let unknown = b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Some}]}";
-        assert_eq!(Policy::parse(unknown).err().as_deref(), Some("rules: level: Unsupported value: \"Some\""));
+        let refusal = |text: &str| Policy::parse(text.as_bytes()).err().unwrap_or_default();
+        assert_eq!(refusal("{apiVersion: v1, kind: Pod}"), "unknown group version field v1, Kind=Pod in policy");
+        let of = |fields: &str| refusal(&format!("{{apiVersion: audit.k8s.io/v1, kind: Policy, {fields}}}"));
+        assert_eq!(of("rules: []"), "loaded illegal policy with 0 rules");
+        assert_eq!(of("rules: [{users: [a]}]"), "rules[0].level: Required value");
+        let levels = r#"supported values: "None", "Metadata", "Request", "RequestResponse""#;
+        let unsupported = format!(r#"rules[0].level: Unsupported value: "Some": {levels}"#);
+        assert_eq!(of("rules: [{level: Some}]"), unsupported);
+        let stages = "allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic";
+        assert_eq!(of("omitStages: [End]"), format!(r#"omitStages[0]: Invalid value: "End": {stages}"#));
+    }
+
+    #[test]
+    fn a_rule_says_for_itself_whether_managed_fields_are_left_out() {
+        let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, omitManagedFields: true, rules: [\
+                      {level: Request, verbs: [get], omitManagedFields: false}, \
+                      {level: RequestResponse, resources: [{group: '*', resources: [widgets]}]}]}";
+        let policy = Policy::parse(policy.as_bytes()).expect("it is a policy");
+        let object = ObjectReference { group: "g".into(), resource: "widgets".into(), ..ObjectReference::default() };
+        let event = |verb: &str| Event { verb: verb.into(), object: Some(object.clone()), ..Event::default() };
+        let kept = Extent::of(Level::Request);
+        let left_out = Extent { omits_managed_fields: true, ..Extent::of(Level::RequestResponse) };
+        assert_eq!([policy.extent(&event("get")), policy.extent(&event("list"))], [kept, left_out]);
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::UserInfo;
 use crate::meta::Status;
+use crate::meta::selector::FieldSelector;
 use crate::value::go_quote;
 
 /// What a request wants, in the words of `authorization.k8s.io`.
@@ -28,6 +29,8 @@ pub struct ResourceAttributes<'a> {
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
+    /// What a list, a watch or a deletion of a collection selects by fields.
+    pub fields: Option<&'a FieldSelector>,
 }
 
 /// An authoriser's answer.
@@ -116,7 +119,21 @@ impl Authorizer for AlwaysAllow {
     }
 }
 
-/// Nobody may do anything but members of `system:masters`, whom no authoriser is asked about.
+/// Nobody may do anything but members of `system:masters`, whom no authoriser is asked about. No reason is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MastersOnly;
+
+impl Authorizer for MastersOnly {
+    fn authorize(&self, user: &UserInfo, _: &Attributes<'_>) -> Decision {
+        if user.is_in(UserInfo::MASTERS) { Decision::ALLOW } else { Decision::Deny { reason: String::new() } }
+    }
+
+    fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
+        if user.is_in(UserInfo::MASTERS) { Rules::everything() } else { Rules::default() }
+    }
+}
+
+/// The same, with a reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysDeny;
 
@@ -129,7 +146,7 @@ impl Authorizer for AlwaysDeny {
     }
 
     fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
-        if user.is_in(UserInfo::MASTERS) { Rules::everything() } else { Rules::default() }
+        MastersOnly.rules_for(user, "")
     }
 }
 

@@ -10,9 +10,12 @@
 //!   are not. So nothing is revoked: what is deleted is gone. A verified signature is remembered by the digest of its
 //!   token, as checking it takes longer than all the rest; times and objects are checked each time. The key is in the
 //!   main database beside the CA.
+//! - **Nodes** are decided about by a graph of what leads to them (`auth::node`), which `registry::StoredNodes` keeps as
+//!   roles are kept, and reads when a node asks.
 
 mod authorize;
 mod certificate;
+pub mod node;
 pub mod rbac;
 mod jwt;
 mod jwt_crypto;
@@ -24,7 +27,8 @@ mod token_file;
 mod user;
 
 pub use authorize::{
-    AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
+    AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, MastersOnly, NonResourceRule, ResourceAttributes,
+    ResourceRule, Rules,
 };
 pub use certificate::user_of_certificate;
 pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer, new_token_id};

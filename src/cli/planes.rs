@@ -40,7 +40,7 @@ use super::service_network;
 use super::serving::{ADMIN, Failure, SECRET_NAMES, Server, StoredSecrets, server_names, shown};
 use super::workloads::Workloads;
 use crate::audit;
-use crate::auth::{TokenIssuer, UserInfo};
+use crate::auth::{Authorizer, TokenIssuer, UserInfo};
 use crate::controllers::{self, NodePlan, Switches};
 use crate::http::{self, App, Issuing, MAIN, Plane, Shared, Wanted, WantedWorkloads, missing};
 use crate::meta::Status;
@@ -58,6 +58,8 @@ const SESSIONS: usize = 8;
 pub struct Origin {
     pub registry: Arc<Registry>,
     pub issuer: Arc<TokenIssuer>,
+    /// Who decides, for requests and for admission.
+    pub authorizer: Arc<dyn Authorizer>,
 }
 
 /// The control planes.
@@ -229,14 +231,14 @@ impl Planes {
             clock: clock.clone(),
             ..Config::new(path.map_or(Location::Memory, Location::File))
         };
-        let users = &self.server.users;
+        let (users, minor) = (&self.server.users, self.server.runtime_config.minor());
         let Some(from) = from else {
             let storage = Storage::open(&config).await?;
             let issuer = Arc::new(users.kept_token_issuer(&storage, None).await.map_err(told)?);
-            let (authorizer, policy) = users.authorizer(&storage, None);
+            let (authorizer, policy) = users.authorizer(&storage, minor, None);
             let definitions = self.main.registry.definitions.beside();
-            let registry = self.server.registry(storage, definitions, policy, authorizer, clock);
-            return Ok(Origin { registry: Arc::new(registry), issuer });
+            let registry = self.server.registry(storage, definitions, policy, Arc::clone(&authorizer), clock);
+            return Ok(Origin { registry: Arc::new(registry), issuer, authorizer });
         };
         // All is compiled, so that no copy has to; and what was made of what is stored is taken before that is copied.
         from.registry.resources().await.map_err(Failed::Status)?;
@@ -245,9 +247,9 @@ impl Planes {
         let deferred = OnceCell::new_with(from.registry.deferred.initialized().then_some(()));
         let storage = from.registry.storage.fork(&config, &SECRET_NAMES).await?;
         let issuer = Arc::new(users.kept_token_issuer(&storage, Some(&from.issuer)).await.map_err(told)?);
-        let (authorizer, policy) = users.authorizer(&storage, known);
-        let registry = self.server.registry(storage, definitions, policy, authorizer, clock);
-        Ok(Origin { registry: Arc::new(Registry { deferred, ..registry }), issuer })
+        let (authorizer, policy) = users.authorizer(&storage, minor, known);
+        let registry = self.server.registry(storage, definitions, policy, Arc::clone(&authorizer), clock);
+        Ok(Origin { registry: Arc::new(Registry { deferred, ..registry }), issuer, authorizer })
     }
 
     /// Fills a new one where it is empty, and has it answer.
@@ -268,7 +270,7 @@ impl Planes {
         }
         let url = format!("https://{}", shown(address));
         let tokens = Arc::new(server.users.tokens(&registry, &issuer).map_err(told)?);
-        let authorizer = server.users.asked(&registry);
+        let authorizer = Arc::clone(&origin.authorizer);
         let app = App::with(registry, authorizer, Arc::clone(&tokens), server.limits, Arc::clone(&self.logs));
         let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
         let app = app.beside(Arc::clone(name), self.shared.clone(), Arc::clone(&begin));

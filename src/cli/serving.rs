@@ -138,7 +138,7 @@ impl Server {
         let storage = Storage::open(&self.store).await?;
         let papers = self.papers.show(&storage, address).await?;
         self.users.tell_if_open();
-        let (authorizer, policy) = self.users.authorizer(&storage, None);
+        let (authorizer, policy) = self.users.authorizer(&storage, self.runtime_config.minor(), None);
         let url = format!("https://{}", shown(address));
         let issuer = Arc::new(self.users.token_issuer(&storage).await?);
         let definitions = Definitions::new(&self.runtime_config);
@@ -165,7 +165,11 @@ impl Server {
         // Without an answer there is no runtime, and nothing gets here.
         let beside = threads().map_or(1, |threads| threads.blocking);
         let (shared, places) = (Shared::among(beside, Arc::clone(&server.store.memory)), Open::new(connections_max()));
-        let main = Origin { registry: Arc::clone(&registry), issuer: Arc::clone(&issuer) };
+        let main = Origin {
+            registry: Arc::clone(&registry),
+            issuer: Arc::clone(&issuer),
+            authorizer: Arc::clone(&authorizer),
+        };
         let planes =
             Planes::new(Arc::clone(&server), address.ip(), main, shared.clone(), places.clone(), Arc::clone(&logs));
         let planes = Arc::new(planes);

@@ -8,9 +8,11 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::print::tell;
 use crate::auth::{
-    AlwaysAllow, AlwaysDeny, Authorizer, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens, VerifyingKey,
+    AlwaysAllow, AlwaysDeny, Authorizer, MastersOnly, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens,
+    VerifyingKey,
 };
-use crate::registry::{Current, Registry, StoredAccounts, StoredPolicy};
+use crate::meta::minor::Minor;
+use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
 use crate::store::{Storage, StoreError};
 
 /// Who issues tokens of service accounts, and whom they are for, unless that is said.
@@ -63,7 +65,7 @@ pub enum AuthorizationMode {
     AlwaysAllow,
     #[value(name = "AlwaysDeny")]
     AlwaysDeny,
-    /// What nodes need is in the roles; there is no more for them here.
+    /// Nodes may do what is theirs, and read what their pods need
     #[value(name = "Node")]
     Node,
     #[value(name = "RBAC")]
@@ -84,28 +86,33 @@ impl Users {
     pub fn authorizer(
         &self,
         storage: &Storage,
+        minor: Minor,
         known: Option<Current>,
     ) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
         if self.has(AuthorizationMode::AlwaysAllow) {
             return (Arc::new(AlwaysAllow), None);
         }
         if self.has(AuthorizationMode::Rbac) {
-            let storage = storage.clone();
             let policy = Arc::new(match known {
-                Some(known) => StoredPolicy::beginning_with(known, storage),
-                None => StoredPolicy::new(storage),
+                Some(known) => StoredPolicy::beginning_with(known, storage.clone()),
+                None => StoredPolicy::new(storage.clone()),
             });
-            return (Arc::clone(&policy) as _, Some(policy));
+            return (self.with_nodes(storage, minor, Arc::clone(&policy) as _), Some(policy));
         }
-        (Arc::new(AlwaysDeny), None)
+        (self.with_nodes(storage, minor, self.without_roles()), None)
     }
 
-    /// [`Users::authorizer`] of a registry that was made with one.
-    pub fn asked(&self, registry: &Registry) -> Arc<dyn Authorizer> {
-        match &registry.policy {
-            Some(policy) => Arc::clone(policy) as _,
-            None if self.has(AuthorizationMode::AlwaysAllow) => Arc::new(AlwaysAllow),
-            None => Arc::new(AlwaysDeny),
+    /// Who decides where nobody reads roles.
+    fn without_roles(&self) -> Arc<dyn Authorizer> {
+        if self.has(AuthorizationMode::AlwaysDeny) { Arc::new(AlwaysDeny) } else { Arc::new(MastersOnly) }
+    }
+
+    /// The same, who decides about nodes before, where that is a mode.
+    fn with_nodes(&self, storage: &Storage, minor: Minor, others: Arc<dyn Authorizer>) -> Arc<dyn Authorizer> {
+        if self.has(AuthorizationMode::Node) {
+            Arc::new(StoredNodes::new(storage.clone(), minor, others))
+        } else {
+            others
         }
     }
 

@@ -9,6 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use futures_util::stream;
 use hyper::body::{Frame, SizeHint};
 
+use crate::audit::Level;
 use crate::kinds::{self, layout};
 use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
@@ -33,8 +34,21 @@ pub(super) enum Content {
     Json(Vec<u8>),
 }
 
+/// Tells the audit log what is answered, where it has that.
+fn tell(exchange: &Exchange, content: &Content) {
+    exchange.observe(|observed| match content {
+        Content::Value(value) => observed.answers(value),
+        // It is not a Status, and those alone are looked at for less.
+        Content::Json(bytes) if observed.is_logged(Level::RequestResponse) => {
+            observed.answers(&json::decode(bytes).unwrap_or_default());
+        }
+        Content::Json(_) => {}
+    });
+}
+
 /// An object or list in the form chosen. A kind that has no message goes out as JSON in place of protobuf.
 pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: Content) -> Response<Body> {
+    tell(exchange, &content);
     let (encoding, bytes) = match format.encoding {
         Encoding::Json => (Encoding::Json, to_json(format, content)),
         Encoding::Yaml => {

@@ -44,6 +44,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
                 subresource: path.subresource.clone(),
                 namespace: path.namespace.clone(),
                 name: exchange.object_name(path, verb).into_owned(),
+                ..ObjectReference::default()
             };
             (verb.as_str().to_owned(), Some(object))
         }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{negotiate, version_of};
 use crate::crd::ServedVersion;
-use crate::kinds;
+use crate::kinds::{self, Computed};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value};
@@ -108,12 +108,12 @@ pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Opti
         return None;
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    Some(object! {
-        "kind" => "APIResourceList",
-        "apiVersion" => "v1",
-        "groupVersion" => group_version,
-        "resources" => listed,
-    })
+    let mut list = object! { "kind" => "APIResourceList", "groupVersion" => group_version, "resources" => listed };
+    // The core group's lists are older than the version of lists.
+    if !group.is_empty() {
+        list.make_object().insert("apiVersion", "v1".into());
+    }
+    Some(list)
 }
 
 /// The aggregated form of `/api` (`core`) and `/apis`, in the version that [`wants_aggregated`] found.
@@ -356,6 +356,10 @@ impl<'r> StorageVersions<'r> {
 
     /// Stands for the version that objects are stored in; `None` while that is not served.
     fn hash_of(&self, version: &ServedVersion) -> Option<String> {
+        let built_in = kinds::find(&version.group, &version.names.plural);
+        if built_in.is_some_and(|kind| kind.computed == Some(Computed::Components)) {
+            return None;
+        }
         // The two groups of events are stored in one.
         let is_elsewhere = !version.storage && version.group == "events.k8s.io";
         let elsewhere = || self.by_kind.get(version.names.kind.as_str()).filter(|_| is_elsewhere);

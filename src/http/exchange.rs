@@ -9,6 +9,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, HeaderName, Method, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
+use crate::audit::Level;
 use crate::auth::UserInfo;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::FieldSelector;
@@ -120,10 +121,18 @@ impl Exchange {
         if !path.name.is_empty() || !matches!(verb, Verb::List | Verb::Watch) {
             return Cow::Borrowed(&path.name);
         }
-        let options = ListOptions::decode(&self.query).ok();
-        let fields = options.and_then(|options| FieldSelector::parse(&options.field_selector).ok());
+        let fields = self.selected_fields(verb);
         let name = fields.as_ref().and_then(|fields| fields.requires_exact("metadata.name"));
         Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
+    }
+
+    /// What a list, a watch or a deletion of a collection selects by fields, where that can be read.
+    pub fn selected_fields(&self, verb: Verb) -> Option<FieldSelector> {
+        if !matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+            return None;
+        }
+        let options = ListOptions::decode(&self.query).ok();
+        options.and_then(|options| FieldSelector::parse(&options.field_selector).ok())
     }
 
     /// Reads a body, up to the limit, once there is memory for it, and reserves what the request takes that decodes it.
@@ -170,9 +179,19 @@ impl Exchange {
         }
     }
 
+    /// Warnings of a verb that reads an object, which is kept for the audit log where there is one.
+    pub fn warnings_of_object(&self) -> Warnings {
+        let mut is_logged = false;
+        self.observe(|observed| is_logged = observed.is_logged(Level::Metadata));
+        if is_logged { Warnings::with_sent_object() } else { Warnings::default() }
+    }
+
     /// Adds the warnings that a verb found, and tells the audit log what is for it.
-    pub fn warn(&self, found: Warnings) {
+    pub fn warn(&self, mut found: Warnings) {
         self.observe(|observed| {
+            if let Some(object) = found.take_sent_object() {
+                observed.sent(object);
+            }
             found.annotations().iter().for_each(|(name, text)| observed.annotate(name.clone(), text));
         });
         let mut warnings = self.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

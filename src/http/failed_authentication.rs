@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
 use crate::audit::{Event, Log, PLANE, Stage};
+use crate::meta::Status;
 
 use super::classify;
 use super::exchange::Exchange;
@@ -38,16 +39,21 @@ impl FailedAuthentication {
         let attempted =
             attempted(request.headers(), &Query::parse(request.uri().query().unwrap_or_default()), certified);
         let (exchange, _) = Exchange::read(head);
+        let refusal = Status::unauthorized();
         let mut event = Event {
             code: StatusCode::UNAUTHORIZED.as_u16(),
+            failure: Some(refusal),
             attempted,
             ..classify::event(&exchange, path::parse(&exchange.path).ok().as_ref())
         };
+        if let Some(refusal) = &event.failure {
+            event.bodies.answer(&refusal.to_value(), true);
+        }
         if !self.plane.is_empty() {
             event.annotations.push((PLANE.into(), self.plane.to_string()));
         }
         let now = Timestamp::now();
-        self.logs.iter().for_each(|log| log.write(&event, Stage::ResponseStarted, now));
+        self.logs.iter().for_each(|log| log.write(&event, &log.extent(&event), Stage::ResponseStarted, now));
     }
 }
 

@@ -10,9 +10,10 @@ use std::time::Instant;
 use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::audit::{Event, Log, Stage};
+use crate::audit::{Event, Extent, Level, Log, Stage};
 use crate::auth::Decision;
 use crate::meta::Status;
+use crate::value::{Value, json};
 
 use super::impersonation::Impersonated;
 use super::limits::RequestKind;
@@ -33,6 +34,8 @@ pub(super) struct Observed {
     dry_run: &'static str,
     /// `None` without a log.
     event: Option<Mutex<Event>>,
+    /// What each log has of the request.
+    extents: Vec<Extent>,
     route: OnceLock<(Route, Option<Gauge>)>,
     answer: OnceLock<Answer>,
 }
@@ -51,12 +54,15 @@ impl Observed {
         dry_run: &'static str,
         event: impl FnOnce() -> Event,
     ) -> Arc<Self> {
+        let event = (!observer.logs.is_empty()).then(event);
+        let extents = event.iter().flat_map(|event| observer.logs.iter().map(|log| log.extent(event))).collect();
         let observed = Observed {
             observer: observer.clone(),
             kind,
             begun: Instant::now(),
             dry_run,
-            event: (!observer.logs.is_empty()).then(|| Mutex::new(event())),
+            event: event.map(Mutex::new),
+            extents,
             route: OnceLock::new(),
             answer: OnceLock::new(),
         };
@@ -102,6 +108,43 @@ impl Observed {
         self.with_event(|event| event.annotations.push((name.into(), text.to_owned())));
     }
 
+    /// Whether a log has as much as `level` of the request.
+    pub fn is_logged(&self, level: Level) -> bool {
+        self.extents.iter().any(|extent| extent.level >= level)
+    }
+
+    /// The object of the request is known: it says what else the request is about.
+    pub fn sent(&self, object: Value) {
+        let keeps = self.is_logged(Level::Request);
+        self.with_event(|event| {
+            if let Some(reference) = &mut event.object {
+                let fill = |text: &mut String, name: &str| {
+                    if text.is_empty() {
+                        text.push_str(object.str_at(&["metadata", name]));
+                    }
+                };
+                fill(&mut reference.namespace, "namespace");
+                fill(&mut reference.name, "name");
+                fill(&mut reference.uid, "uid");
+                fill(&mut reference.resource_version, "resourceVersion");
+            }
+            event.bodies.request = Some(object).filter(|_| keeps);
+        });
+    }
+
+    /// The patch of the request is known. What is not JSON has no place in an event.
+    pub fn sent_patch(&self, patch: &[u8]) {
+        if self.is_logged(Level::Request) {
+            self.with_event(|event| event.bodies.request = json::decode(patch).ok());
+        }
+    }
+
+    /// What is answered is known.
+    pub fn answers(&self, answer: &Value) {
+        let keeps = self.is_logged(Level::RequestResponse);
+        self.with_event(|event| event.bodies.answer(answer, keeps));
+    }
+
     /// The request is refused.
     pub fn refused(&self, status: &Status) {
         self.with_event(|event| event.failure = Some(status.clone()));
@@ -131,7 +174,10 @@ impl Observed {
 
     fn write(&self, stage: Stage) {
         let now = Timestamp::now();
-        self.with_event(|event| self.observer.logs.iter().for_each(|log| log.write(event, stage, now)));
+        self.with_event(|event| {
+            let logs = self.observer.logs.iter().zip(&self.extents);
+            logs.for_each(|(log, extent)| log.write(event, extent, stage, now));
+        });
     }
 }
 
@@ -153,5 +199,108 @@ impl Drop for Observed {
         if let Some(Answer { code, size_bytes }) = self.answer.get().copied() {
             self.observer.metrics.answered(route, self.dry_run, code, self.begun.elapsed(), size_bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use super::*;
+    use crate::audit::{ObjectReference, Policy};
+    use crate::meta::minor::Minor;
+    use crate::object;
+
+    /// Where a test finds what was written.
+    #[derive(Clone, Default)]
+    struct Sheet(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sheet {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panics").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The event at the end of a request for ConfigMaps, where all requests are logged as `level` and `more` say.
+    fn logged(level: &str, more: &str, tell: impl FnOnce(&Observed)) -> Value {
+        let policy = format!(
+            "{{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], \
+             rules: [{{level: {level}{more}}}]}}"
+        );
+        let sheet = Sheet::default();
+        let log = Log::to(sheet.clone()).of(Policy::parse(policy.as_bytes()).expect("it is a policy"));
+        let observer = Observer { metrics: Arc::new(Metrics::new(Minor::default())), logs: Arc::new([log]) };
+        let reference = ObjectReference { resource: "configmaps".into(), ..ObjectReference::default() };
+        let event = || Event { verb: "create".into(), object: Some(reference), ..Event::default() };
+        tell(&Observed::begin(&observer, RequestKind::Mutating, "", event));
+        let line = sheet.0.lock().expect("nobody panics").clone();
+        json::decode(&line).expect("it is one event")
+    }
+
+    fn config_map() -> Value {
+        let metadata = object! {
+            "name" => "a", "uid" => "u", "resourceVersion" => "7", "managedFields" => Value::Array(vec![object! {}]),
+        };
+        object! { "kind" => "ConfigMap", "apiVersion" => "v1", "metadata" => metadata }
+    }
+
+    fn written(observed: &Observed) {
+        observed.sent(config_map());
+        observed.answers(&config_map());
+        observed.answered(201, None);
+    }
+
+    #[test]
+    fn a_log_has_the_objects_that_its_level_names() {
+        let objects = |level| {
+            let event = logged(level, "", written);
+            assert_eq!(event.str_at(&["level"]), level);
+            assert_eq!(event.str_at(&["objectRef", "name"]), "a");
+            assert_eq!(event.str_at(&["objectRef", "uid"]), "u");
+            assert_eq!(event.str_at(&["objectRef", "resourceVersion"]), "7");
+            ["requestObject", "responseObject"].map(|name| event.get(name).cloned())
+        };
+        assert_eq!(objects("Metadata"), [None, None]);
+        assert_eq!(objects("Request"), [Some(config_map()), None]);
+        assert_eq!(objects("RequestResponse"), [Some(config_map()), Some(config_map())]);
+    }
+
+    #[test]
+    fn managed_fields_are_left_out_where_a_rule_says_so() {
+        let list = object! { "kind" => "List", "items" => Value::Array(vec![config_map()]) };
+        let row = object! { "object" => config_map() };
+        let table = object! { "kind" => "Table", "rows" => Value::Array(vec![row]) };
+        for answer in [config_map(), list, table] {
+            let event = logged("RequestResponse", ", omitManagedFields: true", |observed| {
+                observed.sent(config_map());
+                observed.answers(&answer);
+            });
+            let text = String::from_utf8_lossy(&json::encode(&event)).into_owned();
+            assert!(text.contains("responseObject") && !text.contains("managedFields"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_status_that_is_answered_is_the_events_own() {
+        let status = object! { "kind" => "Status", "apiVersion" => "v1", "status" => "Success" };
+        let event = logged("Metadata", "", |observed| {
+            observed.answers(&status);
+            observed.answered(200, None);
+        });
+        assert_eq!(event.str_at(&["responseStatus", "status"]), "Success");
+        assert_eq!(event.at(&["responseStatus", "code"]), Some(&Value::Int(200)));
+    }
+
+    #[test]
+    fn a_patch_that_is_not_json_leaves_its_event_without_it() {
+        let sent =
+            |patch: &[u8]| logged("Request", "", |observed| observed.sent_patch(patch)).get("requestObject").cloned();
+        assert_eq!(sent(br#"{"a":1}"#), Some(object! { "a" => Value::Int(1) }));
+        assert_eq!(sent(b"a: 1\n"), None);
     }
 }

@@ -5,6 +5,7 @@
 //! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
 
 use crate::auth::{Attributes, ResourceAttributes};
+use crate::meta::selector::FieldSelector;
 use crate::work;
 
 /// The beginning of all paths that are not of Kubernetes.
@@ -246,8 +247,8 @@ impl ResourcePath {
         }
     }
 
-    /// What is wanted, for authorisers; `name` may be known from elsewhere than the path.
-    pub fn attributes<'a>(&'a self, verb: Verb, name: &'a str) -> Attributes<'a> {
+    /// What is wanted, for authorisers; `name` may be known from elsewhere than the path, and `fields` from the query.
+    pub fn attributes<'a>(&'a self, verb: Verb, name: &'a str, fields: Option<&'a FieldSelector>) -> Attributes<'a> {
         Attributes::Resource(ResourceAttributes {
             verb: verb.as_str(),
             group: &self.group,
@@ -256,6 +257,7 @@ impl ResourcePath {
             subresource: &self.subresource,
             namespace: &self.namespace,
             name,
+            fields,
         })
     }
 

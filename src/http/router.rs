@@ -102,7 +102,7 @@ async fn impersonate(app: &App, exchange: &mut Exchange, target: &Target) -> Res
         Target::Resource(path) => {
             verb = exchange.verb(path);
             name = exchange.object_name(path, verb);
-            path.attributes(verb, &name)
+            path.attributes(verb, &name, None)
         }
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };

@@ -140,6 +140,7 @@ pub fn decode_object(
             "the API version in the data ({api_version}) does not match the expected API version ({expected})"
         )));
     }
+    warnings.note_object(&decoded.object);
     Ok(decoded.object)
 }
 

@@ -26,6 +26,7 @@ impl Registry {
             subresource: target.subresource.name(),
             namespace: &target.namespace,
             name,
+            ..ResourceAttributes::default()
         };
         match policy.current().decide(user, &Attributes::Resource(wanted)) {
             Decision::Allow { .. } => Ok(()),

@@ -97,11 +97,11 @@ impl Seen {
     }
 }
 
-fn each_change(now: &Snapshot, before: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
+pub(super) fn each_change(now: &Snapshot, before: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
     now.changes_since(before).for_each(|(key, stored)| takes(key, stored.map(|stored| &**stored)));
 }
 
-fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
+pub(super) fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
     now.range("", None).for_each(|stored| takes(&stored.key, Some(stored)));
 }
 

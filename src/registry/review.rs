@@ -209,6 +209,7 @@ fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -
             subresource: resource("subresource"),
             namespace: resource("namespace"),
             name: resource("name"),
+            fields: None,
         }),
         None => {
             Attributes::Path { verb: of("nonResourceAttributes", "verb"), path: of("nonResourceAttributes", "path") }

@@ -31,9 +31,29 @@ pub struct Warnings {
     cut_characters: usize,
     /// Lists and maps that the object came with empty. Go keeps them until it writes the object: errors show them.
     sent_empty: Vec<Empty>,
+    /// Whether the object is kept that the request sends.
+    keeps_object: bool,
+    sent_object: Option<Value>,
 }
 
 impl Warnings {
+    /// Those that keep the object that the request sends, for the audit log.
+    pub fn with_sent_object() -> Self {
+        Warnings { keeps_object: true, ..Warnings::default() }
+    }
+
+    /// Remembers the object of the request, as it is read with its defaults, where it is wanted.
+    pub fn note_object(&mut self, object: &Value) {
+        if self.keeps_object {
+            self.sent_object = Some(object.clone());
+        }
+    }
+
+    /// The object of the request, where it was kept and read.
+    pub fn take_sent_object(&mut self) -> Option<Value> {
+        self.sent_object.take()
+    }
+
     /// Adds a text, unless it is there already or would not be sent.
     pub fn add(&mut self, text: impl Into<String>) {
         let mut text = text.into();

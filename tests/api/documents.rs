@@ -1,6 +1,7 @@
 //! The published documents, as libraries read them.
 
 use openapiv3::OpenAPI;
+use serde_json::json;
 
 use crate::server::{Folder, Server};
 
@@ -33,4 +34,18 @@ fn every_openapi_document_is_one_to_other_readers() {
             "{path}"
         );
     }
+}
+
+#[test]
+fn the_list_of_the_core_group_has_no_version_and_hashes_of_what_is_stored() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let list = server.send("GET", "/api/v1", &[], None).json();
+    assert_eq!((&list["kind"], list.get("apiVersion")), (&json!("APIResourceList"), None));
+    let resources = list["resources"].as_array().expect("it is a list");
+    let has_hash = |name: &str| {
+        let resource = resources.iter().find(|resource| resource["name"] == name).expect("it is listed");
+        resource.get("storageVersionHash").is_some()
+    };
+    assert_eq!(["configmaps", "componentstatuses", "bindings"].map(has_hash), [true, false, false]);
 }

@@ -103,8 +103,9 @@ fn a_refused_request_has_a_line_in_the_audit_log() {
     let [event] = &events[..] else { panic!("it has one line: {log}") };
     assert_eq!((&event["stage"], &event["verb"]), (&json!("ResponseStarted"), &json!("list")));
     assert_eq!((&event["user"], &event["objectRef"]["resource"]), (&json!({}), &json!("pods")));
-    let why = "Authentication failed, attempted: bearer";
-    assert_eq!(event["responseStatus"], json!({"metadata": {}, "message": why, "code": 401}));
+    let refusal =
+        json!({"metadata": {}, "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
+    assert_eq!(event["responseStatus"], refusal);
     assert!(!log.contains("s3cret"));
 }
 

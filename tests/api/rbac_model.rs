@@ -211,6 +211,7 @@ fn decide(policy: &Policy, request: &Request) -> bool {
             subresource: &request.subresource,
             namespace: &request.namespace,
             name: &request.name,
+            fields: None,
         }),
         path => Attributes::Path { verb: &request.verb, path },
     };

@@ -74,7 +74,7 @@ pub fn of_api_version(api_version: &str, kind: &str) -> Option<&'static Named> {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     match (group, version) {
         // The messages about what is served are in no group.
-        ("", "") => find("meta.v1", kind).filter(|_| kind == "APIVersions"),
+        ("", "") => find("meta.v1", kind).filter(|_| ["APIVersions", "APIResourceList"].contains(&kind)),
         ("", "v1") => find("core.v1", kind).or_else(|| find("meta.v1", kind)),
         ("meta.k8s.io", "v1") => find("meta.v1", kind),
         ("meta.k8s.io", "v1beta1") => find("meta.v1beta1", kind).or_else(|| find("meta.v1", kind)),

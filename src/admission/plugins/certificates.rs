@@ -37,9 +37,8 @@ fn may(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -
             group: GROUP,
             version: "*",
             resource: "signers",
-            subresource: "",
-            namespace: "",
             name,
+            ..ResourceAttributes::default()
         };
         matches!(authorizer.authorize(user, &auth::Attributes::Resource(wanted)), Decision::Allow { .. })
     })

@@ -29,7 +29,8 @@ pub fn audit_log(flags: &Flags) -> Result<Option<Log>, String> {
     let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
     let text = fs::read(policy)
         .map_err(|error| format!("loading audit policy file: failed to read file path {policy:?}: {error}"))?;
-    let policy = Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}"))?;
+    let policy =
+        Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}: from file {policy}"))?;
     Ok(Some(log.of(policy)))
 }
 

@@ -93,7 +93,7 @@ fn forbidden(exchange: &Exchange, target: &Target, subject: &Subject) -> Status 
         let attributes = crate::auth::Attributes::Path { verb: &subject.verb, path: &exchange.path };
         return Status::forbidden_path(&attributes.refusal(&exchange.user, ""));
     };
-    let attributes = path.attributes(exchange.verb(path), &subject.name);
+    let attributes = path.attributes(exchange.verb(path), &subject.name, None);
     Status::forbidden(&path.group, &path.resource, &subject.name, &attributes.refusal(&exchange.user, ""))
 }
 

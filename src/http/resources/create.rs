@@ -6,7 +6,7 @@ use axum::http::Response;
 use crate::kinds::{Action, Review};
 use crate::meta::Status;
 use crate::object;
-use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, Warnings, as_token_request};
+use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, as_token_request};
 
 use super::super::answer::{self, Content};
 use super::super::app::{App, Issuing};
@@ -29,7 +29,7 @@ pub(super) async fn create(
     }
     let (format, shape) = negotiate(app, exchange, target)?;
     let request = create_request(app, exchange, body).await?;
-    let mut warnings = Warnings::default();
+    let mut warnings = exchange.warnings_of_object();
     let result = match review {
         Some(review) => {
             let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
@@ -54,7 +54,7 @@ pub(super) async fn create_token(
     let answered = as_token_request(target);
     let (format, shape) = negotiate(app, exchange, &answered)?;
     let request = create_request(app, exchange, body).await?;
-    let mut warnings = Warnings::default();
+    let mut warnings = exchange.warnings_of_object();
     let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
     let result = app.registry.create_token(issuer, (target, &exchange.user), &request, &mut warnings).await;
     exchange.warn(warnings);
@@ -72,7 +72,7 @@ pub(super) async fn act(
 ) -> Result<Response<Body>, Refusal> {
     let (format, _) = negotiate(app, exchange, target)?;
     let request = create_request(app, exchange, body).await?;
-    let mut warnings = Warnings::default();
+    let mut warnings = exchange.warnings_of_object();
     let (registry, user) = (&app.registry, &exchange.user);
     let done = match action {
         Action::Evict => registry.create_eviction(target, user, &request, &mut warnings).await,

@@ -69,13 +69,24 @@ pub(super) async fn delete_options(
             Encoding::Protobuf => query::DeleteOptions::open(&bytes),
         };
         let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
-        options.map_err(|error| Status::bad_request(&error))?
+        let options = options.map_err(|error| Status::bad_request(&error))?;
+        exchange.observe(|observed| observed.sent(logged(&options)));
+        options
     };
     if !app.registry.definitions.minor.opens(Gate::AllowUnsafeMalformedObjectDeletion) {
         options.ignore_store_read_error = None;
     }
     options.validate()?;
     Ok(options)
+}
+
+/// The options of a body, as the reference logs them: in the version that it reads them into.
+fn logged(options: &query::DeleteOptions) -> Value {
+    let mut logged = options.encode();
+    let fields = logged.make_object();
+    fields.insert("kind", Value::from("DeleteOptions"));
+    fields.insert("apiVersion", Value::from("meta.k8s.io/__internal"));
+    logged
 }
 
 pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteRequest {
@@ -103,6 +114,7 @@ fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> R
         subresource: "",
         namespace: &target.namespace,
         name: &target.name,
+        ..ResourceAttributes::default()
     });
     match app.authorizer.authorize(&exchange.user, &attributes) {
         Decision::Allow { .. } => Ok(()),

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::Response;
 
+use crate::audit::Level;
 use crate::kinds::Computed;
 use crate::memory::Full;
 use crate::meta::gates::Gate;
@@ -155,7 +156,9 @@ pub(super) async fn answer_page(
     let metadata = Value::Object(metadata);
     let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
     let is_json = format.encoding == Encoding::Json;
-    let is_in_pieces = size_bytes > LIST_WHOLE_BYTES_MAX && shape.is_plain() && is_json && !format.pretty;
+    let mut is_logged = false;
+    exchange.observe(|observed| is_logged = observed.is_logged(Level::RequestResponse));
+    let is_in_pieces = size_bytes > LIST_WHOLE_BYTES_MAX && shape.is_plain() && is_json && !format.pretty && !is_logged;
     if is_in_pieces && is_typed {
         let empty = empty_list(target, metadata);
         return Ok(answer::in_pieces(exchange, size_bytes, TypedPieces::new(&empty, page)));
@@ -164,7 +167,7 @@ pub(super) async fn answer_page(
         return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
     }
     if shape.is_plain() && !is_typed {
-        let copies = if is_json { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
+        let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
         let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(copies)).await;
         exchange.hold(reserved.map_err(|Full| no_memory())?);
         let whole = ListPieces::new(target, &metadata, page).whole();

@@ -197,7 +197,8 @@ async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
 
 fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
     let name = exchange.object_name(path, verb);
-    let attributes = path.attributes(verb, &name);
+    let fields = exchange.selected_fields(verb);
+    let attributes = path.attributes(verb, &name, fields.as_ref());
     let decision = app.authorizer.authorize(&exchange.user, &attributes);
     exchange.observe(|observed| observed.decided(&decision));
     match decision {

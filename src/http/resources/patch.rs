@@ -30,6 +30,7 @@ pub(super) async fn patch(
     let (format, shape) = negotiate(app, exchange, target)?;
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let options = WriteOptions::patch(&exchange.query, patch_type == PatchMediaType::Apply)?;
+    exchange.observe(|observed| observed.sent_patch(&bytes));
     let request = PatchRequest {
         patch_type: match patch_type {
             PatchMediaType::Json => PatchType::Json,

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::Response;
 
 use crate::meta::Status;
-use crate::registry::{Subresource, Target, UpdateRequest, Warnings};
+use crate::registry::{Subresource, Target, UpdateRequest};
 
 use super::super::app::App;
 use super::super::exchange::Exchange;
@@ -32,7 +32,7 @@ pub(super) async fn update(
         dry_run: options.dry_run,
         options: options.encoded,
     };
-    let mut warnings = Warnings::default();
+    let mut warnings = exchange.warnings_of_object();
     let result = match target.subresource {
         Subresource::Scale => app.registry.update_scale(target, &exchange.user, &request, &mut warnings).await,
         _ => app.registry.update(target, &exchange.user, &request, &mut warnings).await,

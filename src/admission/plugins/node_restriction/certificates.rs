@@ -3,8 +3,9 @@
 //! Source: `admitCSR` and `admitPodCertificateRequest` of `plugin/pkg/admission/noderestriction`, release 1.36.
 
 use super::pods::MIRROR;
-use super::{NodeRestriction, Refused, USER_PREFIX, in_namespace, quoted};
+use super::{NodeRestriction, Refused, in_namespace, quoted};
 use crate::admission::{Attributes, Operation};
+use crate::auth::node::USER_PREFIX;
 use crate::kinds::certificates::Request;
 use crate::meta::Status;
 use crate::value::{Value, base64};

@@ -16,13 +16,12 @@ use async_trait::async_trait;
 
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Objects, Operation, Place};
-use crate::auth::{Authorizer, UserInfo};
+use crate::auth::Authorizer;
+use crate::auth::node::node_of;
 use crate::kinds::prepare;
 use crate::meta::Status;
 use crate::value::{Value, go_quote as quoted};
 
-const USER_PREFIX: &str = "system:node:";
-const NODES: &str = "system:nodes";
 const LEASES: &str = "kube-node-lease";
 
 pub struct NodeRestriction {
@@ -105,11 +104,6 @@ impl NodeRestriction {
             certificates::later(format!("{what}: {}", Status::not_found(place.group, kind, name).message))
         })
     }
-}
-
-/// The node that a user is; empty where it has no name.
-fn node_of(user: &UserInfo) -> Option<&str> {
-    user.name.strip_prefix(USER_PREFIX).filter(|_| user.is_in(NODES))
 }
 
 fn name_of<'a>(attributes: &Attributes<'a>, object: &'a Value) -> &'a str {

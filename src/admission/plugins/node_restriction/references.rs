@@ -2,6 +2,7 @@
 //!
 //! Source: `HasAPIObjectReference` of `pkg/api/pod`, release 1.36.
 
+use crate::auth::node::{config_maps, secrets};
 use crate::value::Value;
 
 /// Volumes that need nothing of the API server.
@@ -47,30 +48,15 @@ const PROJECTED: [(&str, &str); 5] = [
     ("clusterTrustBundle", "clustertrustbundles"),
     ("podCertificate", "podcertificates"),
 ];
-/// Where volumes name secrets.
-const SECRETS: [&[&str]; 10] = [
-    &["azureFile", "secretName"],
-    &["cephfs", "secretRef", "name"],
-    &["cinder", "secretRef", "name"],
-    &["flexVolume", "secretRef", "name"],
-    &["rbd", "secretRef", "name"],
-    &["secret", "secretName"],
-    &["scaleIO", "secretRef", "name"],
-    &["iscsi", "secretRef", "name"],
-    &["storageos", "secretRef", "name"],
-    &["csi", "nodePublishSecretRef", "name"],
-];
-const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-
 /// What a pod refers to first, in the words of the refusal; the error is a volume that is of no known kind.
 pub fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
     if !pod.str_at(&["spec", "serviceAccountName"]).is_empty() {
         return Ok(Some("serviceaccounts"));
     }
-    if names_secrets(pod) {
+    if secrets(pod).next().is_some() {
         return Ok(Some("secrets"));
     }
-    if names_config_maps(pod) {
+    if config_maps(pod).next().is_some() {
         return Ok(Some("configmaps"));
     }
     if !pod.items_at(&["spec", "resourceClaims"]).is_empty() {
@@ -104,34 +90,6 @@ fn in_volume(volume: &Value) -> Result<Option<&'static str>, String> {
         }
     }
     Ok(None)
-}
-
-fn names_secrets(pod: &Value) -> bool {
-    let in_volume = |volume: &Value| {
-        SECRETS.iter().any(|path| !volume.str_at(path).is_empty())
-            || sources(volume).iter().any(|source| !source.str_at(&["secret", "name"]).is_empty())
-    };
-    pod.items_at(&["spec", "imagePullSecrets"]).iter().any(|secret| !secret.str_at(&["name"]).is_empty())
-        || in_containers(pod, "secretRef", "secretKeyRef")
-        || volumes(pod).iter().any(in_volume)
-}
-
-fn names_config_maps(pod: &Value) -> bool {
-    let in_volume = |volume: &Value| {
-        !volume.str_at(&["configMap", "name"]).is_empty()
-            || sources(volume).iter().any(|source| !source.str_at(&["configMap", "name"]).is_empty())
-    };
-    in_containers(pod, "configMapRef", "configMapKeyRef") || volumes(pod).iter().any(in_volume)
-}
-
-/// Whether the environment of a container names an object, as a whole or for one key.
-fn in_containers(pod: &Value, whole: &str, key: &str) -> bool {
-    let names_one = |container: &Value| {
-        let names = |item: &Value, path: &[&str]| !item.str_at(path).is_empty();
-        container.items_at(&["envFrom"]).iter().any(|env| names(env, &[whole, "name"]))
-            || container.items_at(&["env"]).iter().any(|env| names(env, &["valueFrom", key, "name"]))
-    };
-    CONTAINERS.iter().flat_map(|list| pod.items_at(&["spec", list])).any(names_one)
 }
 
 fn volumes(pod: &Value) -> &[Value] {

@@ -56,12 +56,11 @@ impl NodeRestriction {
         }
         let wanted = ResourceAttributes {
             verb: "request-serviceaccounts-token-audience",
-            group: "",
             version: "v1",
             resource: audience,
-            subresource: "",
             namespace: attributes.namespace,
             name: attributes.name,
+            ..ResourceAttributes::default()
         };
         let decision = self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted));
         if matches!(decision, Decision::Allow { .. }) {

@@ -2,6 +2,7 @@ package envtest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,5 +152,76 @@ func TestTheAuditLogIsRotated(test *testing.T) {
 	found, err := os.ReadFile(older()[0])
 	if err != nil || !strings.Contains(string(found), ` AUDIT: id="`) || !strings.Contains(string(found), `method="get"`) {
 		test.Error(err, string(found[:min(len(found), 200)]))
+	}
+}
+
+// A policy has the objects of requests and answers in the log, with their defaults, and leaves out what it says.
+func TestTheAuditLogHasObjects(test *testing.T) {
+	folder := test.TempDir()
+	policy, log := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "audit.log")
+	text := `{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], rules: [
+	  {level: Metadata, resources: [{group: "", resources: [secrets]}]},
+	  {level: RequestResponse, omitManagedFields: true, resources: [{group: "", resources: [pods]}]},
+	  {level: Request, resources: [{group: "", resources: [services]}]}]}`
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		test.Fatal(err)
+	}
+	environment := &envtest.Environment{}
+	environment.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", log)
+	made := newClient(test, start(test, environment))
+	meta := metav1.ObjectMeta{Name: "one", Namespace: "default"}
+	service := corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}
+	container := corev1.Container{Name: "c", Image: "i"}
+	for _, object := range []client.Object{
+		&corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"k": "hidden"}},
+		&corev1.Service{ObjectMeta: meta, Spec: service},
+		&corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}},
+	} {
+		if err := made.Create(test.Context(), object); err != nil {
+			test.Fatal(err)
+		}
+	}
+	if err := made.Delete(test.Context(), &corev1.Pod{ObjectMeta: meta}, client.GracePeriodSeconds(0)); err != nil {
+		test.Fatal(err)
+	}
+	expected := map[string][]string{
+		"create secrets":  {`"level":"Metadata"`, `"name":"one"`},
+		"create services": {`"requestObject":{"kind":"Service"`, `"sessionAffinity":"None"`},
+		"create pods":     {`"requestObject":{"kind":"Pod"`, `"dnsPolicy":"ClusterFirst"`, `"responseObject":{"kind":"Pod"`, `"uid":"`},
+		"delete pods":     {`"requestObject":{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/__internal","gracePeriodSeconds":0`},
+	}
+	unexpected := map[string][]string{
+		"create secrets": {"Object", "hidden"}, "create services": {"responseObject"}, "create pods": {"managedFields"},
+	}
+	eventually.Holds(test, "the log has the events", func(context.Context) (bool, error) {
+		found, err := os.ReadFile(log)
+		return strings.Contains(string(found), `"verb":"delete"`), err
+	})
+	found, err := os.ReadFile(log)
+	if err != nil {
+		test.Fatal(err)
+	}
+	lines := map[string]string{}
+	for line := range strings.Lines(string(found)) {
+		var event struct {
+			Verb      string
+			ObjectRef struct{ Resource string }
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			test.Fatal(err, line)
+		}
+		lines[event.Verb+" "+event.ObjectRef.Resource] += line
+	}
+	for name, parts := range expected {
+		for _, part := range parts {
+			if !strings.Contains(lines[name], part) {
+				test.Error(name, "lacks", part, "in", lines[name])
+			}
+		}
+		for _, part := range unexpected[name] {
+			if strings.Contains(lines[name], part) {
+				test.Error(name, "has", part, "in", lines[name])
+			}
+		}
 	}
 }

@@ -1,0 +1,90 @@
+//! The objects of a request and of its answer, as the audit log has them.
+//!
+//! Source: `pkg/audit/request.go` of apiserver, release 1.36.
+
+use super::{Extent, Level};
+use crate::kinds::layout;
+use crate::value::json::Layout::{self, Sorted, Struct};
+use crate::value::{Value, json};
+
+/// The order of Go's fields.
+static DELETE_OPTIONS: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("gracePeriodSeconds", &Sorted),
+    ("preconditions", &Struct(&[("uid", &Sorted), ("resourceVersion", &Sorted)])),
+    ("orphanDependents", &Sorted),
+    ("propagationPolicy", &Sorted),
+    ("dryRun", &Sorted),
+    ("ignoreStoreReadErrorWithClusterBreakingPotential", &Sorted),
+]);
+
+/// The objects, as far as a log has them.
+#[derive(Clone, Debug, Default)]
+pub struct Bodies {
+    /// What was sent: an object with its defaults, options, or a patch.
+    pub request: Option<Value>,
+    /// What was answered, in the form that was asked for.
+    response: Option<Value>,
+    /// What was answered, where that says how it went.
+    status: Option<Value>,
+}
+
+impl Bodies {
+    /// The answer is known. It is kept where a log has it.
+    pub fn answer(&mut self, answer: &Value, is_kept: bool) {
+        if answer.str_at(&["kind"]) == "Status" && answer.str_at(&["apiVersion"]) == "v1" {
+            self.status = Some(answer.clone());
+        }
+        self.response = is_kept.then(|| answer.clone());
+    }
+
+    /// What was answered, where that says how it went.
+    pub fn status(&self) -> Option<&Value> {
+        self.status.as_ref()
+    }
+
+    /// Appends the fields of an event that stand for them.
+    pub(super) fn append_to(&self, event: &mut Vec<u8>, extent: &Extent) {
+        let fields = [
+            (Level::Request, "requestObject", &self.request),
+            (Level::RequestResponse, "responseObject", &self.response),
+        ];
+        for (level, name, object) in fields {
+            if let Some(object) = object
+                && extent.level >= level
+            {
+                event.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                event.extend_from_slice(&encode(object, extent.omits_managed_fields));
+            }
+        }
+    }
+}
+
+fn encode(object: &Value, omits_managed_fields: bool) -> Vec<u8> {
+    let layout = if object.str_at(&["kind"]) == "DeleteOptions" { DELETE_OPTIONS } else { layout::of(object) };
+    if !omits_managed_fields {
+        return json::encode_as(object, layout);
+    }
+    let mut object = object.clone();
+    remove_managed_fields(&mut object);
+    json::encode_as(&object, layout)
+}
+
+/// Takes the managed fields out of an object, of the items of a list and of the rows of a table.
+fn remove_managed_fields(object: &mut Value) {
+    remove_own_managed_fields(object);
+    let Value::Object(fields) = object else { return };
+    if let Some(Value::Array(items)) = fields.get_mut("items") {
+        items.iter_mut().for_each(remove_own_managed_fields);
+    }
+    if let Some(Value::Array(rows)) = fields.get_mut("rows") {
+        rows.iter_mut().filter_map(|row| row.get_mut("object")).for_each(remove_own_managed_fields);
+    }
+}
+
+fn remove_own_managed_fields(object: &mut Value) {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.remove("managedFields");
+    }
+}

@@ -1,0 +1,102 @@
+//! Which objects a pod or a volume names.
+//!
+//! Source: `VisitPodSecretNames` and `VisitPodConfigmapNames` of `pkg/api/v1/pod`, `VisitPVSecretNames` of
+//! `pkg/api/v1/persistentvolume`, release 1.36.
+
+use crate::value::Value;
+
+/// Where volumes of a pod name secrets.
+const SECRETS: [&[&str]; 10] = [
+    &["azureFile", "secretName"],
+    &["cephfs", "secretRef", "name"],
+    &["cinder", "secretRef", "name"],
+    &["flexVolume", "secretRef", "name"],
+    &["rbd", "secretRef", "name"],
+    &["secret", "secretName"],
+    &["scaleIO", "secretRef", "name"],
+    &["iscsi", "secretRef", "name"],
+    &["storageos", "secretRef", "name"],
+    &["csi", "nodePublishSecretRef", "name"],
+];
+/// The secrets that a PersistentVolume names for nodes, beside that of `azureFile`.
+const SECRETS_OF_VOLUMES: [&[&str]; 10] = [
+    &["cephfs", "secretRef"],
+    &["cinder", "secretRef"],
+    &["flexVolume", "secretRef"],
+    &["rbd", "secretRef"],
+    &["scaleIO", "secretRef"],
+    &["iscsi", "secretRef"],
+    &["storageos", "secretRef"],
+    &["csi", "nodePublishSecretRef"],
+    &["csi", "nodeStageSecretRef"],
+    &["csi", "nodeExpandSecretRef"],
+];
+const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// The secrets that a pod names.
+pub fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
+    let pulled = pod.items_at(&["spec", "imagePullSecrets"]).iter().map(|secret| secret.str_at(&["name"]));
+    let mounted = volumes(pod).iter().flat_map(|volume| SECRETS.iter().map(|path| volume.str_at(path)));
+    let projected = projected(pod).map(|source| source.str_at(&["secret", "name"]));
+    let all = pulled.chain(of_containers(pod, "secretRef", "secretKeyRef")).chain(mounted).chain(projected);
+    all.filter(|name| !name.is_empty())
+}
+
+/// The ConfigMaps that a pod names.
+pub fn config_maps(pod: &Value) -> impl Iterator<Item = &str> {
+    let mounted = volumes(pod).iter().map(|volume| volume.str_at(&["configMap", "name"]));
+    let projected = projected(pod).map(|source| source.str_at(&["configMap", "name"]));
+    let all = of_containers(pod, "configMapRef", "configMapKeyRef").chain(mounted).chain(projected);
+    all.filter(|name| !name.is_empty())
+}
+
+/// The claims of volumes that a pod has, those among them that are made for it.
+pub(super) fn volume_claims(pod: &Value) -> impl Iterator<Item = String> {
+    let pod_name = pod.str_at(&["metadata", "name"]);
+    volumes(pod).iter().filter_map(move |volume| match volume.str_at(&["persistentVolumeClaim", "claimName"]) {
+        "" => volume.get("ephemeral").map(|_| format!("{pod_name}-{}", volume.str_at(&["name"]))),
+        name => Some(name.to_owned()),
+    })
+}
+
+/// The claims of devices that a pod has, as far as those are there that are made for it.
+pub(super) fn resource_claims(pod: &Value) -> impl Iterator<Item = &str> {
+    let made = pod.items_at(&["status", "resourceClaimStatuses"]);
+    let of = move |claim: &Value| made.iter().find(|made| made.str_at(&["name"]) == claim.str_at(&["name"]));
+    let named =
+        pod.items_at(&["spec", "resourceClaims"]).iter().map(move |claim| match claim.str_at(&["resourceClaimName"]) {
+            "" => of(claim).map_or("", |made| made.str_at(&["resourceClaimName"])),
+            name => name,
+        });
+    let extended = pod.str_at(&["status", "extendedResourceClaimStatus", "resourceClaimName"]);
+    named.chain([extended]).filter(|name| !name.is_empty())
+}
+
+/// Namespaces and names of the secrets that a PersistentVolume names for the nodes that it is used on.
+pub(super) fn secrets_of_volume(volume: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let claimed_in = volume.str_at(&["spec", "claimRef", "namespace"]);
+    let spec = volume.get("spec");
+    let referred = SECRETS_OF_VOLUMES.iter().filter_map(move |path| spec.and_then(|spec| spec.at(path)));
+    let referred = referred.map(|secret| (secret.str_at(&["namespace"]), secret.str_at(&["name"])));
+    let azure = spec.and_then(|spec| spec.get("azureFile"));
+    let azure = azure.map(|file| (file.str_at(&["secretNamespace"]), file.str_at(&["secretName"])));
+    let named = referred.chain(azure).filter(|(_, name)| !name.is_empty());
+    named.map(move |(namespace, name)| (if namespace.is_empty() { claimed_in } else { namespace }, name))
+}
+
+/// What the environment of containers names, as a whole or for one key.
+fn of_containers<'p>(pod: &'p Value, whole: &'static str, key: &'static str) -> impl Iterator<Item = &'p str> {
+    let containers = CONTAINERS.iter().flat_map(move |list| pod.items_at(&["spec", list]));
+    containers.flat_map(move |container| {
+        let wholes = container.items_at(&["envFrom"]).iter().map(move |env| env.str_at(&[whole, "name"]));
+        wholes.chain(container.items_at(&["env"]).iter().map(move |env| env.str_at(&["valueFrom", key, "name"])))
+    })
+}
+
+fn volumes(pod: &Value) -> &[Value] {
+    pod.items_at(&["spec", "volumes"])
+}
+
+fn projected(pod: &Value) -> impl Iterator<Item = &Value> {
+    volumes(pod).iter().flat_map(|volume| volume.items_at(&["projected", "sources"]))
+}

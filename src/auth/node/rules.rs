@@ -1,0 +1,44 @@
+//! What every node may do, whatever is bound to it.
+//!
+//! Source: `NodeRules` of `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`, release 1.36, without what is looked at one
+//! by one.
+
+use crate::auth::rbac::PolicyRule;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
+
+const READ: &[&str] = &["get", "list", "watch"];
+
+/// Verbs, groups and resources.
+type Rule = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
+
+const RULES: [Rule; 14] = [
+    (&["create"], &["authentication.k8s.io"], &["tokenreviews"]),
+    (&["create"], &["authorization.k8s.io"], &["subjectaccessreviews", "localsubjectaccessreviews"]),
+    (READ, &[""], &["services"]),
+    (&["create", "get", "list", "watch"], &[""], &["nodes"]),
+    (&["update", "patch"], &[""], &["nodes", "nodes/status"]),
+    (&["create", "update", "patch"], &["", "events.k8s.io"], &["events"]),
+    (READ, &[""], &["pods"]),
+    (&["create", "delete"], &[""], &["pods"]),
+    (&["update", "patch"], &[""], &["pods/status"]),
+    (&["create"], &[""], &["pods/eviction"]),
+    (&["get"], &[""], &["endpoints"]),
+    (&["create", "get", "list", "watch"], &["certificates.k8s.io"], &["certificatesigningrequests"]),
+    (READ, &["storage.k8s.io"], &["csidrivers"]),
+    (READ, &["node.k8s.io"], &["runtimeclasses"]),
+];
+const OF_TRUST_BUNDLES: Rule = (READ, &["certificates.k8s.io"], &["clustertrustbundles"]);
+
+/// The rules of a minor.
+pub fn rules(minor: Minor) -> Vec<PolicyRule> {
+    let of_gates = Some(OF_TRUST_BUNDLES).filter(|_| minor.opens(Gate::ClusterTrustBundle));
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let rules = RULES.into_iter().chain(of_gates).map(|(verbs, groups, resources)| PolicyRule {
+        verbs: texts(verbs),
+        api_groups: texts(groups),
+        resources: texts(resources),
+        ..PolicyRule::default()
+    });
+    rules.collect()
+}

@@ -1,0 +1,147 @@
+//! The pods and volumes that are stored, as the authoriser of nodes has them in memory.
+//!
+//! Each request notes what is stored when it comes, which is some pointers. What has changed is read when a node asks: where
+//! none does, nothing is.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+
+use super::policy::{each_change, each_object};
+use super::store_failed;
+use crate::auth::node::{Graph, NodeRules, node_of};
+use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
+use crate::meta::Status;
+use crate::meta::minor::Minor;
+use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
+use crate::value::json;
+
+/// What leads to nodes.
+const SOURCES: [(&str, &str); 5] = [
+    ("", "pods"),
+    ("", "persistentvolumes"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("resource.k8s.io", "resourceslices"),
+    ("certificates.k8s.io", "podcertificaterequests"),
+];
+/// What is said of the rules of a node.
+const RULES_UNKNOWN: &str = "node authorizer does not support user rule resolution";
+
+/// Decides about nodes by what is in a database; what that does not allow, another decides.
+pub struct StoredNodes {
+    storage: Storage,
+    collections: [Collection; SOURCES.len()],
+    rules: NodeRules,
+    others: Arc<dyn Authorizer>,
+    /// What is stored, as of the last request.
+    newest: RwLock<Arc<[Snapshot]>>,
+    /// Held by the one that looks.
+    refreshing: tokio::sync::Mutex<()>,
+    seen: Mutex<Seen>,
+}
+
+/// What was read, one snapshot for each source; none before the first time.
+#[derive(Default)]
+struct Seen {
+    snapshots: Arc<[Snapshot]>,
+    graph: Graph,
+}
+
+impl StoredNodes {
+    pub fn new(storage: Storage, minor: Minor, others: Arc<dyn Authorizer>) -> Self {
+        StoredNodes {
+            storage,
+            collections: SOURCES.map(|(group, plural)| Collection::new(group, plural)),
+            rules: NodeRules::of(minor),
+            others,
+            newest: RwLock::default(),
+            refreshing: tokio::sync::Mutex::default(),
+            seen: Mutex::default(),
+        }
+    }
+
+    fn newest(&self) -> Arc<[Snapshot]> {
+        Arc::clone(&self.newest.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a node may do it, by what is stored.
+    fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Result<(), String> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.take_in(self.newest());
+        self.rules.decide(user, attributes, &seen.graph)
+    }
+
+    async fn snapshots(&self) -> Result<Arc<[Snapshot]>, Status> {
+        let snapshots = try_join_all(self.collections.iter().map(async |collection| {
+            let snapshot = self.storage.snapshot(collection, At::Newest).await;
+            snapshot.map_err(|error| match error {
+                SnapshotError::Store(error) => store_failed(collection, "get", error),
+                SnapshotError::Expired { .. } => Status::internal_error("what nodes need can't be read"),
+            })
+        }));
+        Ok(snapshots.await?.into())
+    }
+
+    fn is_newest(&self, snapshots: &[Snapshot]) -> bool {
+        let newest = self.newest();
+        newest.len() == snapshots.len() && newest.iter().zip(snapshots).all(|(newest, now)| newest.is_same(now))
+    }
+}
+
+impl Seen {
+    fn take_in(&mut self, snapshots: Arc<[Snapshot]>) {
+        for (at, (now, (_, plural))) in snapshots.iter().zip(SOURCES).enumerate() {
+            let takes = |key: &str, stored: Option<&Stored>| {
+                // What can't be read leads nowhere.
+                let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
+                self.graph.set(plural, key, object.as_ref());
+            };
+            match self.snapshots.get(at) {
+                Some(before) if before.is_same(now) => {}
+                Some(before) => each_change(now, before, takes),
+                None => each_object(now, takes),
+            }
+        }
+        self.snapshots = snapshots;
+    }
+}
+
+#[async_trait]
+impl Authorizer for StoredNodes {
+    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        if node_of(user).is_none() {
+            return self.others.authorize(user, attributes);
+        }
+        let Err(why) = self.decide(user, attributes) else { return Decision::ALLOW };
+        match self.others.authorize(user, attributes) {
+            Decision::Deny { reason } => Decision::Deny { reason: joined([why, reason], "\n") },
+            allowed => allowed,
+        }
+    }
+
+    fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let rules = self.others.rules_for(user, namespace);
+        if node_of(user).is_none() {
+            return rules;
+        }
+        Rules { incomplete: true, error: joined([RULES_UNKNOWN.to_owned(), rules.error], ", "), ..rules }
+    }
+
+    async fn refresh(&self) -> Result<(), Status> {
+        self.others.refresh().await?;
+        if self.is_newest(&self.snapshots().await?) {
+            return Ok(());
+        }
+        let _refreshing = self.refreshing.lock().await;
+        // Read while nobody else notes any: they are not older than what was noted.
+        let snapshots = self.snapshots().await?;
+        *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
+        Ok(())
+    }
+}
+
+fn joined(texts: [String; 2], between: &str) -> String {
+    let [one, other] = texts;
+    if one.is_empty() || other.is_empty() { one + &other } else { format!("{one}{between}{other}") }
+}
