@@ -35,7 +35,7 @@ pub fn background_meter() -> Meter {
     Meter::new(Background::new())
 }
 
-/// No `async fn`, which would be three times as large as `work`, and boxed: whoever awaits it would move all of that.
+/// It boxes `work`, as callers move the future that they are given, and is not an `async fn`, which would hold `work` twice.
 fn run<F: Future>(mut meter: Meter, work: F) -> impl Future<Output = Result<F::Output, Broken>> + use<F> {
     let mut work = Box::pin(work);
     poll_fn(move |context| match meter.run(|| work.as_mut().poll(context)) {

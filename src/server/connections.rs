@@ -280,12 +280,12 @@ impl<S: Service> Connection<S> {
         });
         let builder = builder();
         let (stream, cork) = cork(stream);
-        let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
+        let mut turns = cork.turns(pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer)));
         let mut deadline = Instant::now() + FIRST_REQUEST_MAX;
         let mut ending = false;
         loop {
             let time_to_end = tokio::select! {
-                ended = cork.turns(serving.as_mut()) => {
+                ended = &mut turns => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "connection ended");
                     }
@@ -303,7 +303,9 @@ impl<S: Service> Connection<S> {
                 },
             };
             if let Some(time) = time_to_end {
-                serving.as_mut().graceful_shutdown();
+                if let Some(serving) = turns.running() {
+                    serving.graceful_shutdown();
+                }
                 deadline = Instant::now() + time;
                 ending = true;
             }

@@ -1,20 +1,23 @@
 //! What a connection writes in one turn leaves together.
 //!
 //! HTTP/2 writes a frame at a time: each would be a TLS record and a system call of its own, and fifty events of fifty watches
-//! fifty of them. So writes are gathered while the connection has its turn (a poll of its future), and go to the stream when
-//! the turn is over. Nothing waits longer than that, and a stream that takes no more holds one turn's worth.
+//! fifty of them. So small writes are gathered while the connection has its turn (a poll of its future), a TLS record's worth
+//! at most, and go to the stream when the turn is over. Nothing waits longer than that. A stream that takes no more holds what
+//! was gathered, and nothing is added to it.
+//!
+//! An upgraded connection ends, and leaves its stream to another task. What it has gathered is sent before anything of that.
 
 use std::cell::Cell;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How much is gathered before it goes to the stream within a turn.
-const GATHERED_BYTES_MAX: usize = 32 << 10;
+/// How much is gathered before it goes to the stream within a turn: what fits into a TLS record.
+const GATHERED_BYTES_MAX: usize = 16 << 10;
 /// A write of this size gains nothing by being copied beside others.
 const DIRECT_BYTES_MIN: usize = 8 << 10;
 
@@ -43,11 +46,13 @@ struct Gathered<S> {
     /// How much of `bytes` the stream has taken.
     written: usize,
     /// The connection is over, and whoever has the stream now writes to it as to any other.
-    is_open: bool,
+    is_over: bool,
     /// The stream takes no more for now.
     is_blocked: bool,
     /// Nothing was written to the stream since it was last flushed.
     is_flushed: bool,
+    /// Whoever has the stream now and waits until what the connection has left is sent.
+    successor: Option<Waker>,
 }
 
 fn lock<S>(shared: &Mutex<Gathered<S>>) -> MutexGuard<'_, Gathered<S>> {
@@ -57,11 +62,8 @@ fn lock<S>(shared: &Mutex<Gathered<S>>) -> MutexGuard<'_, Gathered<S>> {
 impl<S: AsyncWrite + Unpin> Cork<S> {
     /// Runs `connection` to its end, whose stream this is; after each of its turns what it wrote is sent.
     ///
-    /// Errors: those of the connection and, as they are, those of the stream. Cancel-safe.
-    pub fn turns<'c, F>(&'c self, connection: Pin<&'c mut F>) -> Turns<'c, F, S>
-    where
-        F: Future,
-    {
+    /// Errors: those of the connection, or those of the stream. Cancel-safe where it is polled on by reference.
+    pub fn turns<F: Future>(self, connection: Pin<&mut F>) -> Turns<'_, F, S> {
         Turns { connection, cork: self, ended: None }
     }
 }
@@ -69,8 +71,16 @@ impl<S: AsyncWrite + Unpin> Cork<S> {
 /// See [`Cork::turns`].
 pub struct Turns<'c, F: Future, S> {
     connection: Pin<&'c mut F>,
-    cork: &'c Cork<S>,
+    cork: Cork<S>,
+    /// How the connection ended, while the last of what it wrote waits.
     ended: Option<F::Output>,
+}
+
+impl<F: Future, S> Turns<'_, F, S> {
+    /// The connection, unless it has ended.
+    pub fn running(&mut self) -> Option<Pin<&mut F>> {
+        self.ended.is_none().then(|| self.connection.as_mut())
+    }
 }
 
 impl<F, T, E, S> Future for Turns<'_, F, S>
@@ -90,17 +100,16 @@ where
             turns.ended = Some(ended);
         }
         let mut gathered = lock(&turns.cork.0);
-        gathered.is_open = turns.ended.is_some();
-        let sent = gathered.poll_send(context);
-        drop(gathered);
+        gathered.is_over = turns.ended.is_some();
+        let sent = ready!(gathered.poll_send(context));
+        if let (Some(successor), true) = (gathered.successor.take(), gathered.is_over) {
+            successor.wake();
+        }
         match (sent, turns.ended.take()) {
-            (Poll::Ready(Ok(())), Some(ended)) => Poll::Ready(ended),
-            (Poll::Ready(Err(error)), ended) => Poll::Ready(ended.unwrap_or_else(|| Err(error.into()))),
-            (Poll::Ready(Ok(())), None) => Poll::Pending,
-            (Poll::Pending, ended) => {
-                turns.ended = ended;
-                Poll::Pending
-            }
+            (Ok(()), None) => Poll::Pending,
+            (Ok(()), Some(ended)) => Poll::Ready(ended),
+            (Err(error), None | Some(Ok(_))) => Poll::Ready(Err(error.into())),
+            (Err(_), Some(Err(error))) => Poll::Ready(Err(error)),
         }
     }
 }
@@ -110,11 +119,11 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.bytes.len() {
             self.is_blocked = true;
-            self.is_flushed = false;
             match ready!(Pin::new(&mut self.stream).poll_write(context, &self.bytes[self.written..]))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 taken => self.written += taken,
             }
+            self.is_flushed = false;
         }
         self.is_blocked = false;
         self.give_back();
@@ -143,11 +152,29 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
 
     /// Ready when `size_bytes` more may be written: true where they are to be gathered, false where they go to the stream.
     fn poll_room(&mut self, context: &mut Context<'_>, size_bytes: usize) -> Poll<io::Result<bool>> {
-        let is_full = self.bytes.len() + size_bytes > GATHERED_BYTES_MAX;
-        if self.is_blocked || self.is_open || is_full {
+        if self.is_over {
+            ready!(self.poll_succeed(context));
+            return Poll::Ready(Ok(false));
+        }
+        if self.is_blocked || self.bytes.len() + size_bytes > GATHERED_BYTES_MAX {
             ready!(self.poll_drain(context))?;
         }
-        Poll::Ready(Ok(!self.is_open && (size_bytes < DIRECT_BYTES_MIN || !self.bytes.is_empty())))
+        Poll::Ready(Ok(size_bytes < DIRECT_BYTES_MIN || !self.bytes.is_empty()))
+    }
+
+    /// Ready when nothing is left of the connection that is over. It is the connection's task that sends it.
+    fn poll_succeed(&mut self, context: &Context<'_>) -> Poll<()> {
+        if self.bytes.is_empty() {
+            return Poll::Ready(());
+        }
+        self.successor = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Notes that the stream has taken something.
+    fn noted<T>(&mut self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.is_flushed &= written.is_pending();
+        written
     }
 
     fn gather(&mut self, part: &[u8]) {
@@ -159,15 +186,9 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Corked<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Corked<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let mut gathered = lock(&self.0);
-        if gathered.is_open
-            && let Poll::Ready(Err(error)) = gathered.poll_send(context)
-        {
-            return Poll::Ready(Err(error));
-        }
-        Pin::new(&mut gathered.stream).poll_read(context, out)
+        Pin::new(&mut lock(&self.0).stream).poll_read(context, out)
     }
 }
 
@@ -178,8 +199,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Corked<S> {
             gathered.gather(bytes);
             return Poll::Ready(Ok(bytes.len()));
         }
-        gathered.is_flushed = false;
-        Pin::new(&mut gathered.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut gathered.stream).poll_write(context, bytes);
+        gathered.noted(written)
     }
 
     fn poll_write_vectored(
@@ -193,8 +214,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Corked<S> {
             parts.iter().for_each(|part| gathered.gather(part));
             return Poll::Ready(Ok(size_bytes));
         }
-        gathered.is_flushed = false;
-        Pin::new(&mut gathered.stream).poll_write_vectored(context, parts)
+        let written = Pin::new(&mut gathered.stream).poll_write_vectored(context, parts);
+        gathered.noted(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -203,12 +224,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Corked<S> {
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut gathered = lock(&self.0);
-        if gathered.is_open { gathered.poll_send(context) } else { Poll::Ready(Ok(())) }
+        if !gathered.is_over {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(gathered.poll_succeed(context));
+        Pin::new(&mut gathered.stream).poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut gathered = lock(&self.0);
-        ready!(gathered.poll_send(context))?;
+        if gathered.is_over {
+            ready!(gathered.poll_succeed(context));
+        } else {
+            ready!(gathered.poll_send(context))?;
+        }
         Pin::new(&mut gathered.stream).poll_shutdown(context)
     }
 }
@@ -216,9 +245,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Corked<S> {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::pin::pin;
+    use std::time::Duration;
 
+    use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::{Instant, timeout};
 
+    use super::super::stall::CutStalled;
     use super::*;
 
     /// A stream that keeps what it is given, write by write, as long as it has room.
@@ -241,6 +275,18 @@ mod tests {
             Poll::Ready(Ok(taken))
         }
 
+        fn poll_write_vectored(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            parts: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            self.poll_write(context, &parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>())
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
+
         fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             self.flushes += 1;
             Poll::Ready(Ok(()))
@@ -258,14 +304,17 @@ mod tests {
         let connection = async move {
             for turn in turns {
                 for part in *turn {
-                    corked.write_all(part).await?;
+                    // As HTTP/2 writes: the head of a frame, and what is in it.
+                    let (head, rest) = part.split_at(1);
+                    let written = corked.write_vectored(&[IoSlice::new(head), IoSlice::new(rest)]).await?;
+                    corked.write_all(&part[written..]).await?;
                     corked.flush().await?;
                 }
                 tokio::task::yield_now().await;
             }
             Ok::<_, io::Error>(())
         };
-        cork.turns(std::pin::pin!(connection)).await.expect("the stream takes it");
+        cork.turns(pin!(connection)).await.expect("the stream takes it");
         let gathered = lock(&shared);
         let lengths = gathered.stream.writes.iter().map(Vec::len).collect();
         (lengths, gathered.stream.writes.concat(), gathered.stream.flushes)
@@ -305,8 +354,7 @@ mod tests {
             }
         };
         let task = tokio::spawn(async move {
-            let mut connection = std::pin::pin!(connection);
-            let ended: io::Result<()> = cork.turns(connection.as_mut()).await;
+            let ended: io::Result<()> = cork.turns(pin!(connection)).await;
             ended
         });
         for _ in 0..100 {
@@ -323,12 +371,66 @@ mod tests {
     async fn whoever_takes_the_stream_over_writes_as_to_any_other() {
         let (mut corked, cork) = cork(Kept::default());
         let connection = async { Ok::<_, io::Error>(()) };
-        cork.turns(std::pin::pin!(connection)).await.expect("there is nothing to send");
+        cork.turns(pin!(connection)).await.expect("there is nothing to send");
         for part in [b"ab", b"cd"] {
             corked.write_all(part).await.expect("there is room");
             corked.flush().await.expect("it is there");
         }
         let gathered = lock(&corked.0);
         assert_eq!((gathered.stream.writes.len(), gathered.stream.flushes), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_leaves_is_sent_before_what_follows_it() {
+        let (ours, mut theirs) = duplex(1);
+        let (corked, cork) = cork(ours);
+        let (connection, mut follows) = (Corked(Arc::clone(&corked.0)), corked);
+        let task = tokio::spawn(async move {
+            let ends = async move {
+                let mut connection = connection;
+                connection.write_all(b"first").await
+            };
+            cork.turns(pin!(ends)).await
+        });
+        tokio::task::yield_now().await;
+        let written = tokio::spawn(async move { follows.write_all(b"second").await });
+        let mut read = [0; 11];
+        theirs.read_exact(&mut read).await.expect("both are written");
+        assert_eq!(&read, b"firstsecond");
+        task.await.expect("it does not panic").expect("it is sent");
+        written.await.expect("it does not panic").expect("it is sent");
+    }
+
+    #[tokio::test]
+    async fn an_end_is_known_to_whoever_waits_on_for_it() {
+        let kept = Kept { room: [0].into(), ..Kept::default() };
+        let (mut corked, cork) = cork(kept);
+        let connection = async move {
+            corked.write_all(b"refused").await?;
+            Err::<(), _>(io::Error::from(io::ErrorKind::InvalidData))
+        };
+        let mut turns = cork.turns(pin!(connection));
+        assert!(turns.running().is_some());
+        assert!((&mut turns).now_or_never().is_none(), "the stream takes nothing yet");
+        assert!(turns.running().is_none(), "what has ended is not polled again");
+        let ended = turns.await.map_err(|error| error.kind());
+        assert_eq!(ended, Err(io::ErrorKind::InvalidData));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_of_a_large_write_is_cut_off() {
+        const AFTER: Duration = Duration::from_secs(30);
+        let (ours, _theirs) = duplex(1);
+        let stalled = CutStalled::new(ours, AFTER);
+        let backlog = stalled.backlog();
+        let (mut corked, cork) = cork(stalled);
+        let connection = async move { corked.write_all(&[0; 2 * DIRECT_BYTES_MIN]).await };
+        let mut turns = cork.turns(pin!(connection));
+        let begun = Instant::now();
+        assert!(timeout(AFTER / 2, &mut turns).await.is_err());
+        let waits = std::future::poll_fn(|context| Poll::Ready(backlog.poll_cleared(context).is_pending()));
+        assert!(waits.await, "no more is handed over meanwhile");
+        let ended = timeout(AFTER * 2, turns).await.expect("it is cut off").map_err(|error| error.kind());
+        assert_eq!((ended, begun.elapsed().as_secs()), (Err(io::ErrorKind::TimedOut), AFTER.as_secs()));
     }
 }

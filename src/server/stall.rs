@@ -4,9 +4,10 @@
 //!
 //! A watch holds no queue: it reads on in the log from where it is. One that reads slowly costs a position and some 8
 //! KiB of events, as a large object is sent from where it is stored, and delays nobody. What is handed to a
-//! connection is bounded by what its client takes (`server::pace`, `server::stall`): 16 KiB at a time, and 64 KiB
-//! that the system has not sent. That makes some 25 KiB a slow watch on plain HTTP/1.1; a TLS connection of its own
-//! costs about 40 KiB more, half of it already when it is idle. A connection on which nothing is read for 30 s is cut
+//! connection is bounded by what its client takes (`server::pace`, `server::stall`): 16 KiB at a time, 16 KiB that are
+//! gathered for one write (`server::cork`), and 64 KiB that the system has not sent. That makes some 25 KiB a slow watch on
+//! plain HTTP/1.1, 40 where its last turn brought many events; a TLS connection of its own costs about 40 KiB more, half
+//! of it already when it is idle. A connection on which nothing is read for 30 s is cut
 //! (`server::stall`), and so is a stream of HTTP/2 beside others that are read (`server::pace`); a watch that falls
 //! behind the log ends, and its client starts over. A stream's task can't see that its client grants nothing, but its
 //! body can see that the next part is not asked for.
@@ -134,8 +135,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for CutStalled<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.within_time(context, flushed)
+        // Whatever a flush says, a write that waits goes on waiting.
+        match Pin::new(&mut self.stream).poll_flush(context) {
+            Poll::Pending => self.within_time(context, Poll::Pending),
+            flushed => flushed,
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
