@@ -280,7 +280,8 @@ impl<S: Service> Connection<S> {
         });
         let builder = builder();
         let (stream, cork) = cork(stream);
-        let mut turns = cork.turns(pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer)));
+        let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
+        let mut turns = cork.turns(serving.as_mut());
         let mut deadline = Instant::now() + FIRST_REQUEST_MAX;
         let mut ending = false;
         loop {

@@ -28,8 +28,15 @@ thread_local! {
 
 /// `stream` as its connection is to use it, and what ends the turns of that.
 pub fn cork<S>(stream: S) -> (Corked<S>, Cork<S>) {
-    let gathered =
-        Gathered { stream, bytes: Vec::new(), written: 0, is_open: false, is_blocked: false, is_flushed: true };
+    let gathered = Gathered {
+        stream,
+        bytes: Vec::new(),
+        written: 0,
+        is_over: false,
+        is_blocked: false,
+        is_flushed: true,
+        successor: None,
+    };
     let shared = Arc::new(Mutex::new(gathered));
     (Corked(Arc::clone(&shared)), Cork(shared))
 }
@@ -409,7 +416,8 @@ mod tests {
             corked.write_all(b"refused").await?;
             Err::<(), _>(io::Error::from(io::ErrorKind::InvalidData))
         };
-        let mut turns = cork.turns(pin!(connection));
+        let mut connection = pin!(connection);
+        let mut turns = cork.turns(connection.as_mut());
         assert!(turns.running().is_some());
         assert!((&mut turns).now_or_never().is_none(), "the stream takes nothing yet");
         assert!(turns.running().is_none(), "what has ended is not polled again");
@@ -425,7 +433,8 @@ mod tests {
         let backlog = stalled.backlog();
         let (mut corked, cork) = cork(stalled);
         let connection = async move { corked.write_all(&[0; 2 * DIRECT_BYTES_MIN]).await };
-        let mut turns = cork.turns(pin!(connection));
+        let mut connection = pin!(connection);
+        let mut turns = cork.turns(connection.as_mut());
         let begun = Instant::now();
         assert!(timeout(AFTER / 2, &mut turns).await.is_err());
         let waits = std::future::poll_fn(|context| Poll::Ready(backlog.poll_cleared(context).is_pending()));
