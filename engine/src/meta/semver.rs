@@ -32,6 +32,23 @@ enum Identifier {
     Word(String),
 }
 
+impl Identifier {
+    fn go_syntax(&self) -> String {
+        let (word, number, is_number) = match self {
+            Identifier::Number(number) => ("", *number, true),
+            Identifier::Word(word) => (word.as_str(), 0, false),
+        };
+        let word = go_quote(word);
+        format!("semver.PRVersion{{VersionStr:{word}, VersionNum:{number:#x}, IsNum:{is_number}}}")
+    }
+}
+
+/// A slice as Go's `%#v` prints it; an empty one is nil.
+fn slice_syntax(go_type: &str, items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() { format!("{go_type}(nil)") } else { format!("{go_type}{{{}}}", items.join(", ")) }
+}
+
 /// Why a text is not a version, in the words of the library.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SemverError {
@@ -72,6 +89,17 @@ pub enum SemverError {
 }
 
 impl Semver {
+    /// As Go's `%#v` prints it.
+    pub fn go_syntax(&self) -> String {
+        let Semver { major, minor, patch, .. } = self;
+        let prerelease = slice_syntax("[]semver.PRVersion", self.prerelease.iter().map(Identifier::go_syntax));
+        let build = self.build.split('.').filter(|part| !part.is_empty()).map(go_quote);
+        let build = slice_syntax("[]string", build);
+        format!(
+            "semver.Version{{Major:{major:#x}, Minor:{minor:#x}, Patch:{patch:#x}, Pre:{prerelease}, Build:{build}}}"
+        )
+    }
+
     /// `0.0.0`
     pub const ZERO: Semver = Semver { major: 0, minor: 0, patch: 0, prerelease: Vec::new(), build: String::new() };
 

@@ -14,12 +14,14 @@ use bytes::Bytes;
 
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Operation};
+use crate::kinds;
 use crate::meta::{Status, duration};
 use crate::object;
 use crate::value::{Map, Value, json};
 use crate::webhook::{Client, Endpoint, Manner, patience};
 
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
+const KIND: &str = "ImageReview";
 /// What the keys of annotations in the audit log begin with.
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 /// What the keys of a pod's annotations have in them that the service is told.
@@ -106,6 +108,7 @@ struct Decision {
 impl Decision {
     fn decode(answer: &[u8]) -> Result<Self, String> {
         let review = json::decode(answer).map_err(|error| error.to_string())?;
+        check_kind(&review)?;
         let annotations = review.at(&["status", "auditAnnotations"]).and_then(Value::as_object);
         let annotations = annotations.into_iter().flat_map(Map::iter);
         let annotation = |(key, value): (&str, &Value)| Some((key.to_owned(), value.as_str()?.to_owned()));
@@ -115,6 +118,24 @@ impl Decision {
             annotations: annotations.filter_map(annotation).collect(),
         })
     }
+}
+
+/// Refuses an answer that says to be something else than a review, in the reference's words. It may leave out what it is.
+fn check_kind(answer: &Value) -> Result<(), String> {
+    let said = |field: &str, expected: &'static str| match answer.str_at(&[field]) {
+        "" => expected.to_owned(),
+        other => other.to_owned(),
+    };
+    let (api_version, kind) = (said("apiVersion", API_VERSION), said("kind", KIND));
+    if api_version == API_VERSION && kind == KIND {
+        return Ok(());
+    }
+    if kinds::type_of(&api_version, &kind).is_none() {
+        let scheme = "pkg/api/legacyscheme/scheme.go:30";
+        return Err(format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""));
+    }
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    Err(format!("converting ({version}.{kind}) to (v1alpha1.{KIND}): unknown conversion"))
 }
 
 /// A decision, until when it holds, and when it was last asked for.
@@ -145,7 +166,7 @@ impl ImagePolicyWebhook {
             return Ok(known);
         }
         let review = object! {
-            "kind" => "ImageReview", "apiVersion" => API_VERSION, "metadata" => object! {}, "spec" => spec.clone(),
+            "kind" => KIND, "apiVersion" => API_VERSION, "metadata" => object! {}, "spec" => spec.clone(),
             "status" => object! { "allowed" => false },
         };
         if !patience::release().await {
@@ -270,6 +291,31 @@ mod tests {
             assert_eq!(parse(policy).err().as_deref(), Some(expected));
         }
         assert_eq!(ImagePolicy::parse(None).err().as_deref(), Some("no config specified"));
+    }
+
+    #[test]
+    fn an_answer_of_another_kind_decides_nothing() {
+        let decide = |head: &str| {
+            let answer = read(&format!("{{{head}status: {{allowed: true}}}}"));
+            Decision::decode(&json::encode(&answer)).map(|decision| decision.is_allowed)
+        };
+        for head in ["", "kind: ImageReview, ", "apiVersion: imagepolicy.k8s.io/v1alpha1, "] {
+            assert_eq!(decide(head), Ok(true), "{head}");
+        }
+        let unknown = |kind: &str, version: &str| {
+            let scheme = "pkg/api/legacyscheme/scheme.go:30";
+            format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{scheme}\"")
+        };
+        for (head, expected) in [
+            (
+                "apiVersion: apps/v1, kind: Deployment, ",
+                "converting (v1.Deployment) to (v1alpha1.ImageReview): unknown conversion",
+            ),
+            ("apiVersion: v1, kind: ImageReview, ", &unknown("ImageReview", "v1")),
+            ("kind: Pod, ", &unknown("Pod", API_VERSION)),
+        ] {
+            assert_eq!(decide(head), Err(expected.to_owned()), "{head}");
+        }
     }
 
     #[test]

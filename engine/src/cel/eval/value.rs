@@ -91,6 +91,11 @@ pub trait Opaque: fmt::Debug + Any + Send + Sync {
     /// The name that Go has for its type, which a few errors tell.
     fn go_type(&self) -> &'static str;
 
+    /// What Go has for it outside of the language: its type there, and the value as `%#v` prints it.
+    fn native(&self) -> (&'static str, String) {
+        (self.go_type(), self.shown())
+    }
+
     /// The value in a message.
     fn shown(&self) -> String {
         type_name(&self.ty())
@@ -115,6 +120,11 @@ pub trait Opaque: fmt::Debug + Any + Send + Sync {
     fn format_regex_size(&self) -> Option<u64> {
         None
     }
+}
+
+/// A pointer as Go's `%#v` prints it, with the address 0x0: addresses differ from run to run.
+pub fn pointer_syntax(go_type: &str) -> String {
+    format!("({go_type})(0x0)")
 }
 
 /// What makes a value the same key of a map as another one.

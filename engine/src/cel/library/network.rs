@@ -6,7 +6,7 @@ use super::arguments::{opaque, text};
 use super::since;
 use crate::cel::cost::formula::PARSE;
 use crate::cel::cost::{Called, Cost, Estimate, Range, actual, model};
-use crate::cel::eval::value::{KeyKind, Opaque};
+use crate::cel::eval::value::{KeyKind, Opaque, pointer_syntax};
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool, Int};
@@ -246,6 +246,10 @@ impl Opaque for Ip {
         "cel.IP"
     }
 
+    fn native(&self) -> (&'static str, String) {
+        ("netip.Addr", address_syntax(self.0))
+    }
+
     fn shown(&self) -> String {
         self.0.to_string()
     }
@@ -257,6 +261,20 @@ impl Opaque for Ip {
     fn size(&self) -> u64 {
         if self.0.is_ipv4() { 4 } else { 16 }
     }
+}
+
+/// An address as Go's `%#v` prints it: one of IPv4 stands in the last 32 bits.
+fn address_syntax(address: IpAddr) -> String {
+    let bits = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let (high, low) = (bits >> 64, bits & u128::from(u64::MAX));
+    let detail = pointer_syntax("*netip.addrDetail");
+    format!(
+        "netip.Addr{{addr:netip.uint128{{hi:{high:#x}, lo:{low:#x}}}, \
+         z:unique.Handle[net/netip.addrDetail]{{value:{detail}}}}}"
+    )
 }
 
 /// `net.CIDR`
@@ -275,6 +293,11 @@ impl Opaque for Cidr {
 
     fn go_type(&self) -> &'static str {
         "cel.CIDR"
+    }
+
+    fn native(&self) -> (&'static str, String) {
+        let (ip, bits) = (address_syntax(self.0.ip), u16::from(self.0.bits) + 1);
+        ("netip.Prefix", format!("netip.Prefix{{ip:{ip}, bitsPlusOne:{bits:#x}}}"))
     }
 
     fn shown(&self) -> String {

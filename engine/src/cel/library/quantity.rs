@@ -8,7 +8,7 @@ use super::network::downcast;
 use super::since;
 use crate::cel::cost::Cost;
 use crate::cel::cost::formula::PARSE;
-use crate::cel::eval::value::Opaque;
+use crate::cel::eval::value::{Opaque, pointer_syntax};
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool, Double, Int};
@@ -146,6 +146,11 @@ impl Opaque for QuantityValue {
 
     fn go_type(&self) -> &'static str {
         if self.is_sum { "*cel.Quantity" } else { "cel.Quantity" }
+    }
+
+    fn native(&self) -> (&'static str, String) {
+        const NATIVE: &str = "*resource.Quantity";
+        (NATIVE, pointer_syntax(NATIVE))
     }
 
     fn shown(&self) -> String {

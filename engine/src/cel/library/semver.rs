@@ -105,6 +105,10 @@ impl Opaque for SemverValue {
         "cel.Semver"
     }
 
+    fn native(&self) -> (&'static str, String) {
+        ("semver.Version", self.0.go_syntax())
+    }
+
     fn shown(&self) -> String {
         self.0.to_string()
     }

@@ -171,6 +171,31 @@ pub fn timestamp_text(timestamp: Timestamp) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{offset}")
 }
 
+/// As Go's `%#v` prints a `time.Time`.
+pub fn timestamp_syntax(timestamp: Timestamp) -> String {
+    let clock = Clock::of(timestamp, i64::from(timestamp.offset_seconds));
+    let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);
+    let month = usize::try_from(clock.month - 1).ok().and_then(|at| MONTHS.get(at)).unwrap_or(&MONTHS[0]);
+    let zone = if timestamp.offset_seconds == 0 { "time.UTC" } else { "time.Location(\"\")" };
+    let (Clock { year, day, .. }, nanos) = (clock, timestamp.nanos);
+    format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, {nanos}, {zone})")
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
 /// What a calendar and a clock show.
 struct Clock {
     year: i64,

@@ -5,7 +5,7 @@ use super::network::downcast;
 use crate::cel::cost::Cost;
 use crate::cel::cost::formula::{PARSE, TRAVERSE};
 use crate::cel::eval::map::Map;
-use crate::cel::eval::value::Opaque;
+use crate::cel::eval::value::{Opaque, pointer_syntax};
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Implementation, Overload};
 use crate::cel::types::Type::{self, Bool};
@@ -68,6 +68,11 @@ impl Opaque for UrlValue {
 
     fn go_type(&self) -> &'static str {
         "cel.URL"
+    }
+
+    fn native(&self) -> (&'static str, String) {
+        const NATIVE: &str = "*url.URL";
+        (NATIVE, pointer_syntax(NATIVE))
     }
 
     fn shown(&self) -> String {

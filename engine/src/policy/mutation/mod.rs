@@ -7,6 +7,7 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
 
 pub mod apply_configuration;
+mod go_form;
 pub(crate) mod json_patch;
 mod native;
 mod size;

@@ -3,11 +3,11 @@
 //! Go does not look into lists and maps that an expression writes down within others of the same: they stay what the
 //! evaluator made of them, which no object can hold.
 
+use super::go_form::go_form;
 use crate::apply::{Foreign, Step};
 use crate::cel::eval::Value as Cel;
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map as CelMap;
-use crate::cel::eval::show::show;
 use crate::cel::eval::structure::{Struct, not_a_string};
 use crate::cel::eval::value::type_name;
 use crate::value::{Map, Value, go_quote};
@@ -148,56 +148,4 @@ fn is_literal(list: &List<'_>) -> bool {
 
 fn is_literal_map(map: &CelMap<'_>) -> bool {
     matches!(map, CelMap::Owned(_) | CelMap::Lent(_))
-}
-
-/// A value that is not JSON's by its type in Go, as `%v` and as `%#v` have it.
-fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
-    match value {
-        Cel::Null => ("structpb.NullValue", "NULL_VALUE".to_owned(), "0".to_owned()),
-        Cel::Uint(number) => ("uint64", number.to_string(), format!("{number:#x}")),
-        Cel::Bytes(bytes) => {
-            let syntax: Vec<String> = bytes.iter().map(|byte| format!("{byte:#x}")).collect();
-            ("[]uint8", show(value), format!("[]uint8{{{}}}", syntax.join(", ")))
-        }
-        Cel::Duration(length) => ("time.Duration", show(value), length.0.to_string()),
-        Cel::Timestamp(_) => ("time.Time", show(value), show(value)),
-        Cel::List(list) => {
-            let items = |form: fn(&Cel<'_>) -> String, separator: &str| {
-                let items: Vec<String> = list.iter().map(|item| form(&item.unwrap_or_default())).collect();
-                items.join(separator)
-            };
-            let (printed, syntax) = (items(printed, " "), items(syntax, ", "));
-            ("[]ref.Val", format!("[{printed}]"), format!("[]ref.Val{{{syntax}}}"))
-        }
-        Cel::Map(map) => {
-            let entries = |form: fn(&Cel<'_>) -> String, separator: &str| {
-                let mut entries: Vec<String> = map
-                    .entries()
-                    .into_iter()
-                    .map(|(key, value)| format!("{}:{}", form(&key), form(&value.unwrap_or_default())))
-                    .collect();
-                entries.sort_unstable();
-                entries.join(separator)
-            };
-            let (printed, syntax) = (entries(printed, " "), entries(syntax, ", "));
-            ("map[ref.Val]ref.Val", format!("map[{printed}]"), format!("map[ref.Val]ref.Val{{{syntax}}}"))
-        }
-        other => ("ref.Val", show(other), show(other)),
-    }
-}
-
-/// `%v` of a value within another one.
-fn printed(value: &Cel<'_>) -> String {
-    match value {
-        Cel::List(_) | Cel::Map(_) => go_form(value).1,
-        other => show(other),
-    }
-}
-
-/// `%#v` of a value within another one.
-fn syntax(value: &Cel<'_>) -> String {
-    match value {
-        Cel::String(text) => go_quote(text),
-        other => show(other),
-    }
 }

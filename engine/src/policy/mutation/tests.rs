@@ -217,6 +217,62 @@ fn what_does_not_fit_the_types_is_told() {
 }
 
 #[test]
+fn what_a_library_has_is_told_as_go_prints_it() {
+    let text = |value: &str, syntax: &str| {
+        unfit(
+            &format!("Object{{spec: Object.spec{{color: {value}}}}}"),
+            &format!(".spec.color: expected string, got &value.valueUnstructured{{Value:{syntax}}}"),
+        );
+    };
+    let quantity = "(*resource.Quantity)(0x0)";
+    let address = "netip.Addr{addr:netip.uint128{hi:0x0, lo:0xffff0a000000}, \
+                   z:unique.Handle[net/netip.addrDetail]{value:(*netip.addrDetail)(0x0)}}";
+    let version = "semver.Version{Major:0x1, Minor:0x2, Patch:0x3, Pre:[]semver.PRVersion(nil), Build:[]string(nil)}";
+    text("timestamp('2024-02-03T04:05:06.7Z')", "time.Date(2024, time.February, 3, 4, 5, 6, 700000000, time.UTC)");
+    text(
+        "timestamp('2024-12-03T04:05:06+02:00')",
+        "time.Date(2024, time.December, 3, 4, 5, 6, 0, time.Location(\"\"))",
+    );
+    text("quantity('1.5Gi')", quantity);
+    text("url('https://a.b/c')", "(*url.URL)(0x0)");
+    text("ip('10.0.0.0')", address);
+    text("cidr('10.0.0.0/8')", &format!("netip.Prefix{{ip:{address}, bitsPlusOne:0x9}}"));
+    text("semver('1.2.3')", version);
+    text(
+        "semver('1.2.3-a.1+b.c')",
+        "semver.Version{Major:0x1, Minor:0x2, Patch:0x3, Pre:[]semver.PRVersion{semver.PRVersion{VersionStr:\"a\", \
+         VersionNum:0x0, IsNum:false}, semver.PRVersion{VersionStr:\"\", VersionNum:0x1, IsNum:true}}, \
+         Build:[]string{\"b\", \"c\"}}",
+    );
+    unfit(
+        "Object{spec: Object.spec{size: quantity('1')}}",
+        ".spec.size: expected numeric (int or float), got *resource.Quantity",
+    );
+}
+
+#[test]
+fn what_is_in_a_list_is_told_in_the_types_of_the_evaluator() {
+    for (value, syntax) in [
+        ("1u", "0x1"),
+        ("b'ab'", "types.Bytes{0x61, 0x62}"),
+        ("duration('3s')", "types.Duration{Duration:3000000000}"),
+        ("timestamp(0)", "time.Date(1970, time.January, 1, 0, 0, 0, 0, time.UTC)"),
+        ("quantity('1')", "cel.Quantity{Quantity:(*resource.Quantity)(0x0)}"),
+        ("quantity('1').add(1)", "(*cel.Quantity)(0x0)"),
+        ("url('http://a')", "cel.URL{URL:(*url.URL)(0x0)}"),
+        ("[1]", "(*types.baseList)(0x0)"),
+        ("{'a': 1}", "(*types.baseMap)(0x0)"),
+        ("int", "(*types.Type)(0x0)"),
+        ("optional.of(1)", "(*types.Optional)(0x0)"),
+    ] {
+        unfit(
+            &format!("Object{{spec: Object.spec{{labels: {{'a': [{value}]}}}}}}"),
+            &format!(".spec.labels.a: expected string, got &value.valueUnstructured{{Value:[]ref.Val{{{syntax}}}}}"),
+        );
+    }
+}
+
+#[test]
 fn what_json_does_not_have_is_told_as_go_has_it() {
     let element = ".spec.ports: element 0: associative list with keys may not have non-map elements";
     unfit("Object{spec: Object.spec{ports: [{'name': 'http'}]}}", element);

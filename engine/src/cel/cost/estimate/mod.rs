@@ -3,6 +3,7 @@
 mod call;
 mod sizes;
 
+use self::call::converted_size;
 pub use self::call::{Estimate, Sizes};
 pub use self::sizes::Entry;
 
@@ -21,14 +22,13 @@ const FOLDS_SIZED_SINCE: Minor = Minor::of(30);
 
 /// The range of the cost of one evaluation of `expr`, whose variables are all declared as `root`.
 pub fn estimate(expr: &CheckedExpr, root: &DeclType) -> Range {
-    estimate_with(expr, &|_| Some(root))
+    Coster::new(expr, &|_| Some(root)).cost(&expr.ast.expr)
 }
 
-/// [`estimate()`] of an expression with several variables: `root` declares each; `None` for one of an unknown size.
+/// [`estimate()`] of an expression that no server estimates, with several variables: `root` declares each; `None` for one of
+/// an unknown size. What `string()` makes of numbers and times has a length here, while servers take it to be unbounded.
 pub fn estimate_with<'e>(expr: &'e CheckedExpr, root: &'e dyn Fn(&str) -> Option<&'e DeclType>) -> Range {
-    let mut coster =
-        Coster { checked: expr, root, paths: Vec::new(), sizes: Vec::new(), entries: Vec::new(), locals: Vec::new() };
-    coster.cost(&expr.ast.expr)
+    Coster { knows_conversions: true, ..Coster::new(expr, root) }.cost(&expr.ast.expr)
 }
 
 struct Coster<'e> {
@@ -41,9 +41,23 @@ struct Coster<'e> {
     entries: Vec<Option<Entry>>,
     /// Variables of comprehensions, the innermost last.
     locals: Vec<Local<'e>>,
+    /// Whether the texts that `string()` makes have a size.
+    knows_conversions: bool,
 }
 
 impl<'e> Coster<'e> {
+    fn new(checked: &'e CheckedExpr, root: &'e dyn Fn(&str) -> Option<&'e DeclType>) -> Self {
+        Coster {
+            checked,
+            root,
+            paths: Vec::new(),
+            sizes: Vec::new(),
+            entries: Vec::new(),
+            locals: Vec::new(),
+            knows_conversions: false,
+        }
+    }
+
     fn cost(&mut self, expr: &'e Expr) -> Range {
         match &expr.kind {
             ExprKind::Constant(_) => Range::fixed(0),
@@ -185,7 +199,11 @@ impl<'e> Coster<'e> {
         let mut cost = Range::EMPTY;
         let mut result: Option<Range> = None;
         for overload in overloads {
-            let estimate = overload.cost.estimate(&Sizes { coster: self, nodes: &nodes, costs: &costs });
+            let sizes = Sizes { coster: self, nodes: &nodes, costs: &costs };
+            let mut estimate = overload.cost.estimate(&sizes);
+            if self.knows_conversions {
+                estimate.result = estimate.result.or_else(|| converted_size(overload.id, &sizes));
+            }
             cost = cost.union(estimate.arguments.unwrap_or(args_cost).plus(estimate.cost));
             result = match (result, estimate.result) {
                 (Some(known), Some(more)) => Some(known.union(more)),
@@ -294,6 +312,22 @@ mod tests {
     #[test]
     fn expressions_are_priced_by_their_length() {
         check("self.text.matches('^[a-z]+$')", 4, 12);
+    }
+
+    #[test]
+    fn a_text_of_a_number_is_bounded_where_no_server_estimates() {
+        check("'a' + string(self.number)", 4, 1_844_674_407_370_955_267);
+        let root = root();
+        let env = Env::kubernetes(Expressions::New).with_variable("self", root.ty.clone());
+        for (expression, most) in [
+            ("'a' + string(self.number)", 6),
+            ("'a' + string(self.text)", 8),
+            ("'a' + string(self.number > 1)", 5),
+            ("'a' + string(duration('1s')) + string(timestamp(self.number)) + string(1.5)", 25),
+        ] {
+            let checked = env.compile(expression).expect("the expression of the test is fine");
+            assert_eq!(estimate_with(&checked, &|_| Some(&root)).max, most, "{expression}");
+        }
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! Values that JSON does not have, as Go prints them.
+//!
+//! `%#v` tells pointers by their addresses, which no two servers share: each is `0x0` here.
+
+use crate::cel::eval::Value as Cel;
+use crate::cel::eval::show::show;
+use crate::cel::eval::value::{Opaque, pointer_syntax};
+use crate::cel::library::timestamp_syntax;
+use crate::value::go_quote;
+
+/// A value that is not JSON's by its type in Go, as `%v` and as `%#v` have it.
+pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
+    match value {
+        Cel::Null => ("structpb.NullValue", "NULL_VALUE".to_owned(), "0".to_owned()),
+        Cel::Uint(number) => ("uint64", number.to_string(), format!("{number:#x}")),
+        Cel::Bytes(bytes) => ("[]uint8", show(value), format!("[]uint8{{{}}}", byte_syntax(bytes))),
+        Cel::Duration(length) => ("time.Duration", show(value), length.0.to_string()),
+        Cel::Timestamp(time) => ("time.Time", show(value), timestamp_syntax(*time)),
+        Cel::List(list) => {
+            let items = |form: fn(&Cel<'_>) -> String, separator: &str| {
+                let items: Vec<String> = list.iter().map(|item| form(&item.unwrap_or_default())).collect();
+                items.join(separator)
+            };
+            let (printed, syntax) = (items(printed, " "), items(syntax, ", "));
+            ("[]ref.Val", format!("[{printed}]"), format!("[]ref.Val{{{syntax}}}"))
+        }
+        Cel::Map(map) => {
+            let entries = |form: fn(&Cel<'_>) -> String, separator: &str| {
+                let mut entries: Vec<String> = map
+                    .entries()
+                    .into_iter()
+                    .map(|(key, value)| format!("{}:{}", form(&key), form(&value.unwrap_or_default())))
+                    .collect();
+                entries.sort_unstable();
+                entries.join(separator)
+            };
+            let (printed, syntax) = (entries(printed, " "), entries(syntax, ", "));
+            ("map[ref.Val]ref.Val", format!("map[{printed}]"), format!("map[ref.Val]ref.Val{{{syntax}}}"))
+        }
+        Cel::Opaque(opaque) => {
+            let (go_type, syntax) = opaque.native();
+            (go_type, show(value), syntax)
+        }
+        other => ("ref.Val", show(other), show(other)),
+    }
+}
+
+/// `%v` of a value within another one.
+fn printed(value: &Cel<'_>) -> String {
+    match value {
+        Cel::List(_) | Cel::Map(_) => go_form(value).1,
+        other => show(other),
+    }
+}
+
+/// `%#v` of a value within another one, where it is still in the evaluator's own types.
+fn syntax(value: &Cel<'_>) -> String {
+    match value {
+        Cel::String(text) => go_quote(text),
+        Cel::Uint(number) => format!("{number:#x}"),
+        Cel::Bytes(bytes) => format!("types.Bytes{{{}}}", byte_syntax(bytes)),
+        Cel::Duration(length) => format!("types.Duration{{Duration:{}}}", length.0),
+        Cel::Timestamp(time) => timestamp_syntax(*time),
+        Cel::List(_) => pointer_syntax("*types.baseList"),
+        Cel::Map(_) => pointer_syntax("*types.baseMap"),
+        Cel::Type(_) => pointer_syntax("*types.Type"),
+        Cel::Optional(_) => pointer_syntax("*types.Optional"),
+        Cel::Opaque(opaque) => wrapped_syntax(&**opaque),
+        other => show(other),
+    }
+}
+
+/// `%#v` of what wraps a library's value: a structure with the value as its only field, which is named as its type.
+fn wrapped_syntax(value: &dyn Opaque) -> String {
+    let wrapper = value.go_type();
+    if wrapper.starts_with('*') {
+        return pointer_syntax(wrapper);
+    }
+    match value.native() {
+        (same, syntax) if same == wrapper => syntax,
+        (native, syntax) => {
+            let field = native.rsplit('.').next().unwrap_or(native);
+            format!("{wrapper}{{{field}:{syntax}}}")
+        }
+    }
+}
+
+fn byte_syntax(bytes: &[u8]) -> String {
+    let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:#x}")).collect();
+    bytes.join(", ")
+}
