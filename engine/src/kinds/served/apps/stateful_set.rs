@@ -83,7 +83,11 @@ impl Strategy for StatefulSet {
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_label);
         let root = FieldRef::root(object);
-        errors.extend(validate_spec(&root.field("spec"), &template::options(version.minor, object, None), Leniency::default()));
+        errors.extend(validate_spec(
+            &root.field("spec"),
+            &template::options(version.minor, object, None),
+            Leniency::default(),
+        ));
         errors
     }
 
