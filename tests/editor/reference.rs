@@ -140,7 +140,8 @@ fn texts_of_definitions_stay_texts() {
     for line in markdown.lines() {
         match fence {
             Some(open) if line == open => fence = None,
-            None if line.starts_with("```") => fence = Some(line),
+            // The language stands behind the backticks.
+            None if line.starts_with("```") => fence = Some(&line[..line.len() - line.trim_start_matches('`').len()]),
             _ => {}
         }
         if fence.is_some() || line.starts_with("```") {
@@ -162,6 +163,7 @@ fn texts_of_definitions_stay_texts() {
         outside.push_str(rest);
         outside.push('\n');
     }
+    assert!(fence.is_none(), "every fence is closed\n{markdown}");
     for bad in ["<script", "<img", "<b>", "<!--", "](javascript", "](http", "http://", "\n# h", "\n```"] {
         assert!(!outside.contains(bad), "{bad}\n{outside}");
     }

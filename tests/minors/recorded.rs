@@ -102,28 +102,41 @@ fn is_it(error: &Error, recorded: &str) -> bool {
     recorded.starts_with(&field) && recorded.ends_with(&detail)
 }
 
-/// What differs between ours and the recorded answer.
-fn differences(said: &Said, recorded: &Value) -> Vec<String> {
+/// A difference between ours and the recorded answer.
+struct Difference {
+    name: String,
+    minor: Minor,
+    kind: &'static str,
+    text: String,
+}
+
+/// What is told of an object or a definition.
+const VERDICT: &str = "verdict";
+/// What its rules cost.
+const COST: &str = "cost";
+
+/// What differs between ours and the recorded answer, with its kind.
+fn differences(said: &Said, recorded: &Value) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let mut left: Vec<&Error> = said.errors.iter().collect();
     for text in texts(&recorded["errors"]) {
         match left.iter().position(|error| is_it(error, &text)) {
             Some(at) => drop(left.remove(at)),
-            None => found.push(format!("not told: {text}")),
+            None => found.push((VERDICT, format!("not told: {text}"))),
         }
     }
-    found.extend(left.into_iter().map(|error| format!("told for nothing: {error}")));
+    found.extend(left.into_iter().map(|error| (VERDICT, format!("told for nothing: {error}"))));
     let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
         (said.warnings.iter().cloned().collect(), texts(&recorded["warnings"]).into_iter().collect());
     if ours != theirs {
-        found.push(format!("warnings {ours:?}, recorded {theirs:?}"));
+        found.push((VERDICT, format!("warnings {ours:?}, recorded {theirs:?}")));
     }
     let unknown =
         |text: String| text.strip_prefix("unknown field \"").map(|path| path.trim_end_matches('"').to_owned());
     let theirs: BTreeSet<String> = texts(&recorded["unknown"]).into_iter().filter_map(unknown).collect();
     let ours: BTreeSet<String> = said.unknown.iter().cloned().collect();
     if ours != theirs {
-        found.push(format!("unknown {ours:?}, recorded {theirs:?}"));
+        found.push((VERDICT, format!("unknown {ours:?}, recorded {theirs:?}")));
     }
     for rule in texts(&recorded["rules"]) {
         let mut words = rule.splitn(3, ' ');
@@ -132,63 +145,76 @@ fn differences(said: &Said, recorded: &Value) -> Vec<String> {
         if let (Some(ours), Ok(theirs)) = (said.rules.get(at), cost.parse::<u64>())
             && *ours != theirs
         {
-            found.push(format!("{at} costs {ours}, recorded {theirs}"));
+            found.push((COST, format!("{at} costs {ours}, recorded {theirs}")));
         }
     }
     found
 }
 
-/// Names of cases with a known difference, with the cause; with `*` at its end a name stands for all that begin so.
+/// Known differences, each a name, a kind and the minors, with the cause.
 fn known() -> Vec<(&'static str, &'static str)> {
     let lines = include_str!("KNOWN").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(": ")).collect()
 }
 
-/// Fails where a case differs that is not known to, and where a known one does not.
-fn verdict(kind: &str, differences: Vec<(String, Minor, Vec<String>)>) {
-    let known = known();
-    let is_known = |name: &str| {
-        known.iter().find(|(known, _)| match known.strip_suffix('*') {
-            Some(begin) => name.starts_with(begin),
-            None => name == *known,
-        })
-    };
-    let mut unexpected = Vec::new();
-    let mut met = BTreeSet::new();
-    for (name, minor, found) in &differences {
-        let name = format!("{kind}/{name}");
-        match is_known(&name) {
-            Some((known, _)) => _ = met.insert(*known),
-            None => unexpected.push(format!("{name} in {minor}: {}", found.join("; "))),
-        }
+/// Differences as `KNOWN` names them, `NAME KIND MINORS`, with what differs.
+fn by_line(kind: &str, differences: &[Difference]) -> BTreeMap<String, Vec<String>> {
+    let mut minors: BTreeMap<(&str, &str), (BTreeSet<Minor>, Vec<String>)> = BTreeMap::new();
+    for Difference { name, minor, kind, text } in differences {
+        let (minors, texts) = minors.entry((name, kind)).or_default();
+        minors.insert(*minor);
+        texts.push(format!("{minor}: {text}"));
     }
+    let line = |((name, of), (minors, texts)): ((&str, &str), (BTreeSet<Minor>, Vec<String>))| {
+        let minors: Vec<String> = minors.iter().map(|minor| minor.to_string()).collect();
+        (format!("{kind}/{name} {of} {}", minors.join(",")), texts)
+    };
+    minors.into_iter().map(line).collect()
+}
+
+/// Fails where something differs that is not known to, in a minor or a kind, and where what is known does not.
+fn verdict(kind: &str, differences: &[Difference]) {
+    let known = known();
+    let found = by_line(kind, differences);
+    let is_known = |line: &str| known.iter().any(|(known, _)| *known == line);
+    let unexpected: Vec<String> = found
+        .iter()
+        .filter(|(line, _)| !is_known(line))
+        .map(|(line, texts)| format!("{line}: {}", texts.join("; ")))
+        .collect();
     let shown = unexpected.iter().take(std::env::var("SHOWN").ok().and_then(|n| n.parse().ok()).unwrap_or(20));
     assert!(unexpected.is_empty(), "{} differ:\n{}", unexpected.len(), shown.cloned().collect::<Vec<_>>().join("\n"));
     let prefix = format!("{kind}/");
-    let mended: Vec<_> = known.iter().filter(|(name, _)| name.starts_with(&prefix) && !met.contains(name)).collect();
+    let is_met = |line: &str| !line.starts_with(&prefix) || found.contains_key(line);
+    let mended: Vec<_> = known.iter().filter(|(line, _)| !is_met(line)).collect();
     assert!(mended.is_empty(), "known to differ, and equal: {mended:?}");
 }
 
-fn compare(
-    golden: &BTreeMap<String, Value>,
-    definitions: &HashMap<String, Value>,
-) -> Vec<(String, Minor, Vec<String>)> {
+#[test]
+fn a_known_difference_is_of_a_kind_and_minors() {
+    let difference =
+        |kind, minor| Difference { name: "a".to_owned(), minor: Minor::of(minor), kind, text: String::new() };
+    let lines = by_line("objects", &[difference(COST, 31), difference(VERDICT, 33), difference(COST, 32)]);
+    assert_eq!(lines.into_keys().collect::<Vec<_>>(), ["objects/a cost 1.31,1.32", "objects/a verdict 1.33"]);
+}
+
+fn named(name: &str, minor: Minor, found: Vec<(&'static str, String)>) -> impl Iterator<Item = Difference> {
+    found.into_iter().map(move |(kind, text)| Difference { name: name.to_owned(), minor, kind, text })
+}
+
+fn compare(golden: &BTreeMap<String, Value>, definitions: &HashMap<String, Value>) -> Vec<Difference> {
     let mut differing = Vec::new();
     for (name, case) in golden {
         let Some(crd) = definitions.get(name) else { continue };
         for (minor, recorded) in answers(case) {
             let is_unread = texts(&recorded["errors"]).iter().any(|text| text.starts_with("decode: "));
-            match say(minor, crd) {
-                None if is_unread => {}
-                None => differing.push((name.clone(), minor, vec!["it can't be read".to_owned()])),
-                Some(_) if is_unread => differing.push((name.clone(), minor, vec!["it was read".to_owned()])),
-                Some(said) => {
-                    let found = differences(&said, recorded);
-                    if !found.is_empty() {
-                        differing.push((name.clone(), minor, found));
-                    }
-                }
-            }
+            let found = match say(minor, crd) {
+                None if is_unread => Vec::new(),
+                None => vec![(VERDICT, "it can't be read".to_owned())],
+                Some(_) if is_unread => vec![(VERDICT, "it was read".to_owned())],
+                Some(said) => differences(&said, recorded),
+            };
+            differing.extend(named(name, minor, found));
         }
     }
     differing
@@ -198,7 +224,7 @@ fn compare(
 fn definitions_get_the_verdict_of_each_minor() {
     let vectors = lines("vectors/compile.jsonl.gz").into_iter();
     let definitions = vectors.map(|case| (text(&case["name"]), case["crd"].clone())).collect();
-    verdict("definitions", compare(&golden("definitions.jsonl.gz"), &definitions));
+    verdict("definitions", &compare(&golden("definitions.jsonl.gz"), &definitions));
 }
 
 #[test]
@@ -209,7 +235,7 @@ fn the_corpus_gets_the_verdict_of_each_minor() {
     let golden = golden("corpus.jsonl.gz");
     let is_known_in_all = |name| golden.get(name).is_some_and(|case| answers(case).count() == Minor::COUNT);
     assert!(definitions.keys().all(is_known_in_all), "there is an answer of each minor to each definition");
-    verdict("corpus", compare(&golden, &definitions));
+    verdict("corpus", &compare(&golden, &definitions));
 }
 
 /// What we say to an object: its errors, and what the rules cost.
@@ -244,11 +270,11 @@ fn objects_get_the_verdict_of_each_minor() {
     for (name, case) in golden("objects.jsonl.gz") {
         differing.extend(judged(&name, &cases[&name], &case));
     }
-    verdict("objects", differing);
+    verdict("objects", &differing);
 }
 
 /// The minors that say something else of an object than we do.
-fn judged(name: &str, case: &Value, recorded: &Value) -> Vec<(String, Minor, Vec<String>)> {
+fn judged(name: &str, case: &Value, recorded: &Value) -> Vec<Difference> {
     let mut differing = Vec::new();
     for (minor, recorded) in answers(recorded) {
         let (errors, cost) = judge(minor, case);
@@ -258,11 +284,9 @@ fn judged(name: &str, case: &Value, recorded: &Value) -> Vec<(String, Minor, Vec
         if let (Some(ours), Some(theirs)) = (cost, recorded["cost"].as_i64())
             && ours != theirs
         {
-            found.push(format!("cost {ours}, recorded {theirs}"));
+            found.push((COST, format!("cost {ours}, recorded {theirs}")));
         }
-        if !found.is_empty() {
-            differing.push((name.to_owned(), minor, found));
-        }
+        differing.extend(named(name, minor, found));
     }
     differing
 }
@@ -271,5 +295,6 @@ fn judged(name: &str, case: &Value, recorded: &Value) -> Vec<(String, Minor, Vec
 #[test]
 fn expressions_get_the_verdict_of_each_minor() {
     let cases = lines("minors/expressions.jsonl.gz");
-    verdict("expressions", cases.iter().flat_map(|case| judged(&text(&case["name"]), case, case)).collect());
+    let differing: Vec<_> = cases.iter().flat_map(|case| judged(&text(&case["name"]), case, case)).collect();
+    verdict("expressions", &differing);
 }

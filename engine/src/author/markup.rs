@@ -157,6 +157,7 @@ mod tests {
         let expected = "<p>a:</p>\n<ul>\n<li><code>b</code></li>\n<li># c</li>\n</ul>\n<ol start=\"1\">\n<li>x</li>\n</ol>\n\
                         <pre><code>&lt;/code&gt;`` `</code></pre>\n";
         assert_eq!(html_description(text), expected);
+        assert_eq!(description("18446744073709551615. a\n1. b"), "18446744073709551615\\. a\n\n1. b");
         assert_eq!(lines("```", "yaml"), "````yaml\n```\n````");
         assert_eq!(html("<a href=\"x\" onclick='y'>&"), "&lt;a href=&quot;x&quot; onclick=&#39;y&#39;&gt;&amp;");
     }

@@ -52,10 +52,8 @@ impl Names {
     /// The kind that is nearest in name, and then in group: what of it is another.
     pub fn near(&self, api_version: &str, kind: &str) -> Option<String> {
         let group = group_of(api_version);
-        let mistakes_max = (kind.len() / LETTERS_PER_MISTAKE).max(1);
-        let lower = kind.to_lowercase();
-        let mistakes = |name: &Name| strsim::damerau_levenshtein(&name.kind.to_lowercase(), &lower);
-        let near = self.0.iter().map(|name| (mistakes(name), name)).filter(|(mistakes, _)| *mistakes <= mistakes_max);
+        let mistakes = Mistakes::of(kind);
+        let near = self.0.iter().filter_map(|name| Some((mistakes.in_word(&name.kind)?, name)));
         let distance = |name: &Name| strsim::damerau_levenshtein(group_of(&name.api_version), group);
         let (_, name) = near.min_by_key(|(mistakes, name)| (*mistakes, distance(name)))?;
         Some(match (name.kind == kind, name.api_version == api_version) {
@@ -68,11 +66,27 @@ impl Names {
 
 /// The word that is nearest to one, if it is near.
 pub fn near_word<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let mistakes_max = (written.len() / LETTERS_PER_MISTAKE).max(1);
-    let lower = written.to_lowercase();
-    let distances = words.map(|word| (strsim::damerau_levenshtein(&word.to_lowercase(), &lower), word));
-    let near = distances.filter(|(mistakes, _)| *mistakes <= mistakes_max);
+    let mistakes = Mistakes::of(written);
+    let near = words.filter_map(|word| Some((mistakes.in_word(word)?, word)));
     near.min_by_key(|(mistakes, _)| *mistakes).map(|(_, word)| word)
+}
+
+/// How far words are from one that is written.
+struct Mistakes {
+    /// What is written, in small letters.
+    written: String,
+    max: usize,
+}
+
+impl Mistakes {
+    fn of(written: &str) -> Self {
+        Mistakes { written: written.to_lowercase(), max: (written.len() / LETTERS_PER_MISTAKE).max(1) }
+    }
+
+    /// How many mistakes make what is written of a word, if it is near.
+    fn in_word(&self, word: &str) -> Option<usize> {
+        Some(strsim::damerau_levenshtein(&word.to_lowercase(), &self.written)).filter(|mistakes| *mistakes <= self.max)
+    }
 }
 
 /// The group of a `GROUP/VERSION`; empty for the core group.

@@ -3,6 +3,13 @@
 //! In: a text as authors of definitions write it: a kind of Markdown, often cut off or odd. Out: its blocks, and within them what
 //! stands between backticks as code. Nothing else is taken for markup.
 
+use std::collections::BTreeSet;
+
+use crate::work;
+
+/// The digits of an item's number at most, as in CommonMark; with more it is a word.
+const DIGITS_MAX: usize = 9;
+
 /// A part of a text that stands by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
@@ -37,11 +44,15 @@ pub fn blocks(text: &str) -> Vec<Block> {
 pub fn spans(text: &str) -> Vec<Span> {
     let mut found = Vec::new();
     let (mut rest, mut words) = (text, String::new());
+    // What has no end has none further on: each length is looked for in vain once.
+    let mut endless = BTreeSet::new();
     while let Some(start) = rest.find('`') {
         let length = rest[start..].len() - rest[start..].trim_start_matches('`').len();
         let (fence, behind) = rest[start..].split_at(length);
         words.push_str(&rest[..start]);
-        let Some(end) = closing(behind, length) else {
+        let end = if endless.contains(&length) { None } else { closing(behind, length) };
+        let Some(end) = end else {
+            endless.insert(length);
             words.push_str(fence);
             rest = behind;
             continue;
@@ -71,6 +82,7 @@ fn closing(text: &str, length: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(start) = text[at..].find('`') {
         let run = text[at + start..].len() - text[at + start..].trim_start_matches('`').len();
+        work::bytes(start + run);
         if run == length {
             return Some(at + start);
         }
@@ -97,8 +109,19 @@ fn item(line: &str) -> Option<Item<'_>> {
         return Some(Item::Bullet(rest));
     }
     let digits = line.len() - line.trim_start_matches(|sign: char| sign.is_ascii_digit()).len();
-    let rest = [". ", ") "].iter().find_map(|sign| line[digits..].strip_prefix(sign))?;
+    let rest =
+        [". ", ") "].iter().find_map(|sign| line[digits..].strip_prefix(sign)).filter(|_| digits <= DIGITS_MAX)?;
     Some(Item::Number(line[..digits].parse().ok()?, rest))
+}
+
+/// Whether a line opens or ends a fence. Of one that opens it, backticks further on make it a sentence with code.
+fn is_fence(line: &str) -> bool {
+    line.trim_start().strip_prefix("```").is_some_and(|rest| !rest.trim_start_matches('`').contains('`'))
+}
+
+/// Whether a line has the indent of code.
+fn has_code_indent(line: &str) -> bool {
+    line.starts_with('\t') || line.starts_with("    ")
 }
 
 #[derive(Default)]
@@ -126,7 +149,7 @@ enum Open {
 impl Reader {
     fn line(&mut self, line: &str) {
         if let Open::Fenced(lines) = &mut self.open {
-            if line.trim().starts_with("```") {
+            if is_fence(line) {
                 self.end();
             } else {
                 lines.push(line.to_owned());
@@ -138,15 +161,45 @@ impl Reader {
             return;
         }
         let is_apart = std::mem::take(&mut self.is_apart);
-        if line.trim_start().starts_with("```") {
+        if self.is_code(line, is_apart) {
+            self.code(line, is_apart);
+            return;
+        }
+        if is_fence(line) {
             self.begin(Open::Fenced(Vec::new()));
             return;
         }
-        match item(line) {
+        match item(line).filter(|item| self.may_begin(item, is_apart)) {
             Some(Item::Bullet(text)) => self.bullet(text),
             Some(Item::Number(number, text)) => self.numbered(number, text),
             None => self.words(line, is_apart),
         }
+    }
+
+    /// Whether a line is code by its indent, which within a list is that of an item's further lines.
+    fn is_code(&self, line: &str, is_apart: bool) -> bool {
+        has_code_indent(line)
+            && match self.open {
+                Open::Nothing | Open::Indented(_) => true,
+                Open::Paragraph(_) => is_apart,
+                Open::Bullets(_) | Open::Numbered(..) | Open::Fenced(_) => false,
+            }
+    }
+
+    fn code(&mut self, line: &str, is_apart: bool) {
+        match &mut self.open {
+            Open::Indented(lines) => {
+                lines.extend(is_apart.then(String::new));
+                lines.push(line.to_owned());
+            }
+            _ => self.begin(Open::Indented(vec![line.to_owned()])),
+        }
+    }
+
+    /// Whether an item may begin here: within a paragraph a number other than the first is one of its words.
+    fn may_begin(&self, item: &Item<'_>, is_apart: bool) -> bool {
+        let is_within = matches!(self.open, Open::Paragraph(_)) && !is_apart;
+        !is_within || matches!(item, Item::Bullet(_) | Item::Number(1, _))
     }
 
     fn bullet(&mut self, text: &str) {
@@ -165,7 +218,6 @@ impl Reader {
 
     fn words(&mut self, line: &str, is_apart: bool) {
         let is_indented = line.starts_with([' ', '\t']);
-        let is_code = line.starts_with('\t') || line.starts_with("    ");
         let joined = |before: &mut String| {
             before.push('\n');
             before.push_str(line.trim());
@@ -175,11 +227,6 @@ impl Reader {
             Open::Bullets(items) | Open::Numbered(_, items) if !is_apart || is_indented => {
                 items.last_mut().into_iter().for_each(joined);
             }
-            Open::Indented(lines) if is_code => {
-                lines.extend(is_apart.then(String::new));
-                lines.push(line.to_owned());
-            }
-            _ if is_code => self.begin(Open::Indented(vec![line.to_owned()])),
             _ => self.begin(Open::Paragraph(line.trim().to_owned())),
         }
     }
@@ -201,11 +248,14 @@ impl Reader {
     }
 }
 
-/// Lines without the indent that all of them have.
+/// Lines without the indent that all of them have: spaces and tabs.
 fn outdented(lines: &[String]) -> String {
-    let indent = |line: &&String| line.len() - line.trim_start().len();
-    let common = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(&line)).min().unwrap_or(0);
-    lines.iter().map(|line| line.get(common..).unwrap_or_default().trim_end()).collect::<Vec<_>>().join("\n")
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let written = lines.iter().filter(|line| !line.trim().is_empty());
+    let common = written.map(|line| indent(line)).min().unwrap_or(0);
+    // A line without a word may be shorter.
+    let shown = lines.iter().map(|line| line[common.min(indent(line))..].trim_end());
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -245,6 +295,38 @@ mod tests {
         check("```\nnever closed", &["C never closed"]);
         check("a\n    b", &["P a/b"]);
         check("  \n", &[]);
+    }
+
+    #[test]
+    fn indented_examples_stay_whole() {
+        let list = "Example:\n\n    containers:\n    - name: a\n      image: b\n\n    1. c\n    ```\nd";
+        check(list, &["P Example:", "C containers:/- name: a/  image: b//1. c/```", "P d"]);
+        check("Example:\n\n    - name: a\n", &["P Example:", "C - name: a"]);
+        check("* a\n\n    - b", &["- a|b"]);
+    }
+
+    #[test]
+    fn numbers_within_a_sentence_are_words() {
+        check("It must be at least\n10. Otherwise\n- a", &["P It must be at least/10. Otherwise", "- a"]);
+        check("Either\n1. a\n2. b\n\nor\n\n3. c", &["P Either", "1 a|b", "P or", "3 c"]);
+        check("18446744073709551615. a\n1. b", &["P 18446744073709551615. a", "1 b"]);
+        check("999999999. a\n1. b", &["999999999 a|b"]);
+    }
+
+    #[test]
+    fn no_text_is_lost() {
+        check("a\n```kubectl get x``` shows it\nb", &["P a/<kubectl get x> shows it/b"]);
+        check("```\n a\n\u{3000}b\n```", &["C  a/\u{3000}b"]);
+        check("```\n  a\n\n \n  b\n```", &["C a///b"]);
+        check("```\na\n```b` c\n```", &["C a/```b` c"]);
+    }
+
+    #[test]
+    fn a_length_without_an_end_is_looked_for_once() {
+        let text: String = (1..200).map(|length| format!("{} ", "`".repeat(length % 10 + 1))).collect();
+        let many = format!("{} x", (1..400).rev().map(|length| "`".repeat(length) + " ").collect::<String>());
+        assert_eq!(spans(&many), [Span::Text(many.clone())]);
+        assert!(spans(&text).iter().any(|span| matches!(span, Span::Code(_))));
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Failure {
 /// other.
 ///
 /// # Errors
-/// Everything outside of cases in which `value` is not what `schemas/suite.json` says.
+/// Everything in which `value` is not what `schemas/suite.json` says, if some of it is outside of cases.
 pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
     let mut pruned = value.clone();
     let schema = schema();
@@ -202,16 +202,26 @@ pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
     for (index, written) in value.items_at(&["cases"]).iter().enumerate() {
         let path = format!("cases[{index}]");
         let name = name_or(written, &path);
-        if let Some(faults) = by_case.remove(&path) {
-            suite.broken.push(BrokenCase { name, faults });
-            continue;
+        let mut faults = by_case.remove(&path).unwrap_or_default();
+        if faults.is_empty() {
+            match Start::new(written, value.get("base")) {
+                Ok(start) => start.add_cases(&name, &path, &mut by_case, &mut suite),
+                Err(text) => faults.push(Fault { path: path.clone(), text }),
+            }
         }
-        match Start::new(written, value.get("base")) {
-            Ok(start) => start.add_cases(&name, &path, &mut by_case, &mut suite),
-            Err(text) => suite.add_broken(name, path, text),
+        // What is left is of rows that were not made.
+        faults.extend(taken_below(&path, &mut by_case));
+        if !faults.is_empty() {
+            suite.broken.push(BrokenCase { name, faults });
         }
     }
     Ok(suite)
+}
+
+/// Takes the faults of the rows of a case.
+fn taken_below(case: &str, by_case: &mut BTreeMap<String, Vec<Fault>>) -> Vec<Fault> {
+    let begin = format!("{case}.");
+    by_case.extract_if(.., |path, _| path.starts_with(&begin)).flat_map(|(_, faults)| faults).collect()
 }
 
 /// What a case or row is called, or else where it stands.
@@ -735,6 +745,18 @@ mod tests {
         let row = "v/cases[4].table[0]: cases[4].table[0].nam cases[4].table[0].name";
         let broken: Vec<String> = suite.broken.iter().map(|case| format!("{}: {}", case.name, paths(case))).collect();
         assert_eq!(broken, ["x: cases[0]", "w: cases[2].objekt cases[2].patch", "cases[3]: cases[3].name", row]);
+    }
+
+    #[test]
+    fn faults_of_rows_are_told_with_those_of_their_case() {
+        let row = "table: [{name: r, nam: 1}]";
+        let patch = "patch: [{op: remove, path: /b}]";
+        let cases = format!("{{name: x, objekt: {{}}, {row}}}, {{name: z, {patch}, {row}}}");
+        let suite = yaml::decode(format!("{{base: {{a: 1}}, cases: [{cases}]}}").as_bytes());
+        let suite = parse(&suite.expect("the test is YAML")).expect("it is a suite");
+        let paths = |case: &BrokenCase| case.faults.iter().map(|fault| fault.path.clone()).collect::<Vec<_>>();
+        let broken: Vec<_> = suite.broken.iter().map(paths).collect();
+        assert_eq!(broken, [["cases[0].objekt", "cases[0].table[0].nam"], ["cases[1]", "cases[1].table[0].nam"]]);
     }
 
     #[test]

@@ -74,8 +74,9 @@ impl Expressions {
 /// The libraries of each minor for new and for stored expressions, made when they are first asked for.
 static KUBERNETES: [[OnceLock<Arc<Library>>; 2]; Minor::COUNT] =
     [const { [const { OnceLock::new() }; 2] }; Minor::COUNT];
-/// The version of Kubernetes that takes names in backquotes.
-const QUOTED_NAMES_SINCE: Minor = Minor::of(37);
+
+/// The version of Kubernetes from which on names in backquotes are allowed; those before read them as tokens and refuse them.
+const QUOTED_NAMES_ALLOWED_SINCE: Minor = Minor::of(37);
 /// The one that brought checks of literals.
 const LITERAL_VALIDATORS_SINCE: Minor = Minor::of(29);
 
@@ -94,7 +95,7 @@ impl Library {
         Library {
             functions: by_name(library::kubernetes(minor, version)),
             homogeneous_literals: true,
-            quoted_names: minor >= QUOTED_NAMES_SINCE,
+            quoted_names: minor >= QUOTED_NAMES_ALLOWED_SINCE,
             optionals: since(macros::OPTIONALS_SINCE),
             two_variable_comprehensions: since(macros::TWO_VARIABLES_SINCE),
             sort_by: since(macros::SORT_BY_SINCE),

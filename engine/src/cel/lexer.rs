@@ -82,7 +82,7 @@ enum Lexeme {
 }
 
 /// The version of Kubernetes from which on names in backquotes are tokens.
-const QUOTED_NAMES_SINCE: Minor = Minor::of(33);
+const QUOTED_TOKENS_SINCE: Minor = Minor::of(33);
 
 /// Reads all of `text`. Never fails: faults are part of the answer.
 pub fn tokenize(text: &[char]) -> Tokens {
@@ -94,7 +94,7 @@ pub fn tokenize_in(minor: Minor, text: &[char]) -> Tokens {
     let mut found = Tokens {
         tokens: Vec::with_capacity(text.len() / 4 + 1),
         faults: Vec::new(),
-        quoted_names: minor >= QUOTED_NAMES_SINCE,
+        quoted_names: minor >= QUOTED_TOKENS_SINCE,
     };
     let mut at = 0;
     work::steps(text.len() / 4);

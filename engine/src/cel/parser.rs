@@ -454,11 +454,12 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the tree has as many nodes as it may have.
+    /// The version of Kubernetes that the text is read for.
     pub(super) fn minor(&self) -> Minor {
         self.library.minor
     }
 
+    /// Whether the tree has as many nodes as it may have.
     pub(super) fn is_full(&self) -> bool {
         self.next > NODES_MAX
     }

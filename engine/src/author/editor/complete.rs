@@ -11,7 +11,7 @@ use super::cursor::{Cursor, Slot, cursor};
 use super::documents::{Head, Sort, part_at};
 use super::expression::{Expression, expression_at};
 use super::names::{Name, names};
-use super::outline::{Form, Outline, Step, outline};
+use super::outline::{Form, Outline, Step, outline, steps};
 use super::shape::{Field, Shape};
 use super::text::{Edit, Position, Text};
 use super::workspace::Workspace;
@@ -115,9 +115,9 @@ impl Around<'_> {
         Some((head, length))
     }
 
-    /// Whether it is written as JSON.
+    /// Whether it is written as JSON: as a whole in braces or brackets.
     fn is_json(&self) -> bool {
-        self.text.trim_start().starts_with('{')
+        self.outline.nodes[0].form == Form::Flow
     }
 }
 
@@ -335,14 +335,13 @@ impl Workspace {
         {
             declarations.object = decl.ty;
         }
-        if around.outline.find(&[Step::Key("spec".to_owned()), Step::Key("paramKind".to_owned())]).is_some() {
+        if around.outline.find(&steps(&["spec", "paramKind"])).is_some() {
             let param = |name| around.outline.scalar_at(around.text, &["spec", "paramKind", name]).to_owned();
             let head = Head { api_version: param("apiVersion"), kind: param("kind"), name: String::new() };
             let declared = self.schema_of(&head).and_then(|schema| declare(&schema, true));
             declarations.params = Some(declared.map_or(Type::Dyn, |decl| decl.named("params").ty));
         }
-        let variables = [Step::Key("spec".to_owned()), Step::Key("variables".to_owned())];
-        if let Some(list) = around.outline.find(&variables) {
+        if let Some(list) = around.outline.find(&steps(&["spec", "variables"])) {
             for item in around.outline.children(list) {
                 let way: Vec<Step> =
                     around.outline.path(item).into_iter().chain([Step::Key("name".to_owned())]).collect();
@@ -402,7 +401,6 @@ fn names_of_fields(around: &Around<'_>, path: &[Step]) -> Option<Vec<String>> {
         "x-kubernetes-list-map-keys" => &["items", "properties"],
         _ => return None,
     };
-    let steps = |names: &[&str]| names.iter().map(|name| Step::Key((*name).to_owned())).collect::<Vec<_>>();
     let way = [before, &steps(below)].concat();
     let listed = around.outline.find(&[before, &[Step::Key(word.clone())]].concat())?;
     let is_there =
@@ -432,7 +430,7 @@ fn siblings(around: &Around<'_>, path: &[Step]) -> BTreeSet<String> {
 
 /// A name that is being typed.
 struct Key {
-    /// What is replaced: what is there, with a quote that an editor has closed already.
+    /// What is replaced: what is there of the name, also behind the place, with its closing quote.
     replaced: Range<usize>,
     column: usize,
     is_flow: bool,
@@ -447,9 +445,12 @@ impl Key {
         let rest = around.text[around.offset..].lines().next().unwrap_or_default();
         let name = |sign: char| sign.is_alphanumeric() || "-_./$".contains(sign);
         let is_open = around.text[written.clone()].starts_with('"');
-        let (behind, end) = match rest.strip_prefix('"').filter(|_| is_open) {
-            Some(behind) => (behind, written.end + 1),
-            None => (rest.trim_start_matches(name), written.end),
+        let behind_name = rest.trim_start_matches(name);
+        let name_end = around.offset + rest.len() - behind_name.len();
+        let (behind, end) = match behind_name.strip_prefix('"').filter(|_| is_open) {
+            Some(behind) => (behind, name_end + 1),
+            None if written.is_empty() => (behind_name, written.end),
+            None => (behind_name, name_end),
         };
         Key {
             replaced: written.start..end,
@@ -507,4 +508,37 @@ fn quoted(value: &Value, quote: char, rest: &str) -> String {
         quoted.pop();
     }
     quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How the field `kind` would be written at `‸`, with what it replaces.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let offset = text.find('‸').expect("the test has a place");
+        let text = Text::from(text.replacen('‸', "", 1));
+        let workspace = Workspace::new(Box::new(|_| unreachable!("no policy asks who it is")));
+        let offered = workspace.complete("a.yaml", &text, text.position(offset));
+        let offered = offered.iter().find(|offered| offered.label == "kind").expect("it is offered");
+        let at = |position| text.offset(position);
+        let Edit { range, text: with } = &offered.edit;
+        let replaced = &text.as_str()[at(range.start)..at(range.end)];
+        assert_eq!(format!("{replaced} -> {with}"), expected);
+    }
+
+    #[test]
+    fn the_document_tells_whether_names_stand_in_quotes() {
+        check("{{- if .Values.a }}\nki‸\n", "ki -> kind: ");
+        check("# a comment\n{\n  ki‸\n}\n", "ki -> \"kind\": ");
+    }
+
+    #[test]
+    fn a_name_is_replaced_as_a_whole() {
+        check("{\"ki‸nt\": 1}", "\"kint\" -> \"kind\"");
+        check("{\"ki‸\": 1}", "\"ki\" -> \"kind\"");
+        check("ki‸nt: 1\n", "kint -> kind");
+        check("‸\nb: 1\n", " -> kind: ");
+    }
 }

@@ -6,7 +6,7 @@
 use super::complete::Around;
 use super::documents::{Head, Sort, parts};
 use super::expression::{Expression, expression_at};
-use super::outline::{Step, outline};
+use super::outline::{Step, outline, steps};
 use super::paths::{folder_of, is_within, resolved};
 use super::text::{Position, Range, Text};
 use super::ways::{Way, way_at};
@@ -175,10 +175,6 @@ fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &Step) -> Opti
 fn own_target(around: &Around<'_>, name: &str, text: &Text, node: usize) -> Target {
     let key = &around.outline.nodes[node].key;
     Target { file: name.to_owned(), range: text.range(&(around.start + key.start..around.start + key.end)) }
-}
-
-fn steps(names: &[&str]) -> Vec<Step> {
-    names.iter().map(|name| Step::Key((*name).to_owned())).collect()
 }
 
 /// The way to a field's schema, below that of the object, as far as there is one.

@@ -118,8 +118,7 @@ impl Outline {
 
     /// The scalar at the end of the fields `names`.
     pub fn scalar_at<'t>(&self, text: &'t str, names: &[&str]) -> &'t str {
-        let path: Vec<Step> = names.iter().map(|name| Step::Key((*name).to_owned())).collect();
-        self.find(&path).map_or("", |node| self.scalar(text, node))
+        self.find(&steps(names)).map_or("", |node| self.scalar(text, node))
     }
 
     /// The last node whose key or value a byte is in, or at whose end it is.
@@ -148,6 +147,11 @@ pub(super) fn path(nodes: &[Node], node: usize) -> Vec<Step> {
     }
     steps.reverse();
     steps
+}
+
+/// The path of some fields, each in the one before.
+pub fn steps(names: &[&str]) -> Vec<Step> {
+    names.iter().map(|name| Step::Key((*name).to_owned())).collect()
 }
 
 /// A path as errors name it: `spec.ports[0].name`.

@@ -22,6 +22,9 @@ pub const MACROS: [(&str, &str); 11] = [
     ("optFlatMap", "x, optional"),
 ];
 
+/// The macros that have one variable; a name behind it is another argument, as in `map(x, condition, value)`.
+const OF_ONE: [&str; 5] = ["map", "filter", "sortBy", "optMap", "optFlatMap"];
+
 /// Calls around a place that are looked at; those further out are not.
 const DEPTH_MAX: usize = 32;
 
@@ -69,15 +72,55 @@ pub struct Named {
     pub call: Option<Option<Type>>,
 }
 
-/// The name that stands at `at`.
-pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<Named> {
+/// A name among the tokens of an expression.
+pub(super) struct Place {
+    /// All tokens, without the one at the end of the text.
+    pub tokens: Vec<Token>,
+    /// Which of them it is.
+    pub found: usize,
+    /// Whether a parenthesis follows.
+    pub is_called: bool,
+}
+
+/// Where a name stands at `at`.
+pub(super) fn place_of(text: &[char], at: usize) -> Option<Place> {
     let mut tokens = tokenize(text).tokens;
     tokens.pop();
     let holds = |token: &Token| token.range.start as usize <= at && at < token.range.end as usize;
-    let found = tokens.iter().position(|token| holds(token) && token.kind == TokenKind::Identifier)?;
-    let env = with_macros(text, &tokens[..found], env.clone());
-    let name: String = text[tokens[found].range.start as usize..tokens[found].range.end as usize].iter().collect();
+    let found = tokens.iter().position(|token| holds(token) && is_name(token))?;
     let is_called = tokens.get(found + 1).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
+    Some(Place { tokens, found, is_called })
+}
+
+/// Whether a token is a name, in backquotes or without.
+pub(super) fn is_name(token: &Token) -> bool {
+    matches!(token.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier)
+}
+
+/// A token as it is written, a name without its backquotes.
+pub(super) fn word(text: &[char], token: &Token) -> String {
+    let word: String = text[token.range.start as usize..token.range.end as usize].iter().collect();
+    word.trim_matches('`').to_owned()
+}
+
+/// The variables of a macro, as tokens, whose parenthesis is opened at `open`; none where it is not one of these macros, or
+/// the variables are not there yet. Of two the second is the item.
+pub(super) fn variables_of_macro(text: &[char], tokens: &[Token], open: usize) -> Vec<usize> {
+    let Some([.., dot, name]) = tokens.get(..open) else { return Vec::new() };
+    let name = word(text, name);
+    if dot.kind != TokenKind::Dot || !MACROS.iter().any(|(known, _)| *known == name) {
+        return Vec::new();
+    }
+    let may_have = if OF_ONE.contains(&name.as_str()) { 1 } else { 2 };
+    let is_variable = |at: &usize| matches!(tokens.get(*at..at + 2), Some([name, comma]) if is_name(name) && comma.kind == TokenKind::Comma);
+    [open + 1, open + 3].into_iter().take(may_have).take_while(is_variable).collect()
+}
+
+/// The name that stands at `at`.
+pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<Named> {
+    let Place { tokens, found, is_called } = place_of(text, at)?;
+    let env = with_macros(text, &tokens[..found], env.clone());
+    let name = word(text, &tokens[found]);
     let call = is_called.then(|| {
         let before = tokens[..found].split_last().filter(|(dot, _)| dot.kind == TokenKind::Dot);
         before.map(|(_, before)| type_before(text, before, &env))
@@ -115,21 +158,13 @@ fn with_macros(text: &[char], tokens: &[Token], mut env: Env) -> Env {
         }
     }
     for at in open.into_iter().take(DEPTH_MAX) {
-        let Some([dot, name]) = at.checked_sub(2).and_then(|start| tokens.get(start..at)) else { continue };
-        let word =
-            |token: &Token| text[token.range.start as usize..token.range.end as usize].iter().collect::<String>();
-        if dot.kind != TokenKind::Dot || !MACROS.iter().any(|(known, _)| *known == word(name)) {
+        let names = variables_of_macro(text, tokens, at);
+        if names.is_empty() {
             continue;
         }
         let over = type_before(text, &tokens[..at - 2], &env);
-        let kinds: Vec<TokenKind> = tokens[at + 1..].iter().map(|token| token.kind).take(4).collect();
-        let names = match kinds.as_slice() {
-            [TokenKind::Identifier, TokenKind::Comma, TokenKind::Identifier, TokenKind::Comma] => vec![at + 1, at + 3],
-            [TokenKind::Identifier, TokenKind::Comma, ..] => vec![at + 1],
-            _ => continue,
-        };
         for (name, ty) in names.iter().zip(variables(&over, names.len())) {
-            env = env.with_variable(&word(&tokens[*name]), ty);
+            env = env.with_variable(&word(text, &tokens[*name]), ty);
         }
     }
     env
@@ -250,6 +285,7 @@ mod tests {
         check("self.a.all(p, p.", "map(string, int)|");
         check("self.a.all(p, p.exists(k, k.", "string|");
         check("self.a.all(i, p, p.", "map(string, int)|");
+        check("self.a.map(p, q, p.", "map(string, int)|");
         check("self.a.all(p, p.x == 1) && self.", "map(string, list(map(string, int)))|");
     }
 

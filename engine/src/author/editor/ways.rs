@@ -4,9 +4,9 @@
 //! `self.ports.all(p, p.name != '')` they are `self` and `ports[0].name`.
 
 use super::outline::Step;
-use super::types::{MACROS, opening};
+use super::types::{Place, opening, place_of, variables_of_macro, word};
 use crate::cel::escape::unescape;
-use crate::cel::lexer::{Token, TokenKind, tokenize};
+use crate::cel::lexer::{Token, TokenKind};
 
 /// Macros within macros that are followed; those further out are not.
 const DEPTH_MAX: usize = 32;
@@ -22,16 +22,8 @@ pub struct Way {
 
 /// The way that the name at a place stands for; `None` where nothing is named, or what a function makes of it.
 pub fn way_at(text: &[char], at: usize) -> Option<Way> {
-    let mut tokens = tokenize(text).tokens;
-    tokens.pop();
-    let holds = |token: &Token| token.range.start as usize <= at && at < token.range.end as usize;
-    let found = tokens.iter().position(|token| holds(token) && is_name(token))?;
-    let is_called = tokens.get(found + 1).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
+    let Place { tokens, found, is_called } = place_of(text, at)?;
     (!is_called).then(|| Finder { text, tokens: &tokens }.operand(found, DEPTH_MAX))?
-}
-
-fn is_name(token: &Token) -> bool {
-    matches!(token.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier)
 }
 
 struct Finder<'t> {
@@ -41,9 +33,7 @@ struct Finder<'t> {
 
 impl Finder<'_> {
     fn word(&self, at: usize) -> String {
-        let range = &self.tokens[at].range;
-        let word: String = self.text[range.start as usize..range.end as usize].iter().collect();
-        word.trim_matches('`').to_owned()
+        word(self.text, &self.tokens[at])
     }
 
     fn kind(&self, at: usize) -> TokenKind {
@@ -104,21 +94,10 @@ impl Finder<'_> {
         None
     }
 
-    /// Whether these parentheses are those of a macro over items with this variable.
+    /// Whether these parentheses are those of a macro whose items this variable stands for.
     fn binds(&self, open: usize, variable: &str) -> bool {
-        let Some([.., dot, name]) = self.tokens.get(..open) else { return false };
-        let is_macro = dot.kind == TokenKind::Dot && is_name(name) && {
-            let name = self.word(open - 1);
-            MACROS.iter().any(|(known, _)| *known == name)
-        };
-        let argument = |at: usize| {
-            let is_last = self.tokens.get(at + 1).is_some_and(|next| next.kind == TokenKind::Comma);
-            (at < self.tokens.len() && is_name(&self.tokens[at]) && is_last).then(|| self.word(at))
-        };
-        let first = argument(open + 1);
-        // Of two variables the second is the item.
-        let item = first.as_ref().and_then(|_| argument(open + 3)).or(first);
-        is_macro && item.as_deref() == Some(variable)
+        let item = variables_of_macro(self.text, self.tokens, open).pop();
+        item.is_some_and(|item| self.word(item) == variable)
     }
 }
 
@@ -155,6 +134,8 @@ mod tests {
         check("self.all(x, self.exists_one(y, x.a == y.‸b))", "self [0].b");
         check("self.a.all(x, x.b.exists(x, x.‸c))", "self a[0].b[0].c");
         check("self.a.all(i, x, x.‸b == i)", "self a[0].b");
+        check("self.a.map(x, y, x.‸b)", "self a[0].b");
+        check("self.a.map(x, y, y.‸b)", "y b");
         check("self.a.all(x, true) && x.‸b", "x b");
         check("self.a.filter(x, x.b).all(y, y.‸c)", "-");
     }

@@ -49,7 +49,7 @@ pub fn lint_among(catalog: &Catalog, manifests: &[&Value]) -> Vec<(usize, Findin
     for (index, manifest) in manifests.iter().enumerate().filter(|(_, manifest)| is_policy(manifest)) {
         match linter.accepted(index, manifest) {
             Some(object) => together.add(index, object),
-            None => _ = together.refused.insert(name_of(manifest)),
+            None => together.refuse(manifest),
         }
     }
     linter.look_at(&together);
@@ -70,6 +70,8 @@ struct Together {
     bindings: Vec<(usize, Value)>,
     /// What the server would refuse, by kind and name.
     refused: BTreeSet<(String, String)>,
+    /// The policies that bindings name, also bindings that the server would refuse.
+    bound: BTreeSet<(String, String)>,
 }
 
 fn name_of(object: &Value) -> (String, String) {
@@ -86,10 +88,19 @@ impl Together {
     fn add(&mut self, index: usize, object: Value) {
         let name = name_of(&object);
         if name.0.ends_with("Binding") {
+            self.bound.insert(named_by(&object));
             self.bindings.push((index, object));
         } else {
             _ = self.policies.insert(name, (index, object));
         }
+    }
+
+    fn refuse(&mut self, manifest: &Value) {
+        let name = name_of(manifest);
+        if name.0.ends_with("Binding") {
+            self.bound.insert(named_by(manifest));
+        }
+        self.refused.insert(name);
     }
 
     /// The policy that a binding names.
@@ -136,17 +147,16 @@ impl Linter<'_> {
     }
 
     fn look_at(&mut self, together: &Together) {
-        // Of a policy that is refused, or a binding, the refusal is told, and nothing that may follow from it.
-        let has_sound_policy = |(_, binding): &&(usize, Value)| !together.refused.contains(&named_by(binding));
-        for (index, binding) in together.bindings.iter().filter(has_sound_policy) {
-            self.look_at_binding(*index, binding, together.policy_of(binding));
+        for (index, binding) in &together.bindings {
+            // Of a policy or a binding that is refused the refusal is told, and nothing that may follow from it.
+            if !together.refused.contains(&named_by(binding)) {
+                self.look_at_binding(*index, binding, together.policy_of(binding));
+            }
+            let mutates = binding.str_at(&["kind"]).starts_with("Mutating");
+            self.look_at_match(*index, binding, "matchResources", mutates);
         }
-        for ((kind, name), (index, policy)) in &together.policies {
-            let binds = |binding: &&(usize, Value)| {
-                binding.1.str_at(&["kind"]) == format!("{kind}Binding")
-                    && binding.1.str_at(&["spec", "policyName"]) == name
-            };
-            if !together.bindings.iter().any(|binding| binds(&binding)) {
+        for (name, (index, policy)) in &together.policies {
+            if !together.bound.contains(name) {
                 self.tell(*index, &POLICY_WITHOUT_BINDING, "metadata.name", "no binding uses it".to_owned());
             }
             self.look_at_policy(*index, policy);
@@ -172,8 +182,6 @@ impl Linter<'_> {
             }
             _ => {}
         }
-        let mutates = binding.str_at(&["kind"]).starts_with("Mutating");
-        self.look_at_match(index, binding, "matchResources", mutates);
     }
 
     fn look_at_match(&mut self, index: usize, object: &Value, field: &str, mutates: bool) {
@@ -362,6 +370,21 @@ spec:
         ));
         let message = "policy `p` takes parameters, and the binding names none";
         check(&[params, binding("")], &[("binding-params", message)]);
+    }
+
+    #[test]
+    fn nothing_follows_from_a_refusal() {
+        let ids = |manifests: &[&Value]| lint(manifests).iter().map(|(_, found)| found.lint.id).collect::<Vec<_>>();
+        let fine = policy(&format!("{RULES}, validations: [{{expression: object.spec.length > 2}}]"));
+        let refused = binding(", matchResources: {matchPolicy: Shrug}");
+        assert_eq!(ids(&[&fine, &refused]), ["policy-refused"]);
+        // What a binding matches is its own.
+        let never = "matchResources: {resourceRules: [{operations: [CREATE], apiGroups: [apps], apiVersions: [v1], resources: [pods]}]}";
+        let refused = policy(&format!("{RULES}, validations: []"));
+        assert_eq!(
+            ids(&[&refused, &binding(&format!(", {never}"))]),
+            ["policy-refused", "policy-refused", "match-never"]
+        );
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(super) fn functions() -> Vec<Function> {
                     let nanos = nanos.ok_or_else(|| unreadable("google.protobuf.Duration"))?;
                     Ok(Value::Duration(Duration(nanos)))
                 }),
-                // It was declared, and nothing was behind it.
+                // It was declared, but not implemented.
                 Overload::global("int64_to_duration", [Int], Type::Duration, Cost::One, |_, _| {
                     Err(EvalError::new("type conversion error from 'int' to 'google.protobuf.Duration'"))
                 })

@@ -2,6 +2,8 @@
 //!
 //! Source: `GetValidationOptionsFromPodSpecAndMeta` in `pkg/api/pod`, release 1.36.
 
+use std::collections::BTreeSet;
+
 use super::affinity::{self, PREFERRED, REQUIRED};
 use super::volumes::paths;
 use super::{annotations, containers, security};
@@ -37,21 +39,21 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options of that version for a template that replaces `old`.
-    pub fn for_template(minor: Minor, old: Option<&Value>) -> Self {
+    /// The options of that version for the template `new`, which replaces `old`.
+    pub fn for_template(minor: Minor, new: Option<&Value>, old: Option<&Value>) -> Self {
         let forgiven = old.map(Options::of).unwrap_or_default();
         Options {
-            allow_relaxed_environment_variable_validation: forgiven.allow_relaxed_environment_variable_validation
-                || minor.opens(Gate::RelaxedEnvironmentVariableValidation),
+            allow_relaxed_environment_variable_validation: minor.opens(Gate::RelaxedEnvironmentVariableValidation)
+                || new.zip(old).is_some_and(|(new, old)| keeps_relaxed_variable(new, old)),
             allow_relaxed_dns_search_validation: forgiven.allow_relaxed_dns_search_validation
                 || minor.opens(Gate::RelaxedDnsSearchValidation),
             ..forgiven
         }
     }
 
-    /// The options of that version for a Pod that replaces `old`.
-    pub fn for_pod(minor: Minor, old: Option<&Value>) -> Self {
-        Options { resource_is_pod: true, ..Options::for_template(minor, old) }
+    /// The options of that version for the Pod `new`, which replaces `old`.
+    pub fn for_pod(minor: Minor, new: &Value, old: Option<&Value>) -> Self {
+        Options { resource_is_pod: true, ..Options::for_template(minor, Some(new), old) }
     }
 
     /// What `old`, a Pod or a template, needs to be valid.
@@ -83,21 +85,30 @@ impl Options {
             allow_all_selinux_change_policies: spec.field("securityContext").field("seLinuxChangePolicy").is_set(),
             allow_user_namespaces_with_volume_devices: has_devices_of_own_users(&spec),
             allow_existing_restart_container_for_non_sidecar_init_container: has_restart_on_resize(&spec),
-            allow_relaxed_environment_variable_validation: has_relaxed_variable(&spec),
+            allow_relaxed_environment_variable_validation: false,
             allow_relaxed_dns_search_validation: has_relaxed_search(&spec),
         }
     }
 }
 
-/// Whether there is a variable whose name only the relaxed check takes.
-fn has_relaxed_variable(spec: &FieldRef<'_>) -> bool {
+/// Whether a variable keeps a name that only the relaxed check takes. One such name lets others pass, too.
+fn keeps_relaxed_variable(new: &Value, old: &Value) -> bool {
+    let kept = relaxed_variables(old);
+    !kept.is_empty() && !kept.is_disjoint(&relaxed_variables(new))
+}
+
+/// The names and prefixes of variables that only the relaxed check takes.
+fn relaxed_variables(object: &Value) -> BTreeSet<String> {
     let is_relaxed = |name: &str| {
         !names::is_plain_environment_variable(name).is_empty() && names::is_environment_variable(name).is_empty()
     };
-    let mut found = false;
-    containers::visit(spec, |container| {
-        found |= container.field("env").items().any(|variable| is_relaxed(variable.text_of("name")));
-        found |= container.field("envFrom").items().any(|source| is_relaxed(source.text_of("prefix")));
+    let mut found = BTreeSet::new();
+    containers::visit(&FieldRef::root(object).field("spec"), |container| {
+        for (list, field) in [("env", "name"), ("envFrom", "prefix")] {
+            let written = container.field(list);
+            let relaxed = written.items().filter(|item| is_relaxed(item.text_of(field)));
+            found.extend(relaxed.map(|item| item.text_of(field).to_owned()));
+        }
     });
     found
 }

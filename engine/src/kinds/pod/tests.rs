@@ -26,7 +26,7 @@ fn errors_of(template: &Value, old: Option<&Value>) -> String {
 }
 
 fn errors_in(minor: Minor, template: &Value, old: Option<&Value>) -> String {
-    validate_template(&FieldRef::root(template), &Options::for_template(minor, old)).aggregate()
+    validate_template(&FieldRef::root(template), &Options::for_template(minor, Some(template), old)).aggregate()
 }
 
 #[track_caller]
@@ -219,6 +219,9 @@ fn names_of_variables_and_search_paths_are_those_of_the_minor() {
     assert_eq!(errors_in(Minor::of(32), &odd, None), "");
     // What is there may stay.
     assert_eq!(errors_in(Minor::of(31), &odd, Some(&odd)), "");
+    // Forgiven is what was there, and not another such name beside.
+    let other = template(r#""env": [{"name": "c d"}]"#, "");
+    assert!(errors_in(Minor::of(31), &other, Some(&odd)).contains("c d"));
     let search = |path: &str| template("", &format!(r#""dnsConfig": {{"searches": ["{path}"]}}"#));
     for path in [".", "a_b.c"] {
         let template = search(path);

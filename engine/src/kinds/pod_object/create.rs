@@ -13,7 +13,7 @@ use crate::value::Value;
 pub fn validate(minor: Minor, pod: &Value) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
-    let mut errors = validate_metadata_and_spec(pod, &template::Options::for_pod(minor, None));
+    let mut errors = validate_metadata_and_spec(pod, &template::Options::for_pod(minor, pod, None));
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("cannot be set on create"));

@@ -20,7 +20,7 @@ const MAY_CHANGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
 
 /// What is wrong with a changed pod.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
-    let options = template::Options::for_pod(minor, Some(old));
+    let options = template::Options::for_pod(minor, new, Some(old));
     let mut errors = metadata::validate_update(new, old);
     errors.extend(create::validate_metadata_and_spec(new, &options));
     errors.extend(validate_annotations(new, old));

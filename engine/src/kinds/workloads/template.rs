@@ -22,9 +22,9 @@ pub fn set_defaults(spec: &mut Value) {
     pod::set_template_defaults(defaults::structure(spec, "template"));
 }
 
-/// The options of that version for a template that replaces that of `old`, if there is one.
-pub fn options(minor: Minor, old: Option<&Value>) -> Options {
-    Options::for_template(minor, old.and_then(of))
+/// The options of that version for the template of `new`, which replaces that of `old`, if there is one.
+pub fn options(minor: Minor, new: &Value, old: Option<&Value>) -> Options {
+    Options::for_template(minor, of(new), old.and_then(of))
 }
 
 /// Takes the fields of features that are off out of the template.

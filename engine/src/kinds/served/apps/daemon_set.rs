@@ -75,7 +75,7 @@ impl Strategy for DaemonSet {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate_spec(object, &template::options(version.minor, None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, object, None)));
         errors
     }
 
@@ -109,7 +109,7 @@ impl Strategy for DaemonSet {
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         let old_selector = old_spec.field("selector");
         errors.extend(selector::immutable(&new_spec.field("selector"), &old_selector));
-        let mut options = template::options(version.minor, Some(old));
+        let mut options = template::options(version.minor, new, Some(old));
         options.allow_invalid_label_value_in_selector |= selector::has_invalid_value(&old_selector);
         errors.extend(validate_spec(new, &options));
         errors

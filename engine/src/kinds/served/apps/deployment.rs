@@ -75,7 +75,7 @@ impl Strategy for Deployment {
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let name_check = names::name_is_dns1123_subdomain;
         let mut errors = metadata::validate(object, true, name_check);
-        errors.extend(validate_spec(object, &template::options(version.minor, None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, object, None)));
         errors
     }
 
@@ -108,7 +108,7 @@ impl Strategy for Deployment {
             errors.extend(validate_status(&new_root.field("status"), &old_root.field("status")));
             return errors;
         }
-        errors.extend(validate_spec(new, &template::options(version.minor, Some(old))));
+        errors.extend(validate_spec(new, &template::options(version.minor, new, Some(old))));
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         errors.extend(selector::immutable(&new_spec.field("selector"), &old_spec.field("selector")));
         errors

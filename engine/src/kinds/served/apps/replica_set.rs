@@ -48,7 +48,7 @@ impl Strategy for ReplicaSet {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate_spec(object, &template::options(version.minor, None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, object, None)));
         errors
     }
 
@@ -73,7 +73,7 @@ impl Strategy for ReplicaSet {
             errors.extend(status::validate_replicas(new, &["terminatingReplicas"]));
             return errors;
         }
-        errors.extend(validate_spec(new, &template::options(version.minor, Some(old))));
+        errors.extend(validate_spec(new, &template::options(version.minor, new, Some(old))));
         let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         errors.extend(selector::immutable(&new_spec.field("selector"), &old_spec.field("selector")));

@@ -83,7 +83,11 @@ impl Strategy for StatefulSet {
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_label);
         let root = FieldRef::root(object);
-        errors.extend(validate_spec(&root.field("spec"), &template::options(version.minor, None), Leniency::default()));
+        errors.extend(validate_spec(
+            &root.field("spec"),
+            &template::options(version.minor, object, None),
+            Leniency::default(),
+        ));
         errors
     }
 
@@ -109,7 +113,7 @@ impl Strategy for StatefulSet {
             return validate_status(&new_root.field("status"), &old_root.field("status"), of_metadata);
         }
         let mut errors = of_metadata;
-        let options = template::options(version.minor, Some(old));
+        let options = template::options(version.minor, new, Some(old));
         let mut leniency = Leniency { keeps_names_and_claims: true, skips_template: false };
         leniency.skips_template = !validate_spec(&old_root.field("spec"), &options, leniency).is_empty();
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));

@@ -137,7 +137,8 @@ fn validate_spec(minor: Minor, cron_job: &Value, old: Option<&Value>) -> ErrorLi
     }
     let policy = spec.field("concurrencyPolicy");
     errors.extend(if policy.is_empty() { Some(policy.required("")) } else { checks::one_of(&policy, &POLICIES) });
-    let options = template::Options::for_template(minor, old.and_then(|old| old.at(&POD_TEMPLATE)));
+    let old_template = old.and_then(|old| old.at(&POD_TEMPLATE));
+    let options = template::Options::for_template(minor, cron_job.at(&POD_TEMPLATE), old_template);
     errors.extend(validate_job(&spec.field("jobTemplate").field("spec"), &options));
     errors.extend(checks::not_negative(&spec.field("successfulJobsHistoryLimit")));
     errors.extend(checks::not_negative(&spec.field("failedJobsHistoryLimit")));

@@ -66,7 +66,7 @@ impl Strategy for Job {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, &template::options(version.minor, None), true)
+        validate(object, &template::options(version.minor, object, None), true)
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
@@ -93,7 +93,7 @@ impl Strategy for Job {
         }
         let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         let (spec, old_spec) = (root.field("spec"), old_root.field("spec"));
-        let mut options = template::options(version.minor, Some(old));
+        let mut options = template::options(version.minor, new, Some(old));
         options.allow_invalid_label_value_in_selector |= selector::has_invalid_value(&old_spec.field("selector"));
         let labels = old.at(&["spec", "template", "metadata", "labels"]);
         let had = |label: &str| labels.is_some_and(|labels| labels.get(label).is_some());

@@ -52,7 +52,7 @@ impl Strategy for ReplicationController {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_long);
-        errors.extend(validate_spec(object, &template::options(version.minor, None)));
+        errors.extend(validate_spec(object, &template::options(version.minor, object, None)));
         errors
     }
 
@@ -76,7 +76,7 @@ impl Strategy for ReplicationController {
         let mut errors = metadata::validate_update(new, old);
         errors.extend(match subresource {
             Subresource::Status => status::validate_replicas(new, &[]),
-            _ => validate_spec(new, &template::options(version.minor, Some(old))),
+            _ => validate_spec(new, &template::options(version.minor, new, Some(old))),
         });
         errors
     }
