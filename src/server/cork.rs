@@ -86,7 +86,7 @@ pub struct Turns<'c, F: Future, S> {
 impl<F: Future, S> Turns<'_, F, S> {
     /// The connection, unless it has ended.
     pub fn running(&mut self) -> Option<Pin<&mut F>> {
-        self.ended.is_none().then(|| self.connection.as_mut())
+        self.ended.is_none().then_some(self.connection.as_mut())
     }
 }
 
