@@ -159,17 +159,17 @@ fn known() -> Vec<(&'static str, &'static str)> {
 
 /// Differences as `KNOWN` names them, `NAME KIND MINORS`, with what differs.
 fn by_line(kind: &str, differences: &[Difference]) -> BTreeMap<String, Vec<String>> {
-    let mut minors: BTreeMap<(&str, &str), (BTreeSet<Minor>, Vec<String>)> = BTreeMap::new();
-    for Difference { name, minor, kind, text } in differences {
-        let (minors, texts) = minors.entry((name, kind)).or_default();
-        minors.insert(*minor);
-        texts.push(format!("{minor}: {text}"));
+    let mut groups: BTreeMap<(&str, &str), Vec<&Difference>> = BTreeMap::new();
+    for difference in differences {
+        groups.entry((&difference.name, difference.kind)).or_default().push(difference);
     }
-    let line = |((name, of), (minors, texts)): ((&str, &str), (BTreeSet<Minor>, Vec<String>))| {
-        let minors: Vec<String> = minors.iter().map(|minor| minor.to_string()).collect();
+    let line = |((name, of), group): ((&str, &str), Vec<&Difference>)| {
+        let minors: BTreeSet<Minor> = group.iter().map(|difference| difference.minor).collect();
+        let minors: Vec<String> = minors.iter().map(Minor::to_string).collect();
+        let texts = group.iter().map(|Difference { minor, text, .. }| format!("{minor}: {text}")).collect();
         (format!("{kind}/{name} {of} {}", minors.join(",")), texts)
     };
-    minors.into_iter().map(line).collect()
+    groups.into_iter().map(line).collect()
 }
 
 /// Fails where something differs that is not known to, in a minor or a kind, and where what is known does not.
