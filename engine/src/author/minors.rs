@@ -15,6 +15,12 @@ pub struct Said {
     pub is_readable: bool,
 }
 
+impl Said {
+    fn is_right(&self) -> bool {
+        self.is_fine && self.is_readable
+    }
+}
+
 /// A statement, and the minors that make it, in rising order.
 pub struct Row {
     /// The statement.
@@ -53,13 +59,18 @@ pub fn rows(said: &[(Minor, Said)]) -> Vec<Row> {
 
 /// The first minor from which on all is fine.
 pub fn fine_from(said: &[(Minor, Said)]) -> Option<Minor> {
-    said.iter().rev().take_while(|(_, said)| said.is_fine && said.is_readable).last().map(|(minor, _)| *minor)
+    said.iter().rev().take_while(|(_, said)| said.is_right()).last().map(|(minor, _)| *minor)
 }
 
 /// From when on all is fine, in words.
 pub fn fine(said: &[(Minor, Said)]) -> String {
     match (fine_from(said), said.first()) {
-        (None, _) => format!("not fine in {}", said.last().map(|(minor, _)| minor.to_string()).unwrap_or_default()),
+        (None, _) => {
+            let all: Vec<Minor> = said.iter().map(|(minor, _)| *minor).collect();
+            let others: Vec<Minor> =
+                said.iter().filter(|(_, said)| !said.is_right()).map(|(minor, _)| *minor).collect();
+            if others == all { "fine in none".to_owned() } else { format!("not fine: {}", ranges(&all, &others)) }
+        }
         (Some(first), Some((oldest, _))) if first == *oldest => "fine in all".to_owned(),
         (Some(first), _) => format!("fine from {first} on"),
     }
@@ -84,4 +95,21 @@ pub fn ranges(minors: &[Minor], those: &[Minor]) -> String {
         (first, last) => format!("{}-{}", minors[first], minors[last]),
     };
     ranges.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_all_is_fine_is_told_in_words() {
+        let told = |fine_in: &[u16]| {
+            let said = |minor| Said { is_fine: fine_in.contains(&minor), is_readable: true, ..Said::default() };
+            fine(&[30, 31, 32, 33].map(|minor| (Minor::of(minor), said(minor))))
+        };
+        assert_eq!(told(&[30, 31, 32, 33]), "fine in all");
+        assert_eq!(told(&[30, 32, 33]), "fine from 1.32 on");
+        assert_eq!(told(&[30, 31]), "not fine: from 1.32");
+        assert_eq!(told(&[]), "fine in none");
+    }
 }
