@@ -57,6 +57,9 @@ fn kubectl_ends_its_watch_well_when_the_server_stops() {
     let Some(cluster) = Cluster::with(&crontab("nightly")) else { return };
     let mut watch = cluster.kubectl.start("get crontabs -w -o name");
     assert_eq!(watch.line(), "crontab.stable.example.com/nightly\n");
+    // That was its list: the server has its watch once that has an event.
+    cluster.kubectl.ok("label crontab nightly seen=yes");
+    assert_eq!(watch.line(), "crontab.stable.example.com/nightly\n");
     let Cluster { server, .. } = cluster;
 
     assert_eq!(server.terminate().0, Some(0));
