@@ -3,12 +3,14 @@
 //!     cargo bench --bench scale
 //!     cargo bench --bench scale -- --max 1000000
 //!     cargo bench --bench scale -- --plots docs/scale
+//!     cargo bench --bench scale -- --compaction
 //!     SKIFF_BENCH_POSTGRES=postgres://user@127.0.0.1:5432 cargo bench --bench scale
 //!     SKIFF_BENCH_PROGRAM=path/to/an/earlier/skiff cargo bench --bench scale
 //!
 //! Objects have 2 KB as they are sent; their number goes up by tens, from 1,000 to `--max` (100,000 unless it is given). On
 //! SQLite, and on a Postgres that the variable names: of that a database is made for each size, with `psql`, and dropped at the
-//! end. Figures are rows of tables in Markdown; `--plots` writes them as SVG into a folder, too.
+//! end. Figures are rows of tables in Markdown; `--plots` writes them as SVG into a folder, too. With `--compaction`, which takes
+//! seven minutes, it patches objects until superseded states have been deleted for two minutes, and measures nothing else.
 //!
 //! The clients share the machine with the server: the figures are bounds, to be compared with others of the same machine.
 
@@ -21,6 +23,7 @@ mod widgets;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,6 +48,13 @@ const PAGE: usize = 500;
 const DEFINITIONS: usize = 1_000;
 /// How many servers share one Postgres.
 const SERVERS: [usize; 4] = [1, 2, 4, 8];
+/// What the server may use where its memory has a bound.
+const MEMORY_LIMIT: &str = "256Mi";
+/// How many objects are patched under compaction, for how many minutes, and how long a client waits between two patches. States
+/// stay for five minutes.
+const PATCHED: usize = 10_000;
+const MINUTES: usize = 7;
+const PAUSE: Duration = Duration::from_millis(10);
 /// How many writes are followed from one server to another.
 const FOLLOWED: usize = 200;
 
@@ -52,6 +62,10 @@ fn main() -> Result<(), Failure> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("scale");
     _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
+    if std::env::args().any(|argument| argument == "--compaction") {
+        compaction(&folder)?;
+        return Ok(fs::remove_dir_all(&folder)?);
+    }
     let objects_max = option("--max").map_or(Ok(OBJECTS_MAX), |text| text.parse())?;
     let postgres = std::env::var(POSTGRES).ok();
     let mut plots: Vec<Plot> = Vec::new();
@@ -133,10 +147,13 @@ impl Database {
     }
 
     fn start(&self, data: &Path) -> Result<Server, Failure> {
-        match &self.postgres {
-            Some((url, name)) => Server::start(data, &["--store", &format!("{url}/{name}")]),
-            None => Server::start(data, &[]),
-        }
+        self.start_with(data, &[])
+    }
+
+    fn start_with(&self, data: &Path, arguments: &[&str]) -> Result<Server, Failure> {
+        let store = self.postgres.as_ref().map(|(url, name)| format!("{url}/{name}"));
+        let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
+        Server::start(data, &store.chain(arguments.iter().copied()).collect::<Vec<_>>())
     }
 
     /// How much disk it takes.
@@ -205,6 +222,19 @@ fn of_objects(folder: &Path, database: &Database, objects: usize) -> Result<Vec<
     let (mut client, begun) = (server.connect()?, Instant::now());
     client.expect(200, "GET", &format!("{collection}/w-0"), b"")?;
     row("first get after a start", millis(begun.elapsed()));
+    drop((client, server));
+
+    let server = database.start_with(&data, &["--memory-limit", MEMORY_LIMIT])?;
+    let mut client = server.connect()?;
+    let mut gets = self::gets(&mut client, &collection, objects)?;
+    row(&format!("get with --memory-limit {MEMORY_LIMIT}, p50"), micros(percentile(&mut gets, 50)));
+    let listed = client.send("GET", &format!("{collection}?limit={PAGE}"), b"")?.0;
+    row(&format!("answer to a page with --memory-limit {MEMORY_LIMIT}"), listed.to_string());
+    row(&format!("memory with --memory-limit {MEMORY_LIMIT}"), mebibytes(server.resident_bytes()?));
+    drop((client, server));
+
+    let server = database.start(&data)?;
+    let mut client = server.connect()?;
     let deleted = delete_namespace(&mut client)?;
     row("namespace deleted with all of them", millis(deleted));
     figure("namespace deletion", "ms", deleted.as_secs_f64() * 1e3);
@@ -307,6 +337,47 @@ fn definitions(folder: &Path) -> Result<(), Failure> {
     drop((client, server));
     row("start to /readyz, 1,000 definitions", millis(Server::start(&data, &[])?.ready_after));
     Ok(())
+}
+
+/// Patches by all clients, at a steady pace, before and while superseded states are deleted: a row for each minute.
+fn compaction(folder: &Path) -> Result<(), Failure> {
+    let data = folder.join("compaction");
+    let server = Server::start(&data, &[])?;
+    let collection = register_widgets(&server)?;
+    create(&server, &collection, PATCHED)?;
+    println!("\n{PATCHED} objects, patched by 16 clients\n\n| minute | patches | p50 | p99 | processor time | disk |");
+    println!("|---:|---:|---:|---:|---:|---:|");
+    let next = AtomicUsize::new(0);
+    for minute in 1..=MINUTES {
+        let (took, begun, cpu) = (Mutex::new(Vec::new()), Instant::now(), server.processor_time()?);
+        side_by_side(&server, |client| {
+            let mut mine = Vec::new();
+            while begun.elapsed() < Duration::from_secs(60) {
+                mine.push(patch(client, &collection, next.fetch_add(1, Ordering::Relaxed))?);
+                thread::sleep(PAUSE);
+            }
+            let done = mine.len();
+            took.lock().map_err(|_| "a client panicked")?.append(&mut mine);
+            Ok(done)
+        })?;
+        let mut took = took.into_inner()?;
+        let each = (server.processor_time()? - cpu) / took.len() as u32;
+        let [p50, p99] = [50, 99].map(|percent| millis(percentile(&mut took, percent)));
+        let disk = mebibytes(Database { postgres: None }.bytes(&data)?);
+        println!("| {minute} | {} | {p50} | {p99} | {} | {disk} |", took.len(), micros(each));
+    }
+    Ok(())
+}
+
+/// Gives an object another number; returns how long that took.
+fn patch(client: &mut Client, collection: &str, at: usize) -> Result<Duration, Failure> {
+    let (path, body) = (format!("{collection}/w-{}", at % PATCHED), format!(r#"{{"spec":{{"replicas":{at}}}}}"#));
+    let begun = Instant::now();
+    let headers = "Content-Type: application/merge-patch+json\r\n";
+    match client.send_as(headers, "PATCH", &path, body.as_bytes())? {
+        (200, _) => Ok(begun.elapsed()),
+        (status, answer) => Err(format!("PATCH {path}: {status} {}", String::from_utf8_lossy(&answer)).into()),
+    }
 }
 
 /// Writes and reads through all servers at once, and how late the last one tells of what the first one wrote.
