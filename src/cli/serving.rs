@@ -206,7 +206,7 @@ impl Server {
         begin.notify_one();
         seed.follow(Arc::clone(&registry))?;
         // Only who asks for them waits for these.
-        tokio::spawn(async move { late.make_deferred_objects().await });
+        let deferred = tokio::spawn(async move { late.make_deferred_objects().await });
 
         let signal = signals.await?;
         tracing::info!(signal, "stopping");
@@ -220,6 +220,8 @@ impl Server {
         tokio::join!(connections.shut_down(drain), of_pages);
         kept.abort();
         controllers.abort();
+        // A server that is stopped at once may not have made them yet: the next one does.
+        deferred.abort();
         if !server.ends_at_once {
             planes.end().await;
             if let Err(status) = registry.leave_kubernetes_service(advertised).await {
