@@ -22,7 +22,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 22] = [
+const BESIDE: [(&str, &str); 23] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -41,6 +41,7 @@ const BESIDE: [(&str, &str); 22] = [
     ("admission", "auth"),
     ("admission", "webhook"),
     ("audit", "auth"),
+    ("auth", "webhook"),
     ("controllers", "registry"),
     ("server", "http"),
     ("cli", "http"),

@@ -28,7 +28,7 @@ struct OnlyReading;
 impl Authorizer for OnlyReading {
     fn decide(&self, check: &Check) -> Decision {
         let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
-        Decision { allowed: verb == "get", reason: String::new() }
+        Decision { allowed: verb == "get", ..Decision::default() }
     }
 
     fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {

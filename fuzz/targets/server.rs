@@ -64,6 +64,7 @@ async fn serve(definition: Value) -> Router {
         definitions: Definitions::new(&Default::default()),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
+        authorizer: Arc::new(AlwaysAllow),
         policy: None,
         clock: Default::default(),
         guards_namespaces: false,

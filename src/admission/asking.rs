@@ -1,10 +1,20 @@
 //! The variable `authorizer` of expressions: what the user behind a request may do.
+//!
+//! Expressions don't wait. Most authorisers answer from memory, at once; for one that asks elsewhere the thread is held, and what
+//! else there is to do on it is done on another.
 
 use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use super::Attributes;
 use crate::auth::{self, ResourceAttributes, UserInfo};
 use crate::cel::library::authorizer::{self as cel, Check, Decision, Resource};
+
+/// What is said where a thread can't be held.
+const NO_THREAD: &str = "the authorizer can't be asked from here";
 
 /// What `authorizer.requestResource` stands for.
 pub fn request_resource(attributes: &Attributes<'_>) -> Resource {
@@ -28,6 +38,20 @@ impl Asking {
     pub fn new(authorizer: &Arc<dyn auth::Authorizer>, user: &UserInfo) -> Self {
         Asking { authorizer: Arc::clone(authorizer), user: user.clone() }
     }
+
+    /// Asks, and holds the thread until there is an answer.
+    fn ask(&self, attributes: &auth::Attributes<'_>) -> auth::Decision {
+        let mut asked = self.authorizer.authorize(&self.user, attributes);
+        if let Some(decision) = (&mut asked).now_or_never() {
+            return decision;
+        }
+        match Handle::try_current() {
+            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
+                block_in_place(|| runtime.block_on(asked))
+            }
+            _ => auth::Decision { error: NO_THREAD.to_owned(), ..auth::Decision::NO_OPINION },
+        }
+    }
 }
 
 impl std::fmt::Debug for Asking {
@@ -39,7 +63,7 @@ impl std::fmt::Debug for Asking {
 impl cel::Authorizer for Asking {
     fn decide(&self, check: &Check) -> Decision {
         let decision = match check {
-            Check::Path { verb, path } => self.authorizer.authorize(&self.user, &auth::Attributes::Path { verb, path }),
+            Check::Path { verb, path } => self.ask(&auth::Attributes::Path { verb, path }),
             Check::Resource { verb, resource } => {
                 let attributes = ResourceAttributes {
                     verb,
@@ -51,13 +75,10 @@ impl cel::Authorizer for Asking {
                     name: &resource.name,
                     ..ResourceAttributes::default()
                 };
-                self.authorizer.authorize(&self.user, &auth::Attributes::Resource(attributes))
+                self.ask(&auth::Attributes::Resource(attributes))
             }
         };
-        match decision {
-            auth::Decision::Allow { reason } => Decision { allowed: true, reason },
-            auth::Decision::Deny { reason } => Decision { allowed: false, reason },
-        }
+        Decision { allowed: decision.is_allowed(), reason: decision.reason, error: decision.error }
     }
 
     fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn cel::Authorizer> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Admission, Attributes, Operation, forbidden};
-use crate::auth::{self, Authorizer, Decision, ResourceAttributes};
+use crate::auth::{self, Authorizer, ResourceAttributes};
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -32,10 +32,10 @@ impl Admission for OwnerReferences {
             return Ok(());
         }
         if attributes.operation == Operation::Update {
-            self.check_delete(attributes, object)?;
+            self.check_delete(attributes, object).await?;
         }
         let mut blocking = newly_blocking(object, attributes.old).peekable();
-        if blocking.peek().is_none() || self.may_finalize_all(attributes) {
+        if blocking.peek().is_none() || self.may_finalize_all(attributes).await {
             return Ok(());
         }
         for reference in blocking {
@@ -46,7 +46,7 @@ impl Admission for OwnerReferences {
 }
 
 impl OwnerReferences {
-    fn check_delete(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+    async fn check_delete(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let wanted = ResourceAttributes {
             verb: "delete",
             group: &attributes.version.group,
@@ -58,11 +58,11 @@ impl OwnerReferences {
             ..ResourceAttributes::default()
         };
         let what = "cannot set an ownerRef on a resource you can't delete";
-        self.check(attributes, object, wanted, what)
+        self.check(attributes, object, wanted, what).await
     }
 
     /// Whether the user may update the finalizers of whatever there is, so that owners need not be looked for.
-    fn may_finalize_all(&self, attributes: &Attributes<'_>) -> bool {
+    async fn may_finalize_all(&self, attributes: &Attributes<'_>) -> bool {
         let wanted = ResourceAttributes {
             verb: "update",
             group: "*",
@@ -72,8 +72,7 @@ impl OwnerReferences {
             name: "*",
             ..ResourceAttributes::default()
         };
-        let decision = self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted));
-        matches!(decision, Decision::Allow { .. })
+        self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted)).await.is_allowed()
     }
 
     async fn check_owner(&self, attributes: &Attributes<'_>, object: &Value, reference: &Value) -> Result<(), Status> {
@@ -102,21 +101,22 @@ impl OwnerReferences {
         };
         let what =
             "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
-        self.check(attributes, object, wanted, what)
+        self.check(attributes, object, wanted, what).await
     }
 
-    fn check(
+    async fn check(
         &self,
         attributes: &Attributes<'_>,
         object: &Value,
         wanted: ResourceAttributes<'_>,
         what: &str,
     ) -> Result<(), Status> {
-        match self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted)) {
-            Decision::Allow { .. } => Ok(()),
-            // Behind the reason stands the error of an authoriser that failed, of which there is none.
-            Decision::Deny { reason } => Err(forbidden(attributes, object, &format!("{what}: {reason}, <nil>"))),
+        let decision = self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted)).await;
+        if decision.is_allowed() {
+            return Ok(());
         }
+        let error = if decision.error.is_empty() { "<nil>" } else { &decision.error };
+        Err(forbidden(attributes, object, &format!("{what}: {}, {error}", decision.reason)))
     }
 }
 

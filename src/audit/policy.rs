@@ -2,6 +2,9 @@
 //!
 //! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release 1.36.
 
+use std::fs;
+use std::path::Path;
+
 use super::{Event, Stage};
 use crate::value::{Value, yaml};
 
@@ -73,6 +76,18 @@ struct Rule {
 }
 
 impl Policy {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or is not a policy, in kube-apiserver's words.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let shown = path.display().to_string();
+        let text = fs::read(path)
+            .map_err(|error| format!("loading audit policy file: failed to read file path {shown:?}: {error}"))?;
+        Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}: from file {shown}"))
+    }
+
     /// Reads a policy in YAML or JSON.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::UserInfo;
 use crate::meta::Status;
-use crate::meta::selector::FieldSelector;
+use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::value::go_quote;
 
 /// What a request wants, in the words of `authorization.k8s.io`.
@@ -31,30 +31,56 @@ pub struct ResourceAttributes<'a> {
     pub name: &'a str,
     /// What a list, a watch or a deletion of a collection selects by fields.
     pub fields: Option<&'a FieldSelector>,
+    /// What it selects by labels.
+    pub labels: Option<&'a LabelSelector>,
+}
+
+/// What an authoriser comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    /// Refused, whatever others would say.
+    Deny,
+    /// Others may allow it; refused where nobody does.
+    NoOpinion,
 }
 
 /// An authoriser's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Allowed, with what grants it; empty where there is nothing to tell.
-    Allow { reason: String },
-    /// Denied, with what to add to the message; mostly nothing.
-    Deny { reason: String },
+pub struct Decision {
+    pub verdict: Verdict,
+    /// What grants it, or what to add to the message of a refusal; mostly empty.
+    pub reason: String,
+    /// Why it could not be decided as it should have been; mostly empty.
+    pub error: String,
 }
 
 impl Decision {
     /// Allowed without a word.
-    pub const ALLOW: Self = Decision::Allow { reason: String::new() };
+    pub const ALLOW: Self = Decision { verdict: Verdict::Allow, reason: String::new(), error: String::new() };
+    /// Nothing to say.
+    pub const NO_OPINION: Self = Decision { verdict: Verdict::NoOpinion, reason: String::new(), error: String::new() };
+
+    /// Allowed by what `reason` names.
+    pub fn allow(reason: impl Into<String>) -> Self {
+        Decision { reason: reason.into(), ..Decision::ALLOW }
+    }
+
+    /// Not allowed, for a reason.
+    pub fn no_opinion(reason: impl Into<String>) -> Self {
+        Decision { reason: reason.into(), ..Decision::NO_OPINION }
+    }
 
     pub fn is_allowed(&self) -> bool {
-        matches!(self, Decision::Allow { .. })
+        self.verdict == Verdict::Allow
     }
 }
 
-/// Decides whether a user may do what a request wants. Answers from memory: it stands in every request's way.
+/// Decides whether a user may do what a request wants. It stands in every request's way: what can, answers from memory,
+/// and is then ready when it is first polled.
 #[async_trait]
 pub trait Authorizer: Send + Sync {
-    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision;
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision;
 
     /// What a user may do in a namespace, as far as that can be told.
     fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules;
@@ -109,8 +135,9 @@ impl Rules {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysAllow;
 
+#[async_trait]
 impl Authorizer for AlwaysAllow {
-    fn authorize(&self, _: &UserInfo, _: &Attributes<'_>) -> Decision {
+    async fn authorize(&self, _: &UserInfo, _: &Attributes<'_>) -> Decision {
         Decision::ALLOW
     }
 
@@ -119,34 +146,33 @@ impl Authorizer for AlwaysAllow {
     }
 }
 
-/// Nobody may do anything but members of `system:masters`, whom no authoriser is asked about. No reason is told.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MastersOnly;
-
-impl Authorizer for MastersOnly {
-    fn authorize(&self, user: &UserInfo, _: &Attributes<'_>) -> Decision {
-        if user.is_in(UserInfo::MASTERS) { Decision::ALLOW } else { Decision::Deny { reason: String::new() } }
-    }
-
-    fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
-        if user.is_in(UserInfo::MASTERS) { Rules::everything() } else { Rules::default() }
-    }
-}
-
-/// The same, with a reason.
+/// Nobody may do anything, with a reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysDeny;
 
+#[async_trait]
 impl Authorizer for AlwaysDeny {
-    fn authorize(&self, user: &UserInfo, _: &Attributes<'_>) -> Decision {
-        if user.is_in(UserInfo::MASTERS) {
-            return Decision::ALLOW;
-        }
-        Decision::Deny { reason: "Everything is forbidden.".to_owned() }
+    async fn authorize(&self, _: &UserInfo, _: &Attributes<'_>) -> Decision {
+        Decision::no_opinion("Everything is forbidden.")
     }
 
-    fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
-        MastersOnly.rules_for(user, "")
+    fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules::default()
+    }
+}
+
+/// Members of `system:masters` may do everything. Their rules are told by those who have any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Masters;
+
+#[async_trait]
+impl Authorizer for Masters {
+    async fn authorize(&self, user: &UserInfo, _: &Attributes<'_>) -> Decision {
+        if user.is_in(UserInfo::MASTERS) { Decision::ALLOW } else { Decision::NO_OPINION }
+    }
+
+    fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules::default()
     }
 }
 

@@ -58,6 +58,9 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Named>,
     pub serviceaccount: Named,
+    /// From when on its use is worth a warning, in seconds since 1970, where it lives longer than it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnafter: Option<i64>,
 }
 
 /// One object, and no other of its name.

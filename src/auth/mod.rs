@@ -14,6 +14,9 @@
 //!   roles are kept, and reads when a node asks.
 
 mod authorize;
+mod chain;
+mod abac;
+mod webhook;
 mod certificate;
 pub mod node;
 pub mod rbac;
@@ -26,11 +29,13 @@ mod token;
 mod token_file;
 mod user;
 
+pub use abac::{PolicyFault, PolicyList};
 pub use authorize::{
-    AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, MastersOnly, NonResourceRule, ResourceAttributes,
-    ResourceRule, Rules,
+    AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, Masters, NonResourceRule, ResourceAttributes,
+    ResourceRule, Rules, Verdict,
 };
 pub use certificate::user_of_certificate;
+pub use chain::Chain;
 pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer, new_token_id};
 pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use request_header::RequestHeader;
@@ -38,3 +43,4 @@ pub use secret_token::SecretClaims;
 pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
 pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;
+pub use webhook::{AccessWebhook, Answering, ReviewVersion};

@@ -408,13 +408,23 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
                     KUBERNETES_MASTER environment variable"
             .to_owned());
     }
-    let config = Config::read(Some(Path::new(&policy.kubeconfig)), None)?;
+    let endpoint = endpoint(Path::new(&policy.kubeconfig))?;
+    Ok((policy, endpoint))
+}
+
+/// The service that a kubeconfig names, as the server asks it.
+///
+/// # Errors
+///
+/// The file can't be read, or the service is not at an https address.
+pub fn endpoint(kubeconfig: &Path) -> Result<Endpoint, String> {
+    let config = Config::read(Some(kubeconfig), None)?;
     if !config.server.starts_with("https://") {
         return Err(format!("the server `{}` of the kubeconfig is not an https address", config.server));
     }
     let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
     let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));
-    Ok((policy, Endpoint { address: Address::Url(server), ca_bundle: authority_pem, access }))
+    Ok(Endpoint { address: Address::Url(server), ca_bundle: authority_pem, access })
 }
 
 #[cfg(test)]

@@ -103,6 +103,11 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,
 
+    /// Which requests the audit log has, and how much of them: an audit.k8s.io/v1 Policy [default: every request, at level
+    /// Metadata]
+    #[arg(long, value_name = "FILE", requires = "audit_log_path")]
+    audit_policy_file: Option<PathBuf>,
+
     /// How many requests that change nothing may be at work at once, watches apart; 0 for any number
     #[arg(long, value_name = "N", default_value_t = Limits::default().read_only)]
     max_requests_inflight: usize,
@@ -215,7 +220,11 @@ impl Serve {
         let opened = audit::Log::open(path);
         let log =
             opened.map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?;
-        Ok(vec![log])
+        let policy = self.audit_policy_file.as_deref().map(audit::Policy::read).transpose().map_err(Failure)?;
+        Ok(vec![match policy {
+            Some(policy) => log.of(policy),
+            None => log,
+        }])
     }
 
     /// What is to be served, once the data folder is there.

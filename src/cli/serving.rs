@@ -32,8 +32,8 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
 use crate::registry::{Converter, Definitions, Lifetimes, Registry, Resource, StoredPolicy};
 use crate::server::{
-    AUTHORITY_SECRET, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Secrets,
-    SecretsError, Tls, Trust, connections_max, stop_requested, threads,
+    AUTHORITY_SECRET, AllowedOrigins, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig,
+    NamedIdentity, Open, Secrets, SecretsError, Tls, Trust, connections_max, stop_requested, threads,
 };
 use crate::store::{Config, Storage};
 
@@ -89,8 +89,12 @@ pub struct MergedContext {
 /// Certificates that others made.
 pub struct Given {
     pub identity: Identity,
+    /// The certificates for names of their own.
+    pub named: Vec<NamedIdentity>,
     pub trust: Trust,
     pub request_header: RequestHeader,
+    /// The origins of web pages that may read answers.
+    pub allowed_origins: Arc<AllowedOrigins>,
 }
 
 /// What is worth telling before the process ends.
@@ -179,6 +183,7 @@ impl Server {
         let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
         let gate = gate
             .with_request_header(papers.request_header.clone())
+            .with_allowed_origins(Arc::clone(&papers.allowed_origins))
             .with_failed_authentication(app.failed_authentication());
         let router = http::router(app);
         let opened = match server.ui {
@@ -257,14 +262,19 @@ impl Server {
         clock: Clock,
     ) -> Registry {
         let client = self.admission.client();
-        let chain =
-            self.admission.chain(self.runtime_config.minor(), (&storage, &self.store.memory), authorizer, &client);
+        let chain = self.admission.chain(
+            self.runtime_config.minor(),
+            (&storage, &self.store.memory),
+            Arc::clone(&authorizer),
+            &client,
+        );
         let guards_namespaces = self.admission.guards_namespaces();
         Registry {
             storage,
             definitions,
             admission: Arc::new(chain),
             convert: Arc::new(Converter(client)),
+            authorizer,
             policy,
             clock,
             memory: Arc::clone(&self.store.memory),
@@ -297,6 +307,7 @@ impl Server {
 struct Shown {
     tls: Tls,
     request_header: RequestHeader,
+    allowed_origins: Arc<AllowedOrigins>,
     /// Published in every namespace.
     authority_pem: String,
     /// Who signs with the authority's key, if that is ours.
@@ -316,6 +327,7 @@ impl Papers {
                 Ok(Shown {
                     tls: Tls::new(Trust::of(&authority)?, &identity)?,
                     request_header: RequestHeader::default(),
+                    allowed_origins: Arc::default(),
                     authority_pem: authority.certificate_pem().to_owned(),
                     signer: Some(Arc::new(authority)),
                     administrator: Some((kubeconfig.clone(), administrator)),
@@ -323,8 +335,9 @@ impl Papers {
                 })
             }
             Papers::Given(given) => Ok(Shown {
-                tls: Tls::new(given.trust.clone(), &given.identity)?,
+                tls: Tls::new(given.trust.clone(), &given.identity)?.with_named(&given.identity, &given.named)?,
                 request_header: given.request_header.clone(),
+                allowed_origins: Arc::clone(&given.allowed_origins),
                 authority_pem: given.identity.certificate_pem.clone(),
                 signer: None,
                 administrator: None,

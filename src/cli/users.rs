@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::print::tell;
 use crate::auth::{
-    AlwaysAllow, AlwaysDeny, Authorizer, MastersOnly, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens,
+    AlwaysAllow, AlwaysDeny, Authorizer, Chain, Masters, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens,
     VerifyingKey,
 };
 use crate::meta::minor::Minor;
@@ -59,7 +59,7 @@ pub struct Users {
 }
 
 /// By kube-apiserver's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, ValueEnum)]
 pub enum AuthorizationMode {
     #[value(name = "AlwaysAllow")]
     AlwaysAllow,
@@ -70,59 +70,63 @@ pub enum AuthorizationMode {
     Node,
     #[value(name = "RBAC")]
     Rbac,
+    /// What was made of files.
+    #[value(skip)]
+    Ready(Arc<dyn Authorizer>),
 }
 
 impl Users {
     /// Tells that everybody may do everything, if so.
     pub fn tell_if_open(&self) {
-        if self.has(AuthorizationMode::AlwaysAllow) {
+        if self.lets_everybody() {
             tell(
                 "Authorization is off: every authenticated client is an administrator (use --authorization-mode=RBAC)",
             );
         }
     }
 
-    /// Who decides, and the policy that is decided by, if there is one. Of a copy, `known` is what its origin had taken in.
+    /// Who decides, in the order of the modes, and the policy that is decided by, if there is one. Of a copy, `known` is what its
+    /// origin had taken in.
     pub fn authorizer(
         &self,
         storage: &Storage,
         minor: Minor,
         known: Option<Current>,
     ) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
-        if self.has(AuthorizationMode::AlwaysAllow) {
-            return (Arc::new(AlwaysAllow), None);
-        }
-        if self.has(AuthorizationMode::Rbac) {
-            let policy = Arc::new(match known {
+        let is_open = self.lets_everybody();
+        let policy = (self.reads_roles() && !is_open).then(|| {
+            Arc::new(match known {
                 Some(known) => StoredPolicy::beginning_with(known, storage.clone()),
                 None => StoredPolicy::new(storage.clone()),
-            });
-            return (self.with_nodes(storage, minor, Arc::clone(&policy) as _), Some(policy));
-        }
-        (self.with_nodes(storage, minor, self.without_roles()), None)
+            })
+        });
+        let decides = |mode: &AuthorizationMode| -> Option<Arc<dyn Authorizer>> {
+            match mode {
+                AuthorizationMode::AlwaysAllow => Some(Arc::new(AlwaysAllow)),
+                AuthorizationMode::AlwaysDeny => Some(Arc::new(AlwaysDeny)),
+                AuthorizationMode::Node => Some(Arc::new(StoredNodes::new(storage.clone(), minor))),
+                AuthorizationMode::Rbac => policy.clone().map(|policy| policy as Arc<dyn Authorizer>),
+                AuthorizationMode::Ready(authorizer) => Some(Arc::clone(authorizer)),
+            }
+        };
+        // Nobody is asked about members of system:masters.
+        let masters: Arc<dyn Authorizer> = Arc::new(Masters);
+        let chain = std::iter::once(masters).chain(self.authorization_mode.iter().filter_map(decides));
+        (Arc::new(Chain::new(chain.collect())), policy)
     }
 
-    /// Who decides where nobody reads roles.
-    fn without_roles(&self) -> Arc<dyn Authorizer> {
-        if self.has(AuthorizationMode::AlwaysDeny) { Arc::new(AlwaysDeny) } else { Arc::new(MastersOnly) }
+    /// Whether everybody may do everything that nobody denies.
+    fn lets_everybody(&self) -> bool {
+        self.authorization_mode.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 
-    /// The same, who decides about nodes before, where that is a mode.
-    fn with_nodes(&self, storage: &Storage, minor: Minor, others: Arc<dyn Authorizer>) -> Arc<dyn Authorizer> {
-        if self.has(AuthorizationMode::Node) {
-            Arc::new(StoredNodes::new(storage.clone(), minor, others))
-        } else {
-            others
-        }
-    }
-
-    fn has(&self, mode: AuthorizationMode) -> bool {
-        self.authorization_mode.contains(&mode)
+    fn reads_roles(&self) -> bool {
+        self.authorization_mode.iter().any(|mode| matches!(mode, AuthorizationMode::Rbac))
     }
 
     /// Whether who shows nothing is let in: where that would give them every right, they are not, as in kube-apiserver.
     pub fn lets_anonymous_in(&self) -> bool {
-        self.anonymous_auth && !self.has(AuthorizationMode::AlwaysAllow)
+        self.anonymous_auth && !self.lets_everybody()
     }
 
     /// Who issues tokens of service accounts, with the key that all servers on the database share.

@@ -13,7 +13,7 @@ use super::conditions::{self, holds};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
-use crate::auth::{Attributes, Authorizer as _, ResourceAttributes, UserInfo};
+use crate::auth::{Attributes, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::{Request, RequestError, blocks};
 use crate::meta::Status;
 use crate::object;
@@ -68,8 +68,8 @@ impl Reconciler for Approving {
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         let Some(mut request) = self.client.get(REQUESTS, key).await? else { return Ok(Progress::Done) };
         let Some(asked) = recognized(&request) else { return Ok(Progress::Done) };
-        let user = asker(&request);
-        let may = |subresource: &str| {
+        let (user, authorizer) = (asker(&request), &self.client.registry.authorizer);
+        let may = async |subresource: &str| {
             let attributes = ResourceAttributes {
                 verb: "create",
                 group: GROUP,
@@ -78,20 +78,22 @@ impl Reconciler for Approving {
                 subresource,
                 ..ResourceAttributes::default()
             };
-            let policy = self.client.registry.policy.as_ref();
-            policy.is_none_or(|policy| policy.authorize(&user, &Attributes::Resource(attributes)).is_allowed())
+            authorizer.authorize(&user, &Attributes::Resource(attributes)).await.is_allowed()
         };
-        if let Some(policy) = &self.client.registry.policy {
-            policy.refresh().await?;
+        authorizer.refresh().await?;
+        let mut granted = None;
+        for (subresource, message) in asked {
+            if granted.is_none() && may(subresource).await {
+                granted = Some(message);
+            }
         }
-        let granted = asked.iter().find(|(subresource, _)| may(subresource));
-        let Some((_, message)) = granted else { return Ok(Progress::Done) };
+        let Some(message) = granted else { return Ok(Progress::Done) };
         let mut approved = conditions::of(&request).to_vec();
         approved.push(object! {
             "type" => "Approved",
             "status" => "True",
             "reason" => "AutoApproved",
-            "message" => *message,
+            "message" => message,
         });
         conditions::put(request.make_object().entry("status"), approved);
         self.client.update_part(REQUESTS, "approval", &request).await?;

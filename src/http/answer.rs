@@ -19,6 +19,7 @@ use super::exchange::Exchange;
 use super::frame::{Compressed, GZIP_THRESHOLD_BYTES, gzip};
 use super::list_pieces::ListPieces;
 use super::negotiate::{self, Encoding, Format};
+use super::path;
 
 /// How many bytes an indented text may have beside those that its value has in another form: what stands deep has a long line
 /// for each of its values. The reference has no such limit.
@@ -125,6 +126,11 @@ pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> R
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
     response
+}
+
+/// What is answered where it can't be decided whether the request is allowed.
+pub(super) fn failed_authorization(exchange: &Exchange, why: &str) -> Response<Body> {
+    text(exchange, 500, path::internal_error(&exchange.uri, why))
 }
 
 /// A list as JSON, as it is taken by its client.

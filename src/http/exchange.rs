@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use crate::audit::Level;
 use crate::auth::UserInfo;
 use crate::memory::{Full, Memory, Reservation};
-use crate::meta::selector::FieldSelector;
+use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Status, names};
 use crate::patch::json_patch;
 use crate::processor::Share;
@@ -23,7 +23,7 @@ use super::Stopping;
 use super::impersonation;
 use super::limits::TOO_MANY_REQUESTS;
 use super::observe::Observed;
-use super::path::{ResourcePath, Verb};
+use super::path::{ResourcePath, Selected, Verb};
 use super::query::{ListOptions, Query};
 use super::websocket::Upgrade;
 
@@ -121,18 +121,21 @@ impl Exchange {
         if !path.name.is_empty() || !matches!(verb, Verb::List | Verb::Watch) {
             return Cow::Borrowed(&path.name);
         }
-        let fields = self.selected_fields(verb);
+        let fields = self.selected(verb).fields;
         let name = fields.as_ref().and_then(|fields| fields.requires_exact("metadata.name"));
         Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
     }
 
-    /// What a list, a watch or a deletion of a collection selects by fields, where that can be read.
-    pub fn selected_fields(&self, verb: Verb) -> Option<FieldSelector> {
+    /// What a list, a watch or a deletion of a collection selects, as far as that can be read.
+    pub fn selected(&self, verb: Verb) -> Selected {
         if !matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
-            return None;
+            return Selected::default();
         }
-        let options = ListOptions::decode(&self.query).ok();
-        options.and_then(|options| FieldSelector::parse(&options.field_selector).ok())
+        let Ok(options) = ListOptions::decode(&self.query) else { return Selected::default() };
+        Selected {
+            fields: FieldSelector::parse(&options.field_selector).ok(),
+            labels: LabelSelector::parse(&options.label_selector).ok(),
+        }
     }
 
     /// Reads a body, up to the limit, once there is memory for it, and reserves what the request takes that decodes it.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use axum::http::HeaderMap;
 
-use crate::auth::{Attributes, Authorizer, Decision, ResourceAttributes, UserInfo};
+use crate::auth::{Attributes, Authorizer, ResourceAttributes, UserInfo};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{Status, names};
 use crate::value::go_quote;
@@ -162,7 +162,7 @@ fn unescape(key: &str) -> String {
 /// Lets `requestor` be `wanted` for a request. Without `constrains` there is only the way that holds for all requests.
 ///
 /// Errors: 403 with the right that is missing.
-pub(super) fn impersonate(
+pub(super) async fn impersonate(
     (authorizer, constrains): (&dyn Authorizer, bool),
     last_modes: &LastModes,
     requestor: &UserInfo,
@@ -170,13 +170,13 @@ pub(super) fn impersonate(
     request: &Attributes<'_>,
 ) -> Result<Impersonated, Status> {
     if !constrains {
-        return Check { authorizer, mode: Mode::Legacy, requestor }.check(wanted, request);
+        return Check { authorizer, mode: Mode::Legacy, requestor }.check(wanted, request).await;
     }
     let last = last_modes.get(&requestor.name);
     let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
     let mut first_refusal = None;
     for mode in last.into_iter().chain(others).filter(|mode| mode.suits(wanted, requestor)) {
-        match (Check { authorizer, mode, requestor }).check(wanted, request) {
+        match (Check { authorizer, mode, requestor }).check(wanted, request).await {
             Ok(impersonated) => {
                 last_modes.set(&requestor.name, mode);
                 return Ok(impersonated);
@@ -199,17 +199,17 @@ impl Check<'_> {
         self.mode != Mode::Legacy
     }
 
-    fn check(&self, wanted: &UserInfo, request: &Attributes<'_>) -> Result<Impersonated, Status> {
+    async fn check(&self, wanted: &UserInfo, request: &Attributes<'_>) -> Result<Impersonated, Status> {
         if self.is_constrained() {
-            self.check_request(request)?;
+            self.check_request(request).await?;
         }
         let mut user = wanted.clone();
-        self.check_name(wanted, &mut user)?;
+        self.check_name(wanted, &mut user).await?;
         if !wanted.uid.is_empty() {
-            self.check_part("uids", "", &wanted.uid)?;
+            self.check_part("uids", "", &wanted.uid).await?;
         }
-        self.check_groups(&wanted.groups)?;
-        self.check_extra(&wanted.extra)?;
+        self.check_groups(&wanted.groups).await?;
+        self.check_extra(&wanted.extra).await?;
         let added = if user.name == ANONYMOUS {
             Some(UNAUTHENTICATED)
         } else {
@@ -223,36 +223,36 @@ impl Check<'_> {
     }
 
     /// Whether the requestor may do what the request wants in the name of such users.
-    fn check_request(&self, request: &Attributes<'_>) -> Result<(), Status> {
+    async fn check_request(&self, request: &Attributes<'_>) -> Result<(), Status> {
         let on = |verb: &str| format!("impersonate-on:{}:{verb}", self.mode.name());
         match *request {
             Attributes::Resource(of) => {
-                self.authorize(&Attributes::Resource(ResourceAttributes { verb: &on(of.verb), ..of }))
+                self.authorize(&Attributes::Resource(ResourceAttributes { verb: &on(of.verb), ..of })).await
             }
-            Attributes::Path { verb, path } => self.authorize(&Attributes::Path { verb: &on(verb), path }),
+            Attributes::Path { verb, path } => self.authorize(&Attributes::Path { verb: &on(verb), path }).await,
         }
     }
 
-    fn check_name(&self, wanted: &UserInfo, user: &mut UserInfo) -> Result<(), Status> {
+    async fn check_name(&self, wanted: &UserInfo, user: &mut UserInfo) -> Result<(), Status> {
         let verb = self.mode.verb();
         let of = ResourceAttributes { verb: &verb, version: "v1", group: self.user_group(), ..Default::default() };
         if let Some(node) = node_of(&wanted.name).filter(|_| self.is_constrained()) {
             user.groups = vec![NODES.to_owned()];
             // Whoever is on a node may be any node that it is on.
             let name = if self.mode == Mode::AssociatedNode { "*" } else { node };
-            return self.authorize(&Attributes::Resource(ResourceAttributes { resource: "nodes", name, ..of }));
+            return self.authorize(&Attributes::Resource(ResourceAttributes { resource: "nodes", name, ..of })).await;
         }
         if let Some((namespace, name)) = account_of(&wanted.name) {
             if wanted.groups.is_empty() {
                 user.groups = UserInfo::account_groups(namespace);
             }
             let of = ResourceAttributes { resource: "serviceaccounts", namespace, name, ..of };
-            return self.authorize(&Attributes::Resource(of));
+            return self.authorize(&Attributes::Resource(of)).await;
         }
-        self.authorize(&Attributes::Resource(ResourceAttributes { resource: "users", name: &wanted.name, ..of }))
+        self.authorize(&Attributes::Resource(ResourceAttributes { resource: "users", name: &wanted.name, ..of })).await
     }
 
-    fn check_groups(&self, groups: &[String]) -> Result<(), Status> {
+    async fn check_groups(&self, groups: &[String]) -> Result<(), Status> {
         let has = |wanted: &str| groups.iter().any(|group| group == wanted);
         if self.is_constrained() && has("") {
             return Err(self.refuse("groups", "", "", "impersonating the empty string group is not allowed"));
@@ -261,30 +261,37 @@ impl Check<'_> {
             let why = "impersonating the system:masters group is not allowed";
             return Err(self.refuse("groups", "", UserInfo::MASTERS, why));
         }
-        if self.is_constrained() && groups.len() >= MANY && self.check_part("groups", "", "*").is_ok() {
+        if self.is_constrained() && groups.len() >= MANY && self.check_part("groups", "", "*").await.is_ok() {
             return Ok(());
         }
-        groups.iter().try_for_each(|group| self.check_part("groups", "", group))
+        for group in groups {
+            self.check_part("groups", "", group).await?;
+        }
+        Ok(())
     }
 
-    fn check_extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Status> {
+    async fn check_extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Status> {
         if self.is_constrained() {
             let fault = extra.iter().find_map(|(key, values)| fault_of_extra(key, values));
             if let Some(why) = fault {
                 return Err(self.refuse("userextras", "", "", &why));
             }
             let are_many = extra.len() >= MANY || extra.values().map(Vec::len).sum::<usize>() >= MANY;
-            if are_many && self.check_part("userextras", "*", "*").is_ok() {
+            if are_many && self.check_part("userextras", "*", "*").await.is_ok() {
                 return Ok(());
             }
         }
-        let mut values = extra.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
-        values.try_for_each(|(key, value)| self.check_part("userextras", key, value))
+        for (key, values) in extra {
+            for value in values {
+                self.check_part("userextras", key, value).await?;
+            }
+        }
+        Ok(())
     }
 
-    fn check_part(&self, resource: &str, subresource: &str, name: &str) -> Result<(), Status> {
+    async fn check_part(&self, resource: &str, subresource: &str, name: &str) -> Result<(), Status> {
         let verb = self.mode.verb();
-        self.authorize(&self.part(&verb, resource, subresource, name))
+        self.authorize(&self.part(&verb, resource, subresource, name)).await
     }
 
     fn refuse(&self, resource: &str, subresource: &str, name: &str, why: &str) -> Status {
@@ -303,11 +310,9 @@ impl Check<'_> {
         if self.is_constrained() { AUTHENTICATION } else { "" }
     }
 
-    fn authorize(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
-        match self.authorizer.authorize(self.requestor, attributes) {
-            Decision::Allow { .. } => Ok(()),
-            Decision::Deny { reason } => Err(forbidden(attributes, self.requestor, &reason)),
-        }
+    async fn authorize(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
+        let decision = self.authorizer.authorize(self.requestor, attributes).await;
+        if decision.is_allowed() { Ok(()) } else { Err(forbidden(attributes, self.requestor, &decision.reason)) }
     }
 }
 
@@ -367,8 +372,11 @@ fn account_of(user: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use futures_util::FutureExt as _;
+
     use super::*;
-    use crate::auth::Rules;
+    use crate::auth::{Decision, Rules};
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value"))).collect()
@@ -377,12 +385,13 @@ mod tests {
     /// Allows what is listed, as `verb group/resource[/subresource] namespace/name`.
     struct Lists(&'static [&'static str]);
 
+    #[async_trait]
     impl Authorizer for Lists {
-        fn authorize(&self, _: &UserInfo, attributes: &Attributes<'_>) -> Decision {
-            let Attributes::Resource(of) = attributes else { return Decision::Deny { reason: String::new() } };
+        async fn authorize(&self, _: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+            let Attributes::Resource(of) = attributes else { return Decision::NO_OPINION };
             let ResourceAttributes { verb, group, resource, subresource, namespace, name, .. } = of;
             let asked = format!("{verb} {group}/{resource}/{subresource} {namespace}/{name}");
-            if self.0.contains(&asked.as_str()) { Decision::ALLOW } else { Decision::Deny { reason: String::new() } }
+            if self.0.contains(&asked.as_str()) { Decision::ALLOW } else { Decision::NO_OPINION }
         }
 
         fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
@@ -397,7 +406,9 @@ mod tests {
         let wanted = wanted(&headers(pairs)).expect("the headers make sense").expect("they ask for somebody");
         let request = ResourceAttributes { verb: "list", resource: "pods", namespace: "n", ..Default::default() };
         let request = Attributes::Resource(request);
-        let got = impersonate((&Lists(allowed), true), &LastModes::default(), &jane, &wanted, &request);
+        let got = impersonate((&Lists(allowed), true), &LastModes::default(), &jane, &wanted, &request)
+            .now_or_never()
+            .expect("a list is asked at once");
         let got = got.map(|got| format!("{} {} {}", got.user.name, got.user.groups.join(","), got.constraint));
         let got = got.map_err(|refusal| refusal.message);
         assert_eq!(got.as_deref().map_err(String::as_str), expected);
@@ -413,7 +424,9 @@ mod tests {
         let rights =
             &["impersonate:user-info authentication.k8s.io/users/ /joe", "impersonate-on:user-info:list /pods/ n/"];
         let may = |rights: &'static [&'static str], constrains| {
-            impersonate((&Lists(rights), constrains), &LastModes::default(), &jane, &wanted, &request).is_ok()
+            let got = impersonate((&Lists(rights), constrains), &LastModes::default(), &jane, &wanted, &request)
+                .now_or_never();
+            got.is_some_and(|got| got.is_ok())
         };
         assert!(may(rights, true) && !may(rights, false));
         assert!(may(&["impersonate /users/ /joe"], false));

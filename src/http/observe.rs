@@ -11,13 +11,16 @@ use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::audit::{Event, Extent, Level, Log, Stage};
-use crate::auth::Decision;
+use crate::auth::{Decision, Verdict};
 use crate::meta::Status;
 use crate::value::{Value, json};
 
 use super::impersonation::Impersonated;
 use super::limits::RequestKind;
 use super::metrics::{Metrics, Route};
+
+/// Under what the audit log has why a request is allowed or not.
+const REASON: &str = "authorization.k8s.io/reason";
 
 /// Whom it is told.
 #[derive(Clone)]
@@ -96,11 +99,12 @@ impl Observed {
     /// Whether the user may do it.
     pub fn decided(&self, decision: &Decision) {
         let (decided, reason) = match decision {
-            Decision::Allow { reason } => ("allow", reason),
-            Decision::Deny { reason } => ("forbid", reason),
+            Decision { verdict: Verdict::Allow, reason, .. } => ("allow", reason),
+            Decision { reason, error, .. } if error.is_empty() => ("forbid", reason),
+            _ => return self.annotate(REASON, "internal error"),
         };
         self.annotate("authorization.k8s.io/decision", decided);
-        self.annotate("authorization.k8s.io/reason", reason);
+        self.annotate(REASON, reason);
     }
 
     /// Adds an annotation to the last line of the audit log.

@@ -5,7 +5,7 @@
 //! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
 
 use crate::auth::{Attributes, ResourceAttributes};
-use crate::meta::selector::FieldSelector;
+use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::work;
 
 /// The beginning of all paths that are not of Kubernetes.
@@ -123,10 +123,15 @@ pub const BAD_REQUEST_TEXT: &str = "400 Bad Request";
 
 /// The path of `Target::Undetermined` as the plain text of a 500. `uri` is path and query as they were sent.
 pub fn undetermined(uri: &str) -> String {
-    let text = format!(
-        "Internal Server Error: {}: failed to create RequestInfo: unable to determine kind and namespace from url, {uri}",
-        crate::value::go_quote(uri)
-    );
+    internal_error(
+        uri,
+        &format!("failed to create RequestInfo: unable to determine kind and namespace from url, {uri}"),
+    )
+}
+
+/// What is answered to a request for `uri` that fails before anything is looked up, with what could be HTML escaped.
+pub fn internal_error(uri: &str, why: &str) -> String {
+    let text = format!("Internal Server Error: {}: {why}", crate::value::go_quote(uri));
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;") + "\n"
 }
 
@@ -227,6 +232,13 @@ fn parse_version(group: &str, rest: &str) -> Target {
     Target::Resource(path)
 }
 
+/// What a request selects of the objects of a collection; a selector that can't be read is none.
+#[derive(Default)]
+pub struct Selected {
+    pub fields: Option<FieldSelector>,
+    pub labels: Option<LabelSelector>,
+}
+
 impl ResourcePath {
     /// What `method` wants of this path. `watch` is the query's word for it; it counts for collections only.
     ///
@@ -247,8 +259,8 @@ impl ResourcePath {
         }
     }
 
-    /// What is wanted, for authorisers; `name` may be known from elsewhere than the path, and `fields` from the query.
-    pub fn attributes<'a>(&'a self, verb: Verb, name: &'a str, fields: Option<&'a FieldSelector>) -> Attributes<'a> {
+    /// What is wanted, for authorisers; `name` may be known from elsewhere than the path.
+    pub fn attributes<'a>(&'a self, verb: Verb, name: &'a str, selected: &'a Selected) -> Attributes<'a> {
         Attributes::Resource(ResourceAttributes {
             verb: verb.as_str(),
             group: &self.group,
@@ -257,7 +269,8 @@ impl ResourcePath {
             subresource: &self.subresource,
             namespace: &self.namespace,
             name,
-            fields,
+            fields: selected.fields.as_ref(),
+            labels: selected.labels.as_ref(),
         })
     }
 

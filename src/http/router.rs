@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
 use crate::audit::PLANE;
-use crate::auth::{Attributes, Decision};
+use crate::auth::Attributes;
 use crate::meta::Status;
 use crate::meta::gates::Gate;
 use crate::processor::{Expected, Share, metered};
@@ -21,7 +21,7 @@ use super::classify::{self, document_route};
 use super::exchange::{AUDIT_ID, Exchange};
 use super::limits::RequestKind;
 use super::observe::Observed;
-use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
+use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Selected, Target};
 use super::{answer, documents, faults, health, impersonation, issuer, metrics, resources, share, skiff};
 
 /// The longest that one object's change may take, whatever the limit of a request is.
@@ -98,17 +98,18 @@ async fn impersonate(app: &App, exchange: &mut Exchange, target: &Target) -> Res
     app.refresh_policy().await?;
     let method = exchange.method.as_str().to_lowercase();
     let (verb, name);
+    let nothing = Selected::default();
     let attributes = match target {
         Target::Resource(path) => {
             verb = exchange.verb(path);
             name = exchange.object_name(path, verb);
-            path.attributes(verb, &name, None)
+            path.attributes(verb, &name, &nothing)
         }
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };
     let authorizer = (&*app.authorizer, app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation));
     let impersonated =
-        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, &wanted, &attributes)?;
+        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, &wanted, &attributes).await?;
     exchange.observe(|observed| observed.impersonated(&impersonated));
     exchange.user = impersonated.user;
     Ok(())
@@ -174,10 +175,13 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
         return answer::status(exchange, &status);
     }
     let attributes = Attributes::Path { verb: &verb, path: &exchange.path };
-    let decision = app.authorizer.authorize(&exchange.user, &attributes);
+    let decision = app.authorizer.authorize(&exchange.user, &attributes).await;
     exchange.observe(|observed| observed.decided(&decision));
-    if let Decision::Deny { reason } = decision {
-        let why = attributes.refusal(&exchange.user, &reason);
+    if !decision.is_allowed() {
+        if !decision.error.is_empty() {
+            return answer::failed_authorization(exchange, &decision.error);
+        }
+        let why = attributes.refusal(&exchange.user, &decision.reason);
         return answer::denial(exchange, &Status::forbidden_path(&why));
     }
     let response = match target {

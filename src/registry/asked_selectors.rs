@@ -1,13 +1,14 @@
 //! The selectors of a request that a review of access asks about.
 //!
-//! In: the review. Out: what is wrong with them, and which of them can't be read: nobody decides by selectors here, so these
-//! are no more than told.
+//! In: the review. Out: what is wrong with them, what authorisers are told of them, and which of them can't be read. Only
+//! webhooks decide by them.
 //!
 //! Source: `pkg/apis/authorization/validation` and `pkg/registry/authorization/util`, release 1.37.
 
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names::{is_qualified_name, is_valid_label_value};
 use crate::meta::selector::{FieldSelector, LabelSelector};
+use crate::object;
 use crate::value::Value;
 
 const FIELDS: &str = "fieldSelector";
@@ -74,6 +75,35 @@ pub(super) fn evaluation_error(review: &Value) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
+/// The selectors, of fields and of labels, as far as they can be read.
+pub(super) fn read(review: &Value) -> (Option<FieldSelector>, Option<LabelSelector>) {
+    let fields = selector(review, FIELDS).and_then(|selector| match selector.str_at(&["rawSelector"]) {
+        "" => {
+            let requirements = selector.items_at(&["requirements"]).iter();
+            Some(FieldSelector::of_requirements(requirements.filter(|requirement| is_read(requirement, false))))
+        }
+        text => FieldSelector::parse(text).ok(),
+    });
+    let labels = selector(review, LABELS).and_then(|selector| match selector.str_at(&["rawSelector"]) {
+        "" => {
+            let requirements = selector.items_at(&["requirements"]).iter();
+            let readable: Vec<Value> = requirements.filter(|requirement| is_read(requirement, true)).cloned().collect();
+            LabelSelector::decode(&object! { "matchExpressions" => readable }).ok()
+        }
+        text => LabelSelector::parse(text).ok(),
+    });
+    (fields, labels)
+}
+
+/// Whether a requirement is one that can be read.
+fn is_read(requirement: &Value, is_of_labels: bool) -> bool {
+    match requirement.str_at(&["operator"]) {
+        "In" | "NotIn" => is_of_labels || requirement.items_at(&["values"]).len() == 1,
+        "Exists" | "DoesNotExist" => is_of_labels,
+        _ => false,
+    }
+}
+
 /// How much of a selector is left out; `None` where nothing is.
 fn ignored(selector: &Value, is_of_labels: bool) -> Option<&'static str> {
     let (text, requirements) = (selector.str_at(&["rawSelector"]), selector.items_at(&["requirements"]));
@@ -82,12 +112,7 @@ fn ignored(selector: &Value, is_of_labels: bool) -> Option<&'static str> {
             if is_of_labels { LabelSelector::parse(text).is_ok() } else { FieldSelector::parse(text).is_ok() };
         return (!is_read).then_some("ignored");
     }
-    let is_read = |requirement: &&Value| match requirement.str_at(&["operator"]) {
-        "In" | "NotIn" => is_of_labels || requirement.items_at(&["values"]).len() == 1,
-        "Exists" | "DoesNotExist" => is_of_labels,
-        _ => false,
-    };
-    match requirements.iter().filter(is_read).count() {
+    match requirements.iter().filter(|requirement| is_read(requirement, is_of_labels)).count() {
         read if read == requirements.len() => None,
         0 => Some("ignored"),
         _ => Some("partially ignored"),

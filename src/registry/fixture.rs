@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::admission::Chain;
-use crate::auth::UserInfo;
+use crate::auth::{AlwaysAllow, UserInfo};
 use crate::clock::Clock;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::Memory;
@@ -35,6 +35,7 @@ pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Reg
         definitions: Definitions::new(config),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
+        authorizer: Arc::new(AlwaysAllow),
         policy: None,
         clock,
         memory: Arc::new(Memory::of_system()),

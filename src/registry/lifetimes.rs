@@ -4,14 +4,29 @@ use std::time::Duration;
 
 use crate::kinds::strategy::Strategy;
 
-/// What kube-apiserver is told by `--event-ttl` and `--service-account-max-token-expiration`.
-#[derive(Clone, Copy, Debug, Default)]
+/// The lifetime that the kubelet asks for a token that it mounts unasked, in seconds: its pod may not know yet that tokens end.
+/// Source: `pkg/serviceaccount/claims.go`, release 1.36, as is the next.
+const WARN_ONLY_S: i64 = 60 * 60 + 7;
+/// How long such a token lives.
+const EXTENDED_S: i64 = 24 * 365 * 60 * 60;
+
+/// What kube-apiserver is told by `--event-ttl`, `--service-account-max-token-expiration` and
+/// `--service-account-extend-token-expiration`.
+#[derive(Clone, Copy, Debug)]
 pub struct Lifetimes {
     /// How long an event stays after its last write, in whole seconds; 0 for as long as nobody deletes it, and `None` for as
     /// long as its kind says.
     pub event: Option<Duration>,
     /// The longest that a service account's token lives; `None` for as long as is asked for.
     pub token_max: Option<Duration>,
+    /// Whether tokens that are mounted unasked live longer than they say.
+    pub extends_tokens: bool,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Lifetimes { event: None, token_max: None, extends_tokens: true }
+    }
 }
 
 impl Lifetimes {
@@ -27,6 +42,11 @@ impl Lifetimes {
     pub fn shortened_s(&self, asked_s: i64) -> Option<i64> {
         let max_s = i64::try_from(self.token_max?.as_secs()).ok()?;
         (asked_s > max_s).then_some(max_s)
+    }
+
+    /// How long a token really lives that is bound to a pod and is for this server, where that is longer than `asked_s`.
+    pub fn extended_s(&self, asked_s: i64) -> Option<i64> {
+        (self.extends_tokens && asked_s == WARN_ONLY_S).then_some(EXTENDED_S)
     }
 }
 
@@ -55,5 +75,12 @@ mod tests {
         let lifetimes = Lifetimes { token_max: Some(Duration::from_secs(7200)), ..Lifetimes::default() };
         assert_eq!([lifetimes.shortened_s(7200), lifetimes.shortened_s(7201)], [None, Some(7200)]);
         assert_eq!(Lifetimes::default().shortened_s(i64::MAX), None);
+    }
+
+    #[test]
+    fn what_the_kubelet_asks_for_is_extended() {
+        let lifetimes = Lifetimes::default();
+        assert_eq!([lifetimes.extended_s(3607), lifetimes.extended_s(3600)], [Some(31_536_000), None]);
+        assert_eq!(Lifetimes { extends_tokens: false, ..lifetimes }.extended_s(3607), None);
     }
 }

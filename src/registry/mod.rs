@@ -53,6 +53,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 use crate::admission::Admission;
+use crate::auth::Authorizer;
 use crate::clock::Clock;
 use crate::crd::ServedVersion;
 use crate::memory::{Memory, RETRY_AFTER_SECONDS};
@@ -93,7 +94,9 @@ pub struct Registry {
     pub definitions: Definitions,
     pub admission: Arc<dyn Admission>,
     pub convert: Arc<dyn Convert>,
-    /// Who may grant what; `None` where everybody may do everything.
+    /// Who may do what.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// Who may grant what; `None` where everybody may do everything, or nobody reads roles.
     pub policy: Option<Arc<StoredPolicy>>,
     /// What everything goes by that a client sees.
     pub clock: Clock,

@@ -28,12 +28,11 @@ const SOURCES: [(&str, &str); 5] = [
 /// What is said of the rules of a node.
 const RULES_UNKNOWN: &str = "node authorizer does not support user rule resolution";
 
-/// Decides about nodes by what is in a database; what that does not allow, another decides.
+/// Decides about nodes by what is in a database; what that does not allow, others may.
 pub struct StoredNodes {
     storage: Storage,
     collections: [Collection; SOURCES.len()],
     rules: NodeRules,
-    others: Arc<dyn Authorizer>,
     /// What is stored, as of the last request.
     newest: RwLock<Arc<[Snapshot]>>,
     /// Held by the one that looks.
@@ -49,12 +48,11 @@ struct Seen {
 }
 
 impl StoredNodes {
-    pub fn new(storage: Storage, minor: Minor, others: Arc<dyn Authorizer>) -> Self {
+    pub fn new(storage: Storage, minor: Minor) -> Self {
         StoredNodes {
             storage,
             collections: SOURCES.map(|(group, plural)| Collection::new(group, plural)),
             rules: NodeRules::of(minor),
-            others,
             newest: RwLock::default(),
             refreshing: tokio::sync::Mutex::default(),
             seen: Mutex::default(),
@@ -109,27 +107,21 @@ impl Seen {
 
 #[async_trait]
 impl Authorizer for StoredNodes {
-    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         if node_of(user).is_none() {
-            return self.others.authorize(user, attributes);
+            return Decision::NO_OPINION;
         }
-        let Err(why) = self.decide(user, attributes) else { return Decision::ALLOW };
-        match self.others.authorize(user, attributes) {
-            Decision::Deny { reason } => Decision::Deny { reason: joined([why, reason], "\n") },
-            allowed => allowed,
-        }
+        self.decide(user, attributes).map_or_else(Decision::no_opinion, |()| Decision::ALLOW)
     }
 
-    fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
-        let rules = self.others.rules_for(user, namespace);
-        if node_of(user).is_none() {
-            return rules;
+    fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
+        match node_of(user) {
+            Some(_) => Rules { incomplete: true, error: RULES_UNKNOWN.to_owned(), ..Rules::default() },
+            None => Rules::default(),
         }
-        Rules { incomplete: true, error: joined([RULES_UNKNOWN.to_owned(), rules.error], ", "), ..rules }
     }
 
     async fn refresh(&self) -> Result<(), Status> {
-        self.others.refresh().await?;
         if self.is_newest(&self.snapshots().await?) {
             return Ok(());
         }
@@ -139,9 +131,4 @@ impl Authorizer for StoredNodes {
         *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
         Ok(())
     }
-}
-
-fn joined(texts: [String; 2], between: &str) -> String {
-    let [one, other] = texts;
-    if one.is_empty() || other.is_empty() { one + &other } else { format!("{one}{between}{other}") }
 }

@@ -118,7 +118,7 @@ fn take_in(policy: &mut Policy, is_role: bool, key: &str, stored: Option<&Stored
 
 #[async_trait]
 impl Authorizer for StoredPolicy {
-    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         self.current().decide(user, attributes)
     }
 

@@ -9,7 +9,7 @@ use super::{CreateRequest, Registry, Target, Warnings, asked_selectors};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::{
-    Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Tokens, UserInfo, bearer_token,
+    Attributes, Authorizer, NonResourceRule, ResourceAttributes, ResourceRule, Tokens, UserInfo, Verdict, bearer_token,
 };
 use crate::kinds::Review;
 use crate::meta::field::{Error, ErrorList, Path};
@@ -81,9 +81,9 @@ impl Registry {
             }
             // It is answered elsewhere, and is not a question.
             Review::Binding => object! {},
-            Review::SelfSubjectAccess => review_access(&object, user, reviewers.authorizer),
+            Review::SelfSubjectAccess => review_access(&object, user, reviewers.authorizer).await,
             Review::SubjectAccess | Review::LocalSubjectAccess => {
-                review_access(&object, &asked_about(&object), reviewers.authorizer)
+                review_access(&object, &asked_about(&object), reviewers.authorizer).await
             }
         };
         object.make_object().insert("status", status);
@@ -197,9 +197,10 @@ fn asked_about(object: &Value) -> UserInfo {
     }
 }
 
-fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -> Value {
+async fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -> Value {
     let of = |part: &'static str, name: &str| object.str_at(&["spec", part, name]);
     let resource = |name: &str| of("resourceAttributes", name);
+    let (fields, labels) = asked_selectors::read(object);
     let attributes = match object.at(&["spec", "resourceAttributes"]) {
         Some(_) => Attributes::Resource(ResourceAttributes {
             verb: resource("verb"),
@@ -209,18 +210,21 @@ fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -
             subresource: resource("subresource"),
             namespace: resource("namespace"),
             name: resource("name"),
-            fields: None,
+            fields: fields.as_ref(),
+            labels: labels.as_ref(),
         }),
         None => {
             Attributes::Path { verb: of("nonResourceAttributes", "verb"), path: of("nonResourceAttributes", "path") }
         }
     };
-    let (allowed, reason) = match authorizer.authorize(user, &attributes) {
-        Decision::Allow { reason } => (true, reason),
-        Decision::Deny { reason } => (false, reason),
-    };
-    let mut status = object! { "allowed" => allowed };
-    for (name, text) in [("reason", reason), ("evaluationError", asked_selectors::evaluation_error(object))] {
+    let decision = authorizer.authorize(user, &attributes).await;
+    let mut errors = vec![decision.error.clone(), asked_selectors::evaluation_error(object)];
+    errors.retain(|error| !error.is_empty());
+    let mut status = object! { "allowed" => decision.is_allowed() };
+    if decision.verdict == Verdict::Deny {
+        status.make_object().insert("denied", true.into());
+    }
+    for (name, text) in [("reason", decision.reason), ("evaluationError", errors.join("; "))] {
         if !text.is_empty() {
             status.make_object().insert(name, text.into());
         }

@@ -93,9 +93,14 @@ impl Registry {
             seconds = shortened;
         }
         let (issued_at_s, audiences) = (moment.as_second(), object.items_at(&["spec", "audiences"]).iter());
+        let audiences: Vec<String> = audiences.filter_map(Value::as_str).map(str::to_owned).collect();
+        let is_for_us = audiences.iter().all(|audience| issuer.api_audiences().contains(audience));
+        let expires_at_s = issued_at_s.saturating_add(seconds);
+        let extended_s = self.lifetimes.extended_s(seconds).filter(|_| about.pod.is_some() && is_for_us);
+        about.warnafter = extended_s.map(|_| expires_at_s);
         let claims = Claims {
-            audiences: audiences.filter_map(Value::as_str).map(str::to_owned).collect(),
-            expires_at_s: issued_at_s.saturating_add(seconds),
+            audiences,
+            expires_at_s: issued_at_s.saturating_add(extended_s.unwrap_or(seconds)),
             issued_at_s,
             not_before_s: issued_at_s,
             id: new_token_id(),
@@ -103,7 +108,7 @@ impl Registry {
             about,
             ..Claims::default()
         };
-        let (credential_id, expires_at_s) = (claims.credential_id(), claims.expires_at_s);
+        let credential_id = claims.credential_id();
         let token = issuer.issue(claims);
         let token = token.map_err(|error| Status::internal_error(&format!("failed to generate token: {error}")))?;
         let expires = jiff::Timestamp::from_second(expires_at_s).map(time::format_seconds).unwrap_or_default();

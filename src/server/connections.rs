@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -20,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use super::cork::cork;
+use super::cors;
 use super::gate::{self, Gate};
 use super::host;
 use super::loopback;
@@ -326,10 +327,19 @@ impl<S: Service> Connection<S> {
             if let Some(refusal) = host::refusal(request.version(), request.method(), request.headers()) {
                 return Ok(refusal);
             }
-            match gate.admit(&door, &mut request).await {
-                Some(refusal) => Ok(gate::with_audit_id(refusal, request.headers())),
-                None => service.oneshot(request).await.map(|answer| pace::follow(answer, &backlog)),
+            let origin = gate.allowed_origins.origin(request.headers());
+            let mut answer = if origin.is_some() && request.method() == Method::OPTIONS {
+                gate::with_audit_id(gate::preflight(), request.headers())
+            } else {
+                match gate.admit(&door, &mut request).await {
+                    Some(refusal) => gate::with_audit_id(refusal, request.headers()),
+                    None => pace::follow(service.oneshot(request).await?, &backlog),
+                }
+            };
+            if let Some(origin) = origin {
+                cors::allow(origin, &mut answer);
             }
+            Ok(answer)
         }
     }
 }

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
+use super::cors::AllowedOrigins;
 use super::tls::Peer;
 use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
 use crate::http::{FailedAuthentication, audit_id, websocket};
@@ -28,6 +29,7 @@ pub struct Gate {
     /// Whether somebody who shows nothing is let in, as nobody in particular.
     anonymous: bool,
     request_header: Arc<RequestHeader>,
+    pub(super) allowed_origins: Arc<AllowedOrigins>,
     /// Told of whom it does not let in.
     failed_authentication: Option<FailedAuthentication>,
 }
@@ -35,7 +37,13 @@ pub struct Gate {
 impl Gate {
     /// A gate that takes the bearer tokens that `tokens` know.
     pub fn new(tokens: Arc<Tokens>) -> Self {
-        Gate { tokens, anonymous: false, request_header: Arc::default(), failed_authentication: None }
+        Gate {
+            tokens,
+            anonymous: false,
+            request_header: Arc::default(),
+            allowed_origins: Arc::default(),
+            failed_authentication: None,
+        }
     }
 
     /// The same, letting in who shows nothing about themselves, if so.
@@ -46,6 +54,11 @@ impl Gate {
     /// The same, believing proxies what they say in these headers.
     pub fn with_request_header(self, request_header: RequestHeader) -> Self {
         Gate { request_header: Arc::new(request_header), ..self }
+    }
+
+    /// The same, letting web pages of these origins read its answers.
+    pub fn with_allowed_origins(self, allowed_origins: Arc<AllowedOrigins>) -> Self {
+        Gate { allowed_origins, ..self }
     }
 
     /// The same, telling of whom it does not let in.
@@ -132,6 +145,14 @@ fn unauthorized() -> Response<Body> {
 pub fn not_local() -> Response<Body> {
     let text = "this port answers programs on this machine only: the Host header must be a loopback name\n";
     refusal(StatusCode::FORBIDDEN, "text/plain; charset=utf-8", text)
+}
+
+/// What a browser is answered that asks whether it may send a request.
+pub(super) fn preflight() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache, private"));
+    response
 }
 
 /// Names the refusal as the audit log would.

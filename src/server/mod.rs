@@ -23,11 +23,13 @@
 mod certificates;
 mod connections;
 mod cork;
+mod cors;
 mod descriptors;
 mod gate;
 mod host;
 mod kubeconfig;
 mod loopback;
+mod named_certificates;
 mod open;
 mod pace;
 mod plain;
@@ -38,9 +40,11 @@ mod tls;
 
 pub use certificates::{Authority, CertificateError, Identity, SECRET as AUTHORITY_SECRET};
 pub use connections::{Connections, Service};
+pub use cors::AllowedOrigins;
 pub use descriptors::{STACK_BYTES, addresses, connections_max, threads};
 pub use gate::Gate;
 pub use kubeconfig::{Kubeconfig, write_private};
+pub use named_certificates::NamedIdentity;
 pub use open::Open;
 pub use secrets::{Secrets, SecretsError};
 pub use signals::stop_requested;

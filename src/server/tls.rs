@@ -17,6 +17,7 @@ use x509_parser::prelude::FromDer as _;
 use x509_parser::time::ASN1Time;
 
 use super::certificates::{Authority, CertificateError, Identity};
+use super::named_certificates::{ByName, NamedIdentity};
 use crate::auth::{UserInfo, user_of_certificate};
 
 /// Whose certificates are believed.
@@ -73,6 +74,16 @@ impl Tls {
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Tls { config: Arc::new(config), clients, proxies, proxy_names: trust.proxy_names.into() })
+    }
+
+    /// The same, showing these certificates where their names are asked for, and that of `identity` elsewhere.
+    pub fn with_named(self, identity: &Identity, named: &[NamedIdentity]) -> Result<Self, CertificateError> {
+        if named.is_empty() {
+            return Ok(self);
+        }
+        let mut config = ServerConfig::clone(&self.config);
+        config.cert_resolver = Arc::new(ByName::new(identity, named, &ring::default_provider())?);
+        Ok(Tls { config: Arc::new(config), ..self })
     }
 
     /// The same, with so many sessions remembered that clients may go on with.

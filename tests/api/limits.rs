@@ -130,6 +130,30 @@ fn the_audit_log_has_a_line_for_each_stage() {
 }
 
 #[test]
+fn a_policy_says_what_the_audit_log_has() {
+    let folder = Folder::for_test();
+    let (log, policy) = (folder.0.join("audit.log"), folder.0.join("policy.yaml"));
+    let rules = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n\
+                 - {level: RequestResponse, resources: [{group: stable.example.com}]}\n";
+    std::fs::write(&policy, rules).expect("the folder is there");
+    let [log_path, policy_path] = [&log, &policy].map(|path| path.to_str().expect("it is text"));
+    let arguments = ["--store", "memory", "--audit-log-path", log_path, "--audit-policy-file"];
+    let server = serve_crontabs(&folder, &[&arguments[..], &[policy_path]].concat());
+    assert_eq!(get(&server, &format!("{CRONTABS}/none")).status, 404);
+    assert_eq!(get(&server, "/api/v1/pods").status, 200);
+    assert_eq!(server.terminate().0, Some(0));
+    let events = events(&std::fs::read_to_string(&log).expect("it is written"));
+    let [event] = &events[..] else { panic!("one request is logged: {events:?}") };
+    assert_eq!((&event["level"], &event["stage"]), (&json!("RequestResponse"), &json!("ResponseComplete")));
+    assert_eq!(event["responseObject"]["reason"], "NotFound");
+
+    std::fs::write(&policy, "kind: Pod").expect("the folder is there");
+    let (code, told) = Server::fail_to_start(&folder.0.join("other"), &[&arguments[..], &[policy_path]].concat());
+    assert_eq!(code, Some(1));
+    assert!(told.contains("loading audit policy file: unknown group version field"), "{told}");
+}
+
+#[test]
 fn requests_beyond_the_limit_are_told_to_come_back() {
     let folder = Folder::for_test();
     let limits = ["--store", "memory", "--max-requests-inflight", "1", "--max-mutating-requests-inflight", "1"];

@@ -212,6 +212,7 @@ fn decide(policy: &Policy, request: &Request) -> bool {
             namespace: &request.namespace,
             name: &request.name,
             fields: None,
+            labels: None,
         }),
         path => Attributes::Path { verb: &request.verb, path },
     };

@@ -15,6 +15,7 @@ pub mod selector;
 mod status;
 pub mod time;
 pub mod unmarshal;
+pub mod type_meta;
 pub mod duration;
 pub mod time_zone;
 pub(crate) mod cron;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::field::{Error, ErrorList, Path};
 use super::names::{is_qualified_name, is_valid_label_value};
 use super::object_meta;
+use crate::object;
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
@@ -162,6 +163,21 @@ impl LabelSelector {
         Ok(LabelSelector { requirements })
     }
 
+    /// As requirements of a review of access, sorted by their keys. Those that compare numbers have no such form.
+    pub fn requirements(&self) -> Vec<Value> {
+        work::steps(self.requirements.len());
+        let mut sorted: Vec<_> = self.requirements.iter().collect();
+        sorted.sort_by(|one, other| one.key.cmp(&other.key));
+        let encoded = sorted.into_iter().filter_map(|Requirement { key, test }| match test {
+            Test::In(values) => Some(requirement(key, "In", values.iter().map(String::as_str))),
+            Test::NotIn(values) => Some(requirement(key, "NotIn", values.iter().map(String::as_str))),
+            Test::Exists => Some(requirement(key, "Exists", [])),
+            Test::Absent => Some(requirement(key, "DoesNotExist", [])),
+            Test::Greater(_) | Test::Less(_) => None,
+        });
+        encoded.collect()
+    }
+
     /// Whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
@@ -195,6 +211,17 @@ impl LabelSelector {
             }
         })
     }
+}
+
+/// A requirement of a review of access.
+fn requirement<'v>(key: &str, operator: &str, values: impl IntoIterator<Item = &'v str>) -> Value {
+    let values: Vec<Value> = values.into_iter().map(Value::from).collect();
+    work::steps(values.len());
+    let mut requirement = object! { "key" => key, "operator" => operator };
+    if !values.is_empty() {
+        requirement.make_object().insert("values", Value::Array(values));
+    }
+    requirement
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -419,6 +446,30 @@ impl FieldSelector {
         // A term without field and value selects everything.
         terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
         Ok(FieldSelector { terms })
+    }
+
+    /// Reads requirements of a review of access, which are a `key`, an `operator` (`In` or `NotIn`) and one value.
+    pub fn of_requirements<'v>(requirements: impl Iterator<Item = &'v Value>) -> Self {
+        let terms = requirements.map(|requirement| {
+            work::step();
+            let value = requirement.items_at(&["values"]).first().and_then(Value::as_str).unwrap_or_default();
+            Term {
+                field: requirement.str_at(&["key"]).to_owned(),
+                value: value.to_owned(),
+                equal: requirement.str_at(&["operator"]) == "In",
+            }
+        });
+        FieldSelector { terms: terms.collect() }
+    }
+
+    /// As requirements of a review of access.
+    pub fn requirements(&self) -> Vec<Value> {
+        work::steps(self.terms.len());
+        let requirement = |term: &Term| {
+            let operator = if term.equal { "In" } else { "NotIn" };
+            requirement(&term.field, operator, [term.value.as_str()])
+        };
+        self.terms.iter().map(requirement).collect()
     }
 
     /// Selects the objects whose field has a value.

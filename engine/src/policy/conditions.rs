@@ -92,7 +92,8 @@ mod tests {
     impl Authorizer for OnlyReading {
         fn decide(&self, check: &Check) -> Decision {
             let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
-            Decision { allowed: verb == "get" && self.0 == "jane", reason: format!("{} asked", self.0) }
+            let reason = format!("{} asked", self.0);
+            Decision { allowed: verb == "get" && self.0 == "jane", reason, ..Decision::default() }
         }
 
         fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {

@@ -117,17 +117,17 @@ fn known_type(ty: &Type, depth: usize) -> Type {
     }
 }
 
-fn object(name: &str, fields: &[(&str, DeclType)]) -> DeclType {
+pub(super) fn object(name: &str, fields: &[(&str, DeclType)]) -> DeclType {
     let declared =
         |(field, decl): &(&str, DeclType)| ((*field).to_owned(), DeclField { decl: decl.clone(), required: false });
     DeclType::object(ObjectType { name: name.to_owned(), fields: fields.iter().map(declared).collect() }, 0)
 }
 
-fn scalar(ty: Type) -> DeclType {
+pub(super) fn scalar(ty: Type) -> DeclType {
     DeclType::scalar(ty, 0, 0)
 }
 
-fn texts() -> DeclType {
+pub(super) fn texts() -> DeclType {
     DeclType::list(scalar(Type::String), 0)
 }
 

@@ -29,6 +29,7 @@ pub mod environment;
 pub mod expression;
 pub mod evaluation;
 pub mod conditions;
+pub mod access;
 pub(crate) mod head;
 pub mod binding;
 pub mod validating;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Operation};
-use crate::auth::{self, Authorizer, Decision, ResourceAttributes, UserInfo};
+use crate::auth::{self, Authorizer, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::Request;
 use crate::kinds::prepare;
 use crate::meta::Status;
@@ -29,9 +29,9 @@ fn is_part(attributes: &Attributes<'_>, plural: &str, part: &str) -> bool {
 }
 
 /// Whether `user` may do `verb` for a signer, or for all of its domain.
-fn may(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
+async fn may(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
-    [signer, &format!("{domain}/*")].iter().any(|name| {
+    for name in [signer, &format!("{domain}/*")] {
         let wanted = ResourceAttributes {
             verb,
             group: GROUP,
@@ -40,8 +40,11 @@ fn may(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -
             name,
             ..ResourceAttributes::default()
         };
-        matches!(authorizer.authorize(user, &auth::Attributes::Resource(wanted)), Decision::Allow { .. })
-    })
+        if authorizer.authorize(user, &auth::Attributes::Resource(wanted)).await.is_allowed() {
+            return true;
+        }
+    }
+    false
 }
 
 fn signer(object: &Value) -> &str {
@@ -68,7 +71,7 @@ impl Admission for CertificateApproval {
 
     async fn validate(&self, attributes: &Attributes<'_>, _: &Value) -> Result<(), Status> {
         let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "approval")) else { return Ok(()) };
-        if may(&*self.authorizer, attributes.user, "approve", signer(old)) {
+        if may(&*self.authorizer, attributes.user, "approve", signer(old)).await {
             Ok(())
         } else {
             Err(refused(attributes, old, "approve requests with", signer(old)))
@@ -91,13 +94,13 @@ impl Admission for CertificateSigning {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        self.check_pod_request(attributes, object)?;
+        self.check_pod_request(attributes, object).await?;
         let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "status")) else { return Ok(()) };
         let is_same = |name: &str| prepare::equal(object.at(&["status", name]), old.at(&["status", name]));
         if is_same("certificate") && is_same("conditions") {
             return Ok(());
         }
-        if may(&*self.authorizer, attributes.user, "sign", signer(old)) {
+        if may(&*self.authorizer, attributes.user, "sign", signer(old)).await {
             Ok(())
         } else {
             Err(refused(attributes, old, "sign requests with", signer(old)))
@@ -107,12 +110,12 @@ impl Admission for CertificateSigning {
 
 impl CertificateSigning {
     /// Who writes the status of a PodCertificateRequest signs for its signer. In the reference that is a part of validation.
-    fn check_pod_request(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+    async fn check_pod_request(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let old = attributes.old.filter(|_| is_part(attributes, POD_REQUESTS, "status"));
         let Some(old) = old.filter(|old| !prepare::equal(object.get("status"), old.get("status"))) else {
             return Ok(());
         };
-        if may(&*self.authorizer, attributes.user, "sign", signer(old)) {
+        if may(&*self.authorizer, attributes.user, "sign", signer(old)).await {
             return Ok(());
         }
         let (user, signer) = (go_quote(&attributes.user.name), go_quote(signer(old)));
@@ -174,7 +177,7 @@ impl Admission for ClusterTrustBundleAttest {
         if attributes.old.is_some_and(|old| prepare::equal(old.get("spec"), object.get("spec"))) {
             return Ok(());
         }
-        if may(&*self.authorizer, attributes.user, "attest", signer) {
+        if may(&*self.authorizer, attributes.user, "attest", signer).await {
             Ok(())
         } else {
             Err(refused(attributes, object, "attest for", signer))

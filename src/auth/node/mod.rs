@@ -292,6 +292,7 @@ mod tests {
             namespace,
             name,
             fields: Some(&fields),
+            labels: None,
         };
         let rules = NodeRules::of(Minor::parse(&format!("1.{minor}")).expect("it is known"));
         rules.decide(&node("a"), &Attributes::Resource(of), &graph())

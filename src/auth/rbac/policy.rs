@@ -204,11 +204,11 @@ impl Policy {
                 continue;
             };
             if rules.iter().any(|rule| rule.allows(attributes)) {
-                return Decision::Allow { reason: format!("RBAC: allowed by {grant}") };
+                return Decision::allow(format!("RBAC: allowed by {grant}"));
             }
         }
         let reason = if missing.is_empty() { String::new() } else { format!("RBAC: {}", aggregate(missing)) };
-        Decision::Deny { reason }
+        Decision::no_opinion(reason)
     }
 
     /// What a user may do in a namespace.
@@ -363,8 +363,8 @@ mod tests {
     #[track_caller]
     fn check(user: &UserInfo, wanted: Attributes<'_>, expected: Result<&str, &str>) {
         let expected = match expected {
-            Ok(reason) => Decision::Allow { reason: reason.to_owned() },
-            Err(reason) => Decision::Deny { reason: reason.to_owned() },
+            Ok(reason) => Decision::allow(reason),
+            Err(reason) => Decision::no_opinion(reason),
         };
         assert_eq!(policy().decide(user, &wanted), expected);
     }
@@ -405,7 +405,7 @@ mod tests {
         let mut policy = policy();
         let dev = user("joe", &["dev"]);
         policy.set_role("reader", &yaml("rules: []"));
-        assert_eq!(policy.decide(&dev, &pods("get", "n")), Decision::Deny { reason: String::new() });
+        assert_eq!(policy.decide(&dev, &pods("get", "n")), Decision::NO_OPINION);
         policy.set_role("reader", &yaml("rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"));
         assert!(policy.decide(&dev, &pods("get", "n")).is_allowed());
         policy.remove_binding("readers");

@@ -62,7 +62,7 @@ struct Roles(Policy);
 
 #[async_trait]
 impl Authorizer for Roles {
-    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         self.0.decide(user, attributes)
     }
 

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-use clap::ValueEnum as _;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
@@ -18,8 +18,10 @@ use super::super::seed::Seed;
 use super::super::serve::{emulated, traced};
 use super::super::service_network::Network;
 use super::super::serving::{Given, Papers, Server, server_names};
-use super::super::users::{AuthorizationMode, Users};
+use super::super::users::Users;
 use super::audit_log::audit_log;
+use super::authorization::authorization_modes;
+use super::files::go_reason;
 use super::flags::{Flags, Manner, Table};
 use super::store;
 use crate::auth::RequestHeader;
@@ -29,7 +31,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::gates::Gates;
 use crate::meta::minor::Minor;
 use crate::registry::Lifetimes;
-use crate::server::{Authority, Identity, Trust};
+use crate::server::{AllowedOrigins, Authority, Identity, NamedIdentity, Trust};
 use crate::store::{Config, Durability, Location};
 
 const DEFAULT_PORT: u16 = 6443;
@@ -43,8 +45,14 @@ const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 /// From this verbosity on, flags are named that mean nothing here.
 const TELLING_VERBOSITY: i64 = 2;
 
+/// What is said of origins that can't be allowed. Source: apiserver 1.36.
+const ORIGINS_HELP: &str = "List of allowed origins for CORS, comma separated. An allowed origin can be a regular expression to \
+support subdomain matching. If this list is empty CORS will not be enabled. Please ensure each expression matches the entire \
+hostname by anchoring to the start with '^' or including the '//' prefix, and by anchoring to the end with '$' or including the \
+':' port separator suffix. Examples of valid expressions are '//example\\.com(:|$)' and '^https://example\\.com(:|$)'";
+
 /// The flags that change what this server does.
-const ACTING: [&str; 49] = [
+const ACTING: [&str; 58] = [
     "admission-control",
     "admission-control-config-file",
     "anonymous-auth",
@@ -56,10 +64,17 @@ const ACTING: [&str; 49] = [
     "audit-log-maxsize",
     "audit-log-path",
     "audit-policy-file",
+    "authorization-config",
     "authorization-mode",
+    "authorization-policy-file",
+    "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl",
+    "authorization-webhook-config-file",
+    "authorization-webhook-version",
     "bind-address",
     "cert-dir",
     "client-ca-file",
+    "cors-allowed-origins",
     "default-not-ready-toleration-seconds",
     "default-unreachable-toleration-seconds",
     "disable-admission-plugins",
@@ -81,6 +96,7 @@ const ACTING: [&str; 49] = [
     "requestheader-username-headers",
     "runtime-config",
     "secure-port",
+    "service-account-extend-token-expiration",
     "service-account-issuer",
     "service-account-key-file",
     "service-account-max-token-expiration",
@@ -89,6 +105,7 @@ const ACTING: [&str; 49] = [
     "service-node-port-range",
     "tls-cert-file",
     "tls-private-key-file",
+    "tls-sni-cert-key",
     "token-auth-file",
     "v",
     "version",
@@ -152,7 +169,8 @@ fn tell_unused(flags: &Flags) {
 /// The server that the flags ask for.
 async fn server(flags: &Flags) -> Result<Server, String> {
     let listen = listen(flags)?;
-    let (users, papers, runtime_config) = (users(flags)?, papers(flags, listen)?, runtime_config(flags)?);
+    let runtime_config = runtime_config(flags)?;
+    let (users, papers) = (users(flags, runtime_config.minor())?, papers(flags, listen)?);
     let admission = admission(flags, runtime_config.minor())?;
     let lifetimes = lifetimes(flags)?;
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
@@ -211,14 +229,14 @@ fn admission(flags: &Flags, minor: Minor) -> Result<Admission, String> {
     Ok(admission)
 }
 
-fn users(flags: &Flags) -> Result<Users, String> {
+fn users(flags: &Flags, minor: Minor) -> Result<Users, String> {
     let paths = |name: &str| flags.texts(name).into_iter().map(PathBuf::from).collect();
     let mut issuers = flags.texts("service-account-issuer");
     if issuers.is_empty() {
         issuers.push(DEFAULT_ISSUER.to_owned());
     }
     Ok(Users {
-        authorization_mode: authorization_modes(&flags.list("authorization-mode"))?,
+        authorization_mode: authorization_modes(flags, minor)?,
         anonymous_auth: flags.truth("anonymous-auth").unwrap_or(true),
         token_auth_file: flags.text("token-auth-file").map(PathBuf::from),
         service_account_issuer: issuers,
@@ -226,18 +244,6 @@ fn users(flags: &Flags) -> Result<Users, String> {
         service_account_key_file: paths("service-account-key-file"),
         api_audiences: flags.list("api-audiences"),
     })
-}
-
-fn authorization_modes(names: &[String]) -> Result<Vec<AuthorizationMode>, String> {
-    if names.is_empty() {
-        return Ok(vec![AuthorizationMode::AlwaysAllow]);
-    }
-    let mode = |name: &String| match (AuthorizationMode::from_str(name, false), name.as_str()) {
-        (Ok(mode), _) => Ok(mode),
-        (_, "Webhook" | "ABAC") => Err(format!("skiff has no authorization mode {name:?}; use RBAC")),
-        _ => Err(format!("authorization-mode {name:?} is not a valid mode")),
-    };
-    names.iter().map(mode).collect()
 }
 
 /// The minor that a folder asks for which is named as setup-envtest names them: `k8s/1.36.2-linux-amd64`.
@@ -275,7 +281,11 @@ fn lifetimes(flags: &Flags) -> Result<Lifetimes, String> {
         Some(given) if !TOKEN_LIFETIMES.contains(&given) => {
             Err("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned())
         }
-        token_max => Ok(Lifetimes { event: flags.duration("event-ttl"), token_max }),
+        token_max => Ok(Lifetimes {
+            event: flags.duration("event-ttl"),
+            token_max,
+            extends_tokens: flags.truth("service-account-extend-token-expiration").unwrap_or(true),
+        }),
     }
 }
 
@@ -310,7 +320,44 @@ fn papers(flags: &Flags, listen: SocketAddr) -> Result<Given, String> {
         uid: names("requestheader-uid-headers"),
         extra_prefixes: names("requestheader-extra-headers-prefix"),
     };
-    Ok(Given { identity: identity(flags, listen)?, trust, request_header })
+    let allowed_origins = allowed_origins(flags)?;
+    Ok(Given { identity: identity(flags, listen)?, named: named(flags)?, trust, request_header, allowed_origins })
+}
+
+/// The origins of web pages that may read answers.
+fn allowed_origins(flags: &Flags) -> Result<Arc<AllowedOrigins>, String> {
+    let flag = "--cors-allowed-origins";
+    let origins = AllowedOrigins::parse(&flags.list("cors-allowed-origins"));
+    origins
+        .map(Arc::new)
+        .map_err(|why| format!("{flag} has an invalid regular expression: {why}, help: {ORIGINS_HELP}"))
+}
+
+/// The certificates for names of their own.
+fn named(flags: &Flags) -> Result<Vec<NamedIdentity>, String> {
+    let flag = "tls-sni-cert-key";
+    flags.texts(flag).iter().map(|text| named_identity(text)).collect::<Result<_, _>>()
+}
+
+/// Reads `CERTIFICATE,KEY[:NAME,NAME...]`.
+fn named_identity(text: &str) -> Result<NamedIdentity, String> {
+    let invalid = |why: &str| format!("invalid argument {text:?} for \"--tls-sni-cert-key\" flag: {why}");
+    let (files, names) = text.split_once(':').map_or((text, None), |(files, names)| (files, Some(names.trim())));
+    if names == Some("") {
+        return Err(invalid("empty names list is not allowed"));
+    }
+    let files: Vec<&str> = files.split(',').map(str::trim).collect();
+    let [certificate, key] = files[..] else {
+        return Err(invalid("expected comma separated certificate and key file paths"));
+    };
+    let read = |path: &str| {
+        let failed =
+            |error: std::io::Error| format!("failed to load SNI cert and key: open {path}: {}", go_reason(&error));
+        fs::read_to_string(path).map_err(failed)
+    };
+    let identity = Identity { certificate_pem: read(certificate)?, key_pem: read(key)? };
+    let names = names.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned());
+    Ok(NamedIdentity { identity, names: names.collect() })
 }
 
 /// All certificates in the file that a flag names.
@@ -412,12 +459,18 @@ mod tests {
     }
 
     #[test]
-    fn modes_and_controllers_are_named() {
-        use AuthorizationMode::{Node, Rbac};
-        let modes = |text: &str| authorization_modes(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(modes("Node,RBAC"), Ok(vec![Node, Rbac]));
-        assert!(modes("Webhook").is_err_and(|told| told.contains("skiff has no")));
-        assert_eq!(modes("X"), Err("authorization-mode \"X\" is not a valid mode".to_owned()));
+    fn certificates_for_names_are_two_files_and_the_names() {
+        let fault = |text: &str| named_identity(text).err();
+        let invalid =
+            |text: &str, why: &str| Some(format!("invalid argument {text:?} for \"--tls-sni-cert-key\" flag: {why}"));
+        assert_eq!(fault("a"), invalid("a", "expected comma separated certificate and key file paths"));
+        assert_eq!(fault("a,b:"), invalid("a,b:", "empty names list is not allowed"));
+        let missing = "failed to load SNI cert and key: open /nonexistent: no such file or directory";
+        assert_eq!(fault("/nonexistent,b:n").as_deref(), Some(missing));
+    }
+
+    #[test]
+    fn controllers_are_named() {
         assert_eq!(switches(""), Ok(Switches::NONE));
         assert_eq!(switches("*"), Ok(Switches::SERVER));
         assert!(

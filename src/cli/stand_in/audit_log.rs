@@ -27,11 +27,7 @@ pub fn audit_log(flags: &Flags) -> Result<Option<Log>, String> {
     let log = open(path, rotation).map_err(|error| format!("ensureLogFile: open {path}: {error}"))?;
     let log = if is_legacy { log.in_legacy_form() } else { log };
     let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
-    let text = fs::read(policy)
-        .map_err(|error| format!("loading audit policy file: failed to read file path {policy:?}: {error}"))?;
-    let policy =
-        Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}: from file {policy}"))?;
-    Ok(Some(log.of(policy)))
+    Ok(Some(log.of(Policy::read(Path::new(policy))?)))
 }
 
 fn open(path: &str, rotation: Option<Rotation>) -> std::io::Result<Log> {

@@ -13,7 +13,7 @@ use crate::value::{Value, json, yaml};
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::negotiate::{Encoding, body_encoding};
-use super::super::path::Target;
+use super::super::path::{Selected, Target};
 use super::fault::Failure;
 use super::matching::Subject;
 
@@ -93,7 +93,8 @@ fn forbidden(exchange: &Exchange, target: &Target, subject: &Subject) -> Status 
         let attributes = crate::auth::Attributes::Path { verb: &subject.verb, path: &exchange.path };
         return Status::forbidden_path(&attributes.refusal(&exchange.user, ""));
     };
-    let attributes = path.attributes(exchange.verb(path), &subject.name, None);
+    let selected = Selected::default();
+    let attributes = path.attributes(exchange.verb(path), &subject.name, &selected);
     Status::forbidden(&path.group, &path.resource, &subject.name, &attributes.refusal(&exchange.user, ""))
 }
 

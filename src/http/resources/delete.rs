@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Response;
 
-use crate::auth::{Attributes, Decision, ResourceAttributes};
+use crate::auth::{Attributes, ResourceAttributes};
 use crate::meta::Status;
 use crate::meta::gates::Gate;
 use crate::registry::{DeleteRequest, Deletion, Target, Warnings};
@@ -26,7 +26,7 @@ pub(super) async fn delete(
     let (format, shape) = negotiate(app, exchange, target)?;
     let options = delete_options(app, exchange, body).await?;
     if options.ignore_store_read_error == Some(true) {
-        authorize_unsafe_delete(app, exchange, target)?;
+        authorize_unsafe_delete(app, exchange, target).await?;
     }
     let mut warnings = Warnings::default();
     let outcome = app.registry.delete(target, &exchange.user, &deletion(&options), &mut warnings).await;
@@ -103,7 +103,7 @@ pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteRequest {
 }
 
 /// Deleting what can't be read takes a right of its own, and is told in the audit log.
-fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), Refusal> {
+async fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), Refusal> {
     exchange.observe(|observed| observed.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", ""));
     let version = &target.version;
     let attributes = Attributes::Resource(ResourceAttributes {
@@ -116,11 +116,14 @@ fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> R
         name: &target.name,
         ..ResourceAttributes::default()
     });
-    match app.authorizer.authorize(&exchange.user, &attributes) {
-        Decision::Allow { .. } => Ok(()),
-        Decision::Deny { reason } => {
-            let why = format!("not permitted to do \"unsafe-delete-ignore-read-errors\", reason: {reason}");
-            Err(Status::forbidden(&version.group, &version.names.plural, &target.name, &why).into())
-        }
+    let decision = app.authorizer.authorize(&exchange.user, &attributes).await;
+    if decision.is_allowed() {
+        return Ok(());
     }
+    let why = if decision.error.is_empty() {
+        format!("not permitted to do \"unsafe-delete-ignore-read-errors\", reason: {}", decision.reason)
+    } else {
+        format!("error while checking permission for \"unsafe-delete-ignore-read-errors\", {}", decision.error)
+    };
+    Err(Status::forbidden(&version.group, &version.names.plural, &target.name, &why).into())
 }

@@ -20,7 +20,6 @@ use axum::body::Body;
 use axum::http::{Method, Response};
 use futures_util::future::BoxFuture;
 
-use crate::auth::Decision;
 use crate::crd::ServedVersion;
 use crate::kinds::{self, Action, Kind, Part};
 use crate::meta::Status;
@@ -44,6 +43,7 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, path: ResourcePath, bo
         Ok(response) => response,
         Err(Refusal::Status(status)) => answer::status(exchange, &status),
         Err(Refusal::Denied(status)) => answer::denial(exchange, &status),
+        Err(Refusal::Undecided(why)) => answer::failed_authorization(exchange, &why),
         Err(Refusal::NotFoundText) => answer::text(exchange, 404, NOT_FOUND_TEXT),
     }
 }
@@ -59,7 +59,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         app.registry.catch_up(&path.group, &path.resource, operation).await?;
     }
     app.authorizer.refresh().await?;
-    authorize(app, exchange, path, verb)?;
+    authorize(app, exchange, path, verb).await?;
     if kinds::is_deferred(&path.group) {
         app.registry.make_deferred_objects().await;
     }
@@ -195,19 +195,20 @@ async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
     }
 }
 
-fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
+async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
     let name = exchange.object_name(path, verb);
-    let fields = exchange.selected_fields(verb);
-    let attributes = path.attributes(verb, &name, fields.as_ref());
-    let decision = app.authorizer.authorize(&exchange.user, &attributes);
+    let selected = exchange.selected(verb);
+    let attributes = path.attributes(verb, &name, &selected);
+    let decision = app.authorizer.authorize(&exchange.user, &attributes).await;
     exchange.observe(|observed| observed.decided(&decision));
-    match decision {
-        Decision::Allow { .. } => Ok(()),
-        Decision::Deny { reason } => {
-            let why = attributes.refusal(&exchange.user, &reason);
-            Err(Refusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
-        }
+    if decision.is_allowed() {
+        return Ok(());
     }
+    if !decision.error.is_empty() {
+        return Err(Refusal::Undecided(decision.error));
+    }
+    let why = attributes.refusal(&exchange.user, &decision.reason);
+    Err(Refusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
 }
 
 /// Whether a path without a namespace is a route of a namespaced built-in resource: lists have one, and it takes nothing else.

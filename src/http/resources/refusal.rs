@@ -9,6 +9,8 @@ pub(super) enum Refusal {
     Status(Box<Status>),
     /// The user may not do it.
     Denied(Box<Status>),
+    /// Whether the user may do it can't be decided.
+    Undecided(String),
     /// Nothing is there, in plain text.
     NotFoundText,
 }

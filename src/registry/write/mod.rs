@@ -150,7 +150,7 @@ impl Registry {
         if let Some(old) = old {
             keep_times(&mut new, old);
         } else if matches!(write.presence, Presence::Any { .. }) {
-            self.check_create(target, user, &name)?;
+            self.check_create(target, user, &name).await?;
         }
         let admitted = Admitted { name: if admitted.name.is_empty() { &name } else { admitted.name }, ..admitted };
         self.admit_validating(&admitted, &*seen_by_admission(target, &new)?, warnings).await?;

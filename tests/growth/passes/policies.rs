@@ -19,7 +19,7 @@ struct Nobody;
 
 impl Authorizer for Nobody {
     fn decide(&self, _: &Check) -> Decision {
-        Decision { allowed: false, reason: String::new() }
+        Decision::default()
     }
 
     fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {

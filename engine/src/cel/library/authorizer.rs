@@ -65,6 +65,8 @@ pub struct Decision {
     pub allowed: bool,
     /// Why; may be empty.
     pub reason: String,
+    /// Why it could not be decided as it should have been; mostly empty.
+    pub error: String,
 }
 
 /// The value of the variable `authorizer`.
@@ -139,17 +141,16 @@ pub(super) fn functions() -> Vec<Function> {
                 ),
             ],
         ),
-        // Authorisers here answer from memory, and don't fail.
         Function::new(
             "error",
             [Overload::member("decision_error", [type_of("Decision")], Type::String, Cost::One, |_, arguments| {
-                decided(arguments).map(|_| Value::string(""))
+                Ok(Value::string(decided(arguments)?.error.as_str()))
             })],
         ),
         Function::new(
             "errored",
             [Overload::member("decision_errored", [type_of("Decision")], Bool, Cost::One, |_, arguments| {
-                decided(arguments).map(|_| Value::Bool(false))
+                decided(arguments).map(|decision| Value::Bool(!decision.error.is_empty()))
             })],
         ),
         Function::new(

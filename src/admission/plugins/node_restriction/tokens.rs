@@ -4,7 +4,7 @@
 
 use super::{NodeRestriction, Refused, in_namespace, quoted};
 use crate::admission::{Attributes, Place};
-use crate::auth::{self, Decision, ResourceAttributes};
+use crate::auth::{self, ResourceAttributes};
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -62,8 +62,7 @@ impl NodeRestriction {
             name: attributes.name,
             ..ResourceAttributes::default()
         };
-        let decision = self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted));
-        if matches!(decision, Decision::Allow { .. }) {
+        if self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted)).await.is_allowed() {
             return Ok(());
         }
         let user = &attributes.user.name;

@@ -2,8 +2,18 @@ package envtest
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +82,59 @@ func TestTokensLiveNoLongerThanTheyMay(test *testing.T) {
 	}
 	if told := fmt.Sprint(*warnings); told != "[requested expiration of 86400 seconds shortened to 7200 seconds]" {
 		test.Error(told)
+	}
+}
+
+// tokenOf is what a token of the account "robot" claims, and for how many seconds its answer says that it lives.
+func tokenOf(test *testing.T, config *rest.Config, seconds int64, bound *authenticationv1.BoundObjectReference) (map[string]any, int64) {
+	test.Helper()
+	accounts := kubernetes.NewForConfigOrDie(config).CoreV1().ServiceAccounts("default")
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds, BoundObjectRef: bound}}
+	token, err := accounts.CreateToken(test.Context(), "robot", request, metav1.CreateOptions{})
+	if err != nil {
+		test.Fatal(err)
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token.Status.Token, ".")[1])
+	claims := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(payload, &claims)
+	}
+	if err != nil {
+		test.Fatal(err)
+	}
+	return claims, int64(token.Status.ExpirationTimestamp.Sub(token.CreationTimestamp.Time).Seconds())
+}
+
+// What the kubelet mounts into pods that ask for no token lives longer than it says.
+func TestTokensOfPodsAreExtended(test *testing.T) {
+	for _, extends := range []string{"true", "false"} {
+		_, config := startWith(test, map[string]string{"service-account-extend-token-expiration": extends})
+		admin := newClient(test, config)
+		robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "robot"}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "works"}}
+		pod.Spec = corev1.PodSpec{ServiceAccountName: "robot", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+		for _, object := range []client.Object{robot, pod} {
+			if err := admin.Create(test.Context(), object); err != nil {
+				test.Fatal(err)
+			}
+		}
+		bound := &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "works"}
+		for _, check := range []struct {
+			seconds int64
+			bound   *authenticationv1.BoundObjectReference
+			lives   float64
+		}{{3607, bound, 31536000}, {3600, bound, 3600}, {3607, nil, 3607}} {
+			expected := check.lives
+			if extends == "false" {
+				expected = float64(check.seconds)
+			}
+			claims, says := tokenOf(test, config, check.seconds, check.bound)
+			about := claims["kubernetes.io"].(map[string]any)
+			_, warns := about["warnafter"]
+			if lives := claims["exp"].(float64) - claims["iat"].(float64); lives != expected || says != check.seconds || warns != (lives != float64(says)) {
+				test.Error(extends, check.seconds, lives, says, about)
+			}
+		}
 	}
 }
 
@@ -223,5 +286,89 @@ func TestTheAuditLogHasObjects(test *testing.T) {
 				test.Error(name, "has", part, "in", lines[name])
 			}
 		}
+	}
+}
+
+// Pages of the origins that are named may read answers, and ask beforehand without showing who they are.
+func TestPagesOfOtherOriginsAreLetIn(test *testing.T) {
+	_, config := startWith(test, map[string]string{"cors-allowed-origins": `//example\.com(:|$)`})
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	for _, check := range []struct {
+		method, origin string
+		code           int
+		allows         bool
+	}{
+		{"OPTIONS", "https://example.com", 204, true},
+		{"OPTIONS", "https://example.org", 403, false},
+		{"GET", "https://example.com:8443", 403, true},
+		{"GET", "", 403, false},
+	} {
+		request, err := http.NewRequestWithContext(test.Context(), check.method, config.Host+"/api/v1/pods", nil)
+		if err != nil {
+			test.Fatal(err)
+		}
+		request.Header.Set("Origin", check.origin)
+		answer, err := browser.Do(request)
+		if err != nil {
+			test.Fatal(err)
+		}
+		answer.Body.Close()
+		allowed := answer.Header.Get("Access-Control-Allow-Origin")
+		if answer.StatusCode != check.code || (allowed != "") != check.allows || (check.allows && allowed != check.origin) {
+			test.Error(check, answer.StatusCode, answer.Header)
+		}
+		if check.allows && answer.Header.Get("Access-Control-Allow-Methods") != "POST, GET, OPTIONS, PUT, DELETE, PATCH" {
+			test.Error(answer.Header)
+		}
+	}
+}
+
+// A client that asks for a name is shown the certificate for it.
+func TestACertificateIsShownByName(test *testing.T) {
+	folder := test.TempDir()
+	files := func(name string, names ...string) string {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			test.Fatal(err)
+		}
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: names,
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		}
+		certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			test.Fatal(err)
+		}
+		private, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			test.Fatal(err)
+		}
+		paths := [2]string{filepath.Join(folder, name+".crt"), filepath.Join(folder, name+".key")}
+		for at, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: certificate}, {Type: "PRIVATE KEY", Bytes: private}} {
+			if err := os.WriteFile(paths[at], pem.EncodeToMemory(block), 0o600); err != nil {
+				test.Fatal(err)
+			}
+		}
+		return strings.Join(paths[:], ",")
+	}
+	environment := &envtest.Environment{}
+	environment.ControlPlane.GetAPIServer().Configure().
+		Append("tls-sni-cert-key", files("own.example.com", "*.wild.example.com"), files("said")+":said.example.com")
+	config := start(test, environment)
+	for name, expected := range map[string]string{
+		"own.example.com": "own.example.com", "a.wild.example.com": "own.example.com", "said.example.com": "said",
+	} {
+		connection, err := tls.Dial("tcp", strings.Trim(strings.TrimPrefix(config.Host, "https://"), "/"), &tls.Config{InsecureSkipVerify: true, ServerName: name})
+		if err != nil {
+			test.Fatal(err)
+		}
+		if shown := connection.ConnectionState().PeerCertificates[0].Subject.CommonName; shown != expected {
+			test.Error(name, shown)
+		}
+		connection.Close()
+	}
+	// All others are shown what envtest trusts.
+	if err := newClient(test, config).List(test.Context(), &corev1.NamespaceList{}); err != nil {
+		test.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,16 @@ func TestNodesReadWhatTheirPodsNeed(test *testing.T) {
 	}
 	if err := kubelet.List(test.Context(), pods, client.MatchingFields{"spec.nodeName": "a"}); err != nil || len(pods.Items) != 1 {
 		test.Error(err, len(pods.Items))
+	}
+	for selected, allowed := range map[string]bool{"spec.nodeName=a": true, "spec.nodeName=b": false} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "list", Version: "v1", Resource: "pods", FieldSelector: &authorizationv1.FieldSelectorAttributes{RawSelector: selected},
+			},
+		}}
+		if err := kubelet.Create(test.Context(), review); err != nil || review.Status.Allowed != allowed {
+			test.Error(selected, review.Status, err)
+		}
 	}
 	if err := admin.Delete(test.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		test.Fatal(err)

@@ -1,0 +1,117 @@
+//! Several authorisers, of which the first that has an opinion decides.
+//!
+//! Source: `k8s.io/apiserver/pkg/authorization/union`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
+use crate::meta::Status;
+
+/// Authorisers in the order in which they are asked.
+pub struct Chain(Vec<Arc<dyn Authorizer>>);
+
+impl Chain {
+    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
+        Chain(authorizers)
+    }
+}
+
+#[async_trait]
+impl Authorizer for Chain {
+    /// Where none has an opinion, all of their reasons are told, and all of their errors.
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        let (mut reasons, mut errors) = (Vec::new(), Vec::new());
+        for authorizer in &self.0 {
+            let decision = authorizer.authorize(user, attributes).await;
+            if decision.verdict != Verdict::NoOpinion {
+                return decision;
+            }
+            reasons.push(decision.reason);
+            errors.push(decision.error);
+        }
+        reasons.retain(|reason| !reason.is_empty());
+        Decision { verdict: Verdict::NoOpinion, reason: reasons.join("\n"), error: aggregate(errors) }
+    }
+
+    fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let mut all = Rules::default();
+        let mut errors = Vec::new();
+        for rules in self.0.iter().map(|authorizer| authorizer.rules_for(user, namespace)) {
+            all.resource.extend(rules.resource);
+            all.non_resource.extend(rules.non_resource);
+            all.incomplete |= rules.incomplete;
+            errors.push(rules.error);
+        }
+        Rules { error: aggregate(errors), ..all }
+    }
+
+    async fn refresh(&self) -> Result<(), Status> {
+        for authorizer in &self.0 {
+            authorizer.refresh().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Errors as Go tells several of them, each once; those that are empty are none.
+pub(super) fn aggregate(errors: Vec<String>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for error in errors {
+        if !error.is_empty() && !told.contains(&error) {
+            told.push(error);
+        }
+    }
+    match told.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says the same of everything.
+    struct Says(Verdict, &'static str);
+
+    #[async_trait]
+    impl Authorizer for Says {
+        async fn authorize(&self, _: &UserInfo, _: &Attributes<'_>) -> Decision {
+            Decision { verdict: self.0, reason: self.1.to_owned(), error: format!("{}!", self.1) }
+        }
+
+        fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
+            Rules { incomplete: true, error: self.1.to_owned(), ..Rules::default() }
+        }
+    }
+
+    fn chain(all: &[(Verdict, &'static str)]) -> Chain {
+        Chain::new(all.iter().map(|(verdict, text)| Arc::new(Says(*verdict, text)) as Arc<dyn Authorizer>).collect())
+    }
+
+    #[tokio::test]
+    async fn the_first_that_has_an_opinion_decides() {
+        use Verdict::{Allow, Deny, NoOpinion};
+        let user = UserInfo::authenticated("jane", vec![]);
+        let attributes = Attributes::Path { verb: "get", path: "/x" };
+        for (all, verdict, reason, error) in [
+            (&[(NoOpinion, "a"), (Deny, "b"), (Allow, "c")] as &[_], Deny, "b", "b!"),
+            (&[(NoOpinion, "a"), (Allow, "b"), (Deny, "c")], Allow, "b", "b!"),
+            (&[(NoOpinion, "a"), (NoOpinion, "b"), (NoOpinion, "b")], NoOpinion, "a\nb\nb", "[a!, b!]"),
+            (&[], NoOpinion, "", ""),
+        ] {
+            let expected = Decision { verdict, reason: reason.to_owned(), error: error.to_owned() };
+            assert_eq!(chain(all).authorize(&user, &attributes).await, expected);
+        }
+    }
+
+    #[test]
+    fn the_rules_of_all_are_told() {
+        let rules =
+            chain(&[(Verdict::NoOpinion, "a"), (Verdict::NoOpinion, "")]).rules_for(&UserInfo::anonymous(), "n");
+        assert_eq!((rules.incomplete, rules.error.as_str()), (true, "a"));
+    }
+}

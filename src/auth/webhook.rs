@@ -1,0 +1,419 @@
+//! A service that decides: it is asked by a SubjectAccessReview, and what it says is remembered for a while.
+//!
+//! In: what a user wants. Out: what the service says, or nothing where conditions say that it is not to be asked. A service that
+//! can't be asked, or whose answer can't be read, decides nothing, or refuses everything.
+//!
+//! Source: `k8s.io/apiserver/plugin/pkg/authorizer/webhook`, release 1.36; answers recorded from it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::chain::aggregate;
+use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
+use crate::kinds;
+use crate::meta::minor::Minor;
+use crate::object;
+use crate::policy::access;
+use crate::policy::expression::Expression;
+use crate::value::{Value, go_quote, json};
+use crate::webhook::{Client, Endpoint, Manner, patience};
+
+const GROUP: &str = "authorization.k8s.io";
+const KIND: &str = "SubjectAccessReview";
+const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:82";
+/// How long it is waited before a call is made once more.
+const RETRY_BACKOFF: Duration = Duration::from_millis(500);
+/// How many answers are remembered.
+const ANSWERS_MAX: usize = 8192;
+/// How long what a client chose of a request may be together, for its answer to be remembered.
+const CHOSEN_BYTES_MAX: usize = 10_000;
+/// The first minor that tells the service what a request selects.
+const FIRST_WITH_SELECTORS: u16 = 32;
+const BOTH: &str = "webhook subject access review returned both allow and deny response";
+const RULES_UNKNOWN: &str = "webhook authorizer does not support user rule resolution";
+
+/// The version of the reviews.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewVersion {
+    V1,
+    V1beta1,
+}
+
+impl ReviewVersion {
+    /// The version of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "v1" => Some(ReviewVersion::V1),
+            "v1beta1" => Some(ReviewVersion::V1beta1),
+            _ => None,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1beta1 => "v1beta1",
+        }
+    }
+}
+
+/// How a service is asked, and what its answers are worth.
+#[derive(Debug)]
+pub struct Answering {
+    pub version: ReviewVersion,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// How long it is remembered that something is allowed; zero for not at all.
+    pub authorized_ttl: Duration,
+    /// The same of what is not allowed.
+    pub unauthorized_ttl: Duration,
+    /// What it comes to where the service can't be asked.
+    pub on_failure: Verdict,
+    /// The service is asked where all of them hold.
+    pub conditions: Vec<Expression>,
+    pub minor: Minor,
+}
+
+/// What a service said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Answer {
+    allowed: bool,
+    denied: bool,
+    reason: String,
+}
+
+impl Answer {
+    /// Reads the answer to a review of a version. It may leave out what it is.
+    fn decode(body: &[u8], version: ReviewVersion) -> Result<Self, String> {
+        let review =
+            json::decode(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;
+        check_type(&review, version)?;
+        // Both versions have the same answers.
+        let message = kinds::message_of("authorization.k8s.io/v1", KIND);
+        let (review, _) = match message {
+            Some(message) => message.decode(&review).map_err(|error| error.to_string())?,
+            None => return Err(format!("{KIND} is not a known type")),
+        };
+        let is = |name: &str| review.at(&["status", name]).and_then(Value::as_bool) == Some(true);
+        let reason = review.str_at(&["status", "reason"]).to_owned();
+        Ok(Answer { allowed: is("allowed"), denied: is("denied"), reason })
+    }
+
+    fn decide(self) -> Decision {
+        let (verdict, error) = match (self.denied, self.allowed) {
+            (true, true) => (Verdict::Deny, BOTH),
+            (true, false) => (Verdict::Deny, ""),
+            (false, true) => (Verdict::Allow, ""),
+            (false, false) => (Verdict::NoOpinion, ""),
+        };
+        Decision { verdict, reason: self.reason, error: error.to_owned() }
+    }
+}
+
+/// Refuses an answer that says to be something else than a review of the version, in the reference's words.
+fn check_type(answer: &Value, version: ReviewVersion) -> Result<(), String> {
+    let expected = format!("{GROUP}/{}", version.as_str());
+    let said = |field: &str, default: &str| match answer.str_at(&[field]) {
+        "" => default.to_owned(),
+        text => text.to_owned(),
+    };
+    let (api_version, kind) = (said("apiVersion", &expected), said("kind", KIND));
+    if (api_version.as_str(), kind.as_str()) == (expected.as_str(), KIND) {
+        return Ok(());
+    }
+    let is_other_version = kind == KIND && api_version.strip_prefix(GROUP).is_some_and(|rest| rest == "/v1beta1");
+    if !is_other_version && kinds::type_of(&api_version, &kind).is_none() {
+        let (kind, api_version) = (go_quote(&kind), go_quote(&api_version));
+        return Err(format!("no kind {kind} is registered for version {api_version} in scheme \"{SCHEME}\""));
+    }
+    let found = api_version.rsplit('/').next().unwrap_or_default();
+    Err(format!("converting ({found}.{kind}) to ({}.{KIND}): unknown conversion", version.as_str()))
+}
+
+/// An answer, until when it holds, and when it was last asked for.
+struct Remembered {
+    answer: Answer,
+    until: Instant,
+    used: Instant,
+}
+
+/// A service that is asked who may do what.
+pub struct AccessWebhook {
+    endpoint: Endpoint,
+    client: Arc<Client>,
+    answering: Answering,
+    answers: Mutex<HashMap<String, Remembered>>,
+}
+
+impl AccessWebhook {
+    pub fn new(endpoint: Endpoint, client: Arc<Client>, answering: Answering) -> Self {
+        AccessWebhook { endpoint, client, answering, answers: Mutex::default() }
+    }
+
+    fn failed(&self, error: String) -> Decision {
+        Decision { verdict: self.answering.on_failure, reason: String::new(), error }
+    }
+
+    /// What the service says, now or before.
+    async fn answer(&self, spec: Value, is_short: bool) -> Result<Answer, String> {
+        let key = json::encode_to_string(&spec);
+        let now = Instant::now();
+        if let Some(known) = self.recall(&key, now) {
+            return Ok(known);
+        }
+        let Answering { version, timeout, .. } = self.answering;
+        let review = object! {
+            "kind" => KIND, "apiVersion" => format!("{GROUP}/{}", version.as_str()), "metadata" => object! {},
+            "spec" => spec, "status" => object! { "allowed" => false },
+        };
+        if !patience::release().await {
+            return Err(patience::CROWDED.to_owned());
+        }
+        let body = Bytes::from(json::encode(&review));
+        let manner = Manner::of_conversion(timeout);
+        let answer = self.client.post_patiently(&self.endpoint, body, manner, RETRY_BACKOFF).await?;
+        let answer = Answer::decode(&answer, version)?;
+        if is_short {
+            self.remember(key, &answer);
+        }
+        Ok(answer)
+    }
+
+    fn recall(&self, key: &str, now: Instant) -> Option<Answer> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = answers.get_mut(key).filter(|known| now < known.until)?;
+        known.used = now;
+        Some(known.answer.clone())
+    }
+
+    fn remember(&self, key: String, answer: &Answer) {
+        let ttl = if answer.allowed { self.answering.authorized_ttl } else { self.answering.unauthorized_ttl };
+        if ttl.is_zero() {
+            return;
+        }
+        let now = Instant::now();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.len() >= ANSWERS_MAX {
+            let oldest = answers.iter().min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
+            oldest.map(|oldest| answers.remove(&oldest));
+        }
+        answers.insert(key, Remembered { answer: answer.clone(), until: now + ttl, used: now });
+    }
+}
+
+#[async_trait]
+impl Authorizer for AccessWebhook {
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        let Answering { conditions, minor, version, .. } = &self.answering;
+        let wanted = Wanted { user, attributes, selects: minor.number() >= FIRST_WITH_SELECTORS };
+        if !conditions.is_empty() {
+            match access::ask(conditions, &wanted.seen()) {
+                Ok(true) => {}
+                Ok(false) => return Decision::NO_OPINION,
+                Err(errors) => return self.failed(aggregate(errors)),
+            }
+        }
+        match self.answer(wanted.spec(*version), wanted.chosen_bytes() < CHOSEN_BYTES_MAX).await {
+            Ok(answer) => answer.decide(),
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules { incomplete: true, error: RULES_UNKNOWN.to_owned(), ..Rules::default() }
+    }
+}
+
+/// What a service is asked about.
+struct Wanted<'a> {
+    user: &'a UserInfo,
+    attributes: &'a Attributes<'a>,
+    /// Whether it is told what the request selects.
+    selects: bool,
+}
+
+impl Wanted<'_> {
+    /// The fields of the attributes by their names, and what they are called together.
+    fn texts(&self) -> (&'static str, Vec<(&'static str, &str)>) {
+        match self.attributes {
+            Attributes::Path { verb, path } => ("nonResourceAttributes", vec![("path", *path), ("verb", *verb)]),
+            Attributes::Resource(of) => (
+                "resourceAttributes",
+                vec![
+                    ("namespace", of.namespace),
+                    ("verb", of.verb),
+                    ("group", of.group),
+                    ("version", of.version),
+                    ("resource", of.resource),
+                    ("subresource", of.subresource),
+                    ("name", of.name),
+                ],
+            ),
+        }
+    }
+
+    fn chosen_bytes(&self) -> usize {
+        self.texts().1.into_iter().map(|(_, text)| text.len()).sum()
+    }
+
+    /// The selectors that say something, as requirements.
+    fn selectors(&self) -> Vec<(&'static str, Value)> {
+        let Attributes::Resource(of) = self.attributes else { return Vec::new() };
+        let fields = of.fields.map(|fields| ("fieldSelector", fields.requirements()));
+        let labels = of.labels.map(|labels| ("labelSelector", labels.requirements()));
+        let told =
+            fields.into_iter().chain(labels).filter(|(_, requirements)| self.selects && !requirements.is_empty());
+        told.map(|(name, requirements)| (name, object! { "requirements" => requirements })).collect()
+    }
+
+    fn attributes(&self, keeps_empty: bool) -> (&'static str, Value) {
+        let (name, texts) = self.texts();
+        let mut attributes = object! {};
+        for (field, text) in texts.into_iter().filter(|(_, text)| keeps_empty || !text.is_empty()) {
+            attributes.make_object().insert(field, Value::from(text));
+        }
+        for (field, selector) in self.selectors() {
+            attributes.make_object().insert(field, selector);
+        }
+        (name, attributes)
+    }
+
+    /// As the service is told it, with nothing that is empty.
+    fn spec(&self, version: ReviewVersion) -> Value {
+        let (name, attributes) = self.attributes(false);
+        let mut spec = object! {};
+        let fields = spec.make_object();
+        fields.insert(name, attributes);
+        let groups = match version {
+            ReviewVersion::V1 => "groups",
+            ReviewVersion::V1beta1 => "group",
+        };
+        let user = self.user.encode();
+        for (told, known) in [("user", "username"), (groups, "groups"), ("extra", "extra"), ("uid", "uid")] {
+            if let Some(value) = user.get(known) {
+                fields.insert(told, value.clone());
+            }
+        }
+        spec
+    }
+
+    /// As conditions see it, with all that has a text.
+    fn seen(&self) -> Value {
+        let (name, attributes) = self.attributes(true);
+        let user = self.user.encode();
+        let known = |name: &str, default: Value| user.get(name).cloned().unwrap_or(default);
+        let mut seen = object! {
+            "user" => self.user.name.as_str(), "groups" => known("groups", Value::Array(Vec::new())),
+            "uid" => self.user.uid.as_str(), "extra" => known("extra", object! {}),
+        };
+        seen.make_object().insert(name, attributes);
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::ResourceAttributes;
+    use crate::meta::selector::{FieldSelector, LabelSelector};
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    #[test]
+    fn a_service_is_told_who_wants_what() {
+        let user = UserInfo { uid: "u".to_owned(), ..UserInfo::authenticated("jane", vec!["dev".to_owned()]) };
+        let fields = FieldSelector::parse("metadata.name=a,spec.x!=b").expect("it is a selector");
+        let labels = LabelSelector::parse("d,b=c,a in (z,x),e>1,!f").expect("it is a selector");
+        let attributes = Attributes::Resource(ResourceAttributes {
+            verb: "list",
+            version: "v1",
+            resource: "pods",
+            namespace: "shop",
+            fields: Some(&fields),
+            labels: Some(&labels),
+            ..ResourceAttributes::default()
+        });
+        let wanted = Wanted { user: &user, attributes: &attributes, selects: true };
+        let selectors = "fieldSelector: {requirements: [{key: metadata.name, operator: In, values: [a]}, \
+                         {key: spec.x, operator: NotIn, values: [b]}]}, labelSelector: {requirements: [\
+                         {key: a, operator: In, values: [x, z]}, {key: b, operator: In, values: [c]}, \
+                         {key: d, operator: Exists}, {key: f, operator: DoesNotExist}]}";
+        let who = "user: jane, uid: u";
+        let attributes =
+            format!("resourceAttributes: {{namespace: shop, verb: list, version: v1, resource: pods, {selectors}}}");
+        let expected = format!("{{{attributes}, {who}, groups: [dev, 'system:authenticated']}}");
+        assert_eq!(wanted.spec(ReviewVersion::V1), read(&expected));
+        let expected = format!("{{{attributes}, {who}, group: [dev, 'system:authenticated']}}");
+        assert_eq!(wanted.spec(ReviewVersion::V1beta1), read(&expected));
+        let older = Wanted { selects: false, ..wanted };
+        assert_eq!(older.spec(ReviewVersion::V1).at(&["resourceAttributes", "labelSelector"]), None);
+        let path = Attributes::Path { verb: "get", path: "/x" };
+        let nobody = UserInfo::default();
+        let wanted = Wanted { user: &nobody, attributes: &path, selects: true };
+        assert_eq!(wanted.spec(ReviewVersion::V1), read("nonResourceAttributes: {path: /x, verb: get}"));
+        let seen = "{nonResourceAttributes: {path: /x, verb: get}, user: '', uid: '', groups: [], extra: {}}";
+        assert_eq!(wanted.seen(), read(seen));
+    }
+
+    #[test]
+    fn an_answer_allows_denies_or_says_nothing() {
+        let decide = |status: &str| {
+            let answer = read(&format!("status: {status}"));
+            Answer::decode(&json::encode(&answer), ReviewVersion::V1).map(Answer::decide)
+        };
+        let expected = |verdict, error: &str| Ok(Decision { verdict, reason: "r".to_owned(), error: error.to_owned() });
+        assert_eq!(decide("{allowed: true, reason: r}"), expected(Verdict::Allow, ""));
+        assert_eq!(decide("{allowed: false, denied: true, reason: r}"), expected(Verdict::Deny, ""));
+        assert_eq!(decide("{allowed: false, reason: r}"), expected(Verdict::NoOpinion, ""));
+        assert_eq!(decide("{allowed: true, denied: true, reason: r}"), expected(Verdict::Deny, BOTH));
+        let unfit =
+            "json: cannot unmarshal string into Go struct field SubjectAccessReviewStatus.status.allowed of type bool";
+        assert_eq!(decide("{allowed: 'yes'}"), Err(unfit.to_owned()));
+    }
+
+    #[test]
+    fn an_answer_of_another_type_is_told_as_there() {
+        let check = |text: &str, version, expected: &str| {
+            assert_eq!(Answer::decode(text.as_bytes(), version), Err(expected.to_owned()), "{text}");
+        };
+        let (v1, v1beta1) = (ReviewVersion::V1, ReviewVersion::V1beta1);
+        let converting = |from: &str, to: &str| format!("converting ({from}) to ({to}.{KIND}): unknown conversion");
+        check(r#"{"apiVersion":"v1","kind":"Pod"}"#, v1, &converting("v1.Pod", "v1"));
+        let beta = r#"{"apiVersion":"authorization.k8s.io/v1beta1","kind":"SubjectAccessReview"}"#;
+        check(beta, v1, &converting("v1beta1.SubjectAccessReview", "v1"));
+        let stable = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview"}"#;
+        check(stable, v1beta1, &converting("v1.SubjectAccessReview", "v1beta1"));
+        let unknown = format!("no kind \"Y\" is registered for version \"x/v1\" in scheme \"{SCHEME}\"");
+        check(r#"{"apiVersion":"x/v1","kind":"Y"}"#, v1, &unknown);
+        check("{", v1, "couldn't get version/kind; json parse error: unexpected end of JSON input");
+    }
+
+    #[test]
+    fn answers_are_remembered_as_long_as_is_said() {
+        let answering = Answering {
+            version: ReviewVersion::V1,
+            timeout: Duration::from_secs(1),
+            authorized_ttl: Duration::from_secs(60),
+            unauthorized_ttl: Duration::ZERO,
+            on_failure: Verdict::NoOpinion,
+            conditions: Vec::new(),
+            minor: Minor::NEWEST,
+        };
+        let address = crate::webhook::Address::Url("https://localhost".to_owned());
+        let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
+        let webhook = AccessWebhook::new(endpoint, Arc::new(Client::new(Vec::new(), Vec::new())), answering);
+        let allowed = Answer { allowed: true, ..Answer::default() };
+        webhook.remember("a".to_owned(), &allowed);
+        webhook.remember("b".to_owned(), &Answer::default());
+        let now = Instant::now();
+        assert_eq!([webhook.recall("a", now), webhook.recall("b", now)], [Some(allowed), None]);
+        assert_eq!(webhook.recall("a", now + Duration::from_secs(61)), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Who decides what may be done, as the flags of kube-apiserver ask for it.
+//!
+//! Source: `pkg/kubeapiserver/options/authorization.go` and `pkg/kubeapiserver/authorizer`, release 1.36.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::admission::endpoint;
+use super::super::users::AuthorizationMode;
+use super::authorization_configuration::{self as configuration, Configured, ConfiguredWebhook, MODES};
+use super::files::go_reason;
+use super::flags::Flags;
+use crate::auth::{AccessWebhook, Answering, PolicyList, ReviewVersion, Verdict};
+use crate::meta::minor::Minor;
+use crate::value::go_quote;
+use crate::webhook::Client;
+
+/// The flags that a file of configuration takes the place of.
+const REPLACED: [&str; 5] = [
+    "authorization-mode",
+    "authorization-webhook-config-file",
+    "authorization-webhook-version",
+    "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl",
+];
+/// What the webhook of the flags is like, unless they say it.
+const VERSION: &str = "v1beta1";
+const TIMEOUT: Duration = Duration::from_secs(30);
+const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
+const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
+
+/// The authorisers in the order in which they are asked.
+///
+/// # Errors
+///
+/// What kube-apiserver says of flags that contradict each other, and of files that are not what they should be.
+pub fn authorization_modes(flags: &Flags, minor: Minor) -> Result<Vec<AuthorizationMode>, String> {
+    let configured = match flags.text("authorization-config") {
+        Some(_) if flags.names().any(|name| REPLACED.contains(&name)) => {
+            return Err("--authorization-config can not be specified when --authorization-mode or \
+                        --authorization-webhook-* flags are defined"
+                .to_owned());
+        }
+        Some(path) => configuration::parse(&read(path)?, minor)?,
+        None => of_flags(flags)?,
+    };
+    let client = Arc::new(Client::new(Vec::new(), Vec::new()));
+    let ready = configured.into_iter().map(|one| make(one, flags, &client, minor));
+    ready.collect::<Result<_, _>>().map_err(|why| format!("invalid authorization config: {why}"))
+}
+
+fn read(path: &str) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("open {path}: {}", go_reason(&error)))
+}
+
+/// What the flags name, where no file of configuration does.
+fn of_flags(flags: &Flags) -> Result<Vec<Configured>, String> {
+    let mut modes = flags.list("authorization-mode");
+    if modes.is_empty() {
+        modes.push("AlwaysAllow".to_owned());
+    }
+    let faults = faults(flags, &modes);
+    match faults.as_slice() {
+        [] => {}
+        [only] => return Err(only.clone()),
+        several => return Err(format!("[{}]", several.join(", "))),
+    }
+    let named = modes.into_iter().map(|mode| match mode.as_str() {
+        "Webhook" => Configured::Webhook(webhook_of_flags(flags)),
+        _ => Configured::Mode(mode),
+    });
+    Ok(named.collect())
+}
+
+fn faults(flags: &Flags, modes: &[String]) -> Vec<String> {
+    let has = |mode: &str| modes.iter().any(|one| one == mode);
+    let (policies, webhook) =
+        (flags.text("authorization-policy-file"), flags.text("authorization-webhook-config-file"));
+    let mut faults = Vec::new();
+    for mode in modes {
+        if !MODES.contains(&mode.as_str()) {
+            faults.push(format!("authorization-mode {} is not a valid mode", go_quote(mode)));
+        }
+        if mode == "ABAC" && policies.is_none() {
+            faults.push("authorization-mode ABAC's authorization policy file not passed".to_owned());
+        }
+        if mode == "Webhook" && webhook.is_none() {
+            faults.push("authorization-mode Webhook's authorization config file not passed".to_owned());
+        }
+    }
+    if policies.is_some() && !has("ABAC") {
+        faults.push("cannot specify --authorization-policy-file without mode ABAC".to_owned());
+    }
+    if webhook.is_some() && !has("Webhook") {
+        faults.push("cannot specify --authorization-webhook-config-file without mode Webhook".to_owned());
+    }
+    if modes.iter().enumerate().any(|(at, mode)| modes[..at].contains(mode)) {
+        let quoted: Vec<_> = modes.iter().map(|mode| go_quote(mode)).collect();
+        faults.push(format!("authorization-mode [{}] has mode specified more than once", quoted.join(" ")));
+    }
+    faults
+}
+
+fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
+    let ttl = |name: &str, default: Duration| flags.duration(name).unwrap_or(default);
+    ConfiguredWebhook {
+        kubeconfig: flags.text("authorization-webhook-config-file").map(str::to_owned),
+        version: flags.text("authorization-webhook-version").unwrap_or(VERSION).to_owned(),
+        timeout: TIMEOUT,
+        authorized_ttl: ttl("authorization-webhook-cache-authorized-ttl", AUTHORIZED_TTL),
+        unauthorized_ttl: ttl("authorization-webhook-cache-unauthorized-ttl", UNAUTHORIZED_TTL),
+        on_failure: Verdict::NoOpinion,
+        conditions: Vec::new(),
+    }
+}
+
+fn make(
+    configured: Configured,
+    flags: &Flags,
+    client: &Arc<Client>,
+    minor: Minor,
+) -> Result<AuthorizationMode, String> {
+    match configured {
+        Configured::Webhook(webhook) => webhook_mode(webhook, client, minor),
+        Configured::Mode(mode) => match mode.as_str() {
+            "AlwaysAllow" => Ok(AuthorizationMode::AlwaysAllow),
+            "AlwaysDeny" => Ok(AuthorizationMode::AlwaysDeny),
+            "Node" => Ok(AuthorizationMode::Node),
+            "RBAC" => Ok(AuthorizationMode::Rbac),
+            _ => abac_mode(flags.text("authorization-policy-file").unwrap_or_default()),
+        },
+    }
+}
+
+fn abac_mode(path: &str) -> Result<AuthorizationMode, String> {
+    let policies = PolicyList::parse(&read(path)?).map_err(|fault| fault.of_file(path))?;
+    Ok(AuthorizationMode::Ready(Arc::new(policies)))
+}
+
+fn webhook_mode(webhook: ConfiguredWebhook, client: &Arc<Client>, minor: Minor) -> Result<AuthorizationMode, String> {
+    let Some(kubeconfig) = &webhook.kubeconfig else {
+        return Err("unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
+                    must be defined"
+            .to_owned());
+    };
+    if let Err(error) = fs::metadata(kubeconfig) {
+        return Err(format!("stat {kubeconfig}: {}", go_reason(&error)));
+    }
+    let endpoint = endpoint(Path::new(kubeconfig))?;
+    let version = ReviewVersion::named(&webhook.version).ok_or_else(|| {
+        let version = go_quote(&webhook.version);
+        format!("unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\"")
+    })?;
+    let answering = Answering {
+        version,
+        timeout: webhook.timeout,
+        authorized_ttl: webhook.authorized_ttl,
+        unauthorized_ttl: webhook.unauthorized_ttl,
+        on_failure: webhook.on_failure,
+        conditions: webhook.conditions,
+        minor,
+    };
+    Ok(AuthorizationMode::Ready(Arc::new(AccessWebhook::new(endpoint, Arc::clone(client), answering))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::{Manner, Table};
+    use super::*;
+
+    fn modes(arguments: &[&str]) -> Result<Vec<&'static str>, String> {
+        let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
+        let flags = table.parse(arguments.iter().map(|text| (*text).to_owned())).expect("they are taken");
+        let name = |mode: &AuthorizationMode| match mode {
+            AuthorizationMode::AlwaysAllow => "AlwaysAllow",
+            AuthorizationMode::AlwaysDeny => "AlwaysDeny",
+            AuthorizationMode::Node => "Node",
+            AuthorizationMode::Rbac => "RBAC",
+            AuthorizationMode::Ready(_) => "ready",
+        };
+        authorization_modes(&flags, Minor::NEWEST).map(|modes| modes.iter().map(name).collect())
+    }
+
+    #[test]
+    fn modes_are_asked_in_the_order_in_which_they_are_named() {
+        assert_eq!(modes(&[]), Ok(vec!["AlwaysAllow"]));
+        assert_eq!(modes(&["--authorization-mode=Node,RBAC"]), Ok(vec!["Node", "RBAC"]));
+        assert_eq!(modes(&["--authorization-mode=RBAC", "--authorization-mode=Node"]), Ok(vec!["RBAC", "Node"]));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_told_as_there() {
+        let check = |arguments: &[&str], expected: &str| {
+            assert_eq!(modes(arguments), Err(expected.to_owned()), "{arguments:?}");
+        };
+        check(
+            &["--authorization-mode=RBAC,X,Y,RBAC"],
+            "[authorization-mode \"X\" is not a valid mode, authorization-mode \"Y\" is not a valid mode, \
+             authorization-mode [\"RBAC\" \"X\" \"Y\" \"RBAC\"] has mode specified more than once]",
+        );
+        check(&["--authorization-mode=ABAC"], "authorization-mode ABAC's authorization policy file not passed");
+        check(&["--authorization-mode=Webhook"], "authorization-mode Webhook's authorization config file not passed");
+        let without = |flag: &str, mode: &str| format!("cannot specify --{flag} without mode {mode}");
+        check(&["--authorization-policy-file=x"], &without("authorization-policy-file", "ABAC"));
+        check(&["--authorization-webhook-config-file=x"], &without("authorization-webhook-config-file", "Webhook"));
+        check(
+            &["--authorization-config=x", "--authorization-webhook-version=v1"],
+            "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags \
+             are defined",
+        );
+        let missing = "/nonexistent/file";
+        let abac = ["--authorization-mode=ABAC", "--authorization-policy-file=/nonexistent/file"];
+        check(&abac, &format!("invalid authorization config: open {missing}: no such file or directory"));
+        let webhook = ["--authorization-mode=Webhook", "--authorization-webhook-config-file=/nonexistent/file"];
+        check(&webhook, &format!("invalid authorization config: stat {missing}: no such file or directory"));
+        check(&["--authorization-config=/nonexistent/file"], &format!("open {missing}: no such file or directory"));
+    }
+}
