@@ -234,7 +234,8 @@ impl Registry {
         let told = |error| told(&name, error);
         align(new, old);
         let families = self.network.families();
-        settle_families(new, old, families).map_err(|errors| told(AllocationError::Invalid(errors)))?;
+        settle_families(target.version.minor, new, old, families)
+            .map_err(|errors| told(AllocationError::Invalid(errors)))?;
         let mut holdings = self.holdings((&target.namespace, &name)).await?;
         if dry_run {
             let stored = &holdings.stored;

@@ -114,6 +114,18 @@ fn fields_of_a_server_are_those_of_the_minor_that_it_speaks_for() {
 }
 
 #[test]
+fn a_document_has_another_hash_where_the_minor_is_another() {
+    // Clients keep documents by their hash.
+    let index = |minor: &str| {
+        let answer = Server::start(minor).ask("GET", "/openapi/v3", "");
+        let (_, rest) = answer.split_once("/openapi/v3/api/v1?hash=").expect("the index has the document");
+        rest.split('"').next().unwrap_or_default().to_owned()
+    };
+    assert_ne!(index("1.30"), index("1.34"));
+    assert_eq!(index("1.34"), index("1.34"));
+}
+
+#[test]
 fn without_a_word_a_server_speaks_for_the_newest_minor() {
     let server = Server::start("1.37");
     assert!(server.ask("GET", "/version", "").contains("\"minor\": \"37\""));
