@@ -114,6 +114,38 @@ fn fields_of_a_server_are_those_of_the_minor_that_it_speaks_for() {
 }
 
 #[test]
+fn a_broken_patch_is_told_in_the_words_of_the_minor() {
+    // Those before 1.37 are of kube-apiserver 1.36.2.
+    const PATH: &str = "/api/v1/namespaces/default";
+    let told = |minor: &str| {
+        let server = Server::start(minor);
+        let patch = |content_type: &str, body: &str| {
+            let answer = server.send("PATCH", &format!("{PATH}?fieldManager=m"), (content_type, body));
+            let (_, rest) = answer.split_once("\"message\":\"").expect("it is a Status");
+            rest.split("\",\"reason").next().unwrap_or_default().to_owned()
+        };
+        [
+            patch("application/merge-patch+json", "{"),
+            patch("application/strategic-merge-patch+json", "{"),
+            patch("application/json-patch+json", "x"),
+            patch("application/apply-patch+yaml", "a: b: c"),
+        ]
+    };
+    let json = "invalid JSON patch";
+    let yaml = "yaml: mapping values are not allowed in this context";
+    assert_eq!(told("1.37"), [json, json, json, &format!("error encoding patch: {yaml}")]);
+    assert_eq!(
+        told("1.36"),
+        [
+            "error decoding patch: unexpected end of JSON input",
+            "unexpected end of JSON input",
+            "error decoding patch: invalid character 'x' looking for beginning of value",
+            &format!("error decoding YAML: error converting YAML to JSON: {yaml}"),
+        ]
+    );
+}
+
+#[test]
 fn a_document_has_another_hash_where_the_minor_is_another() {
     // Clients keep documents by their hash.
     let index = |minor: &str| {

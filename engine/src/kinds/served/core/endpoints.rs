@@ -53,6 +53,10 @@ impl Strategy for Endpoints {
         }
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("services/endpoints")
+    }
+
     fn creates_on_update(&self) -> bool {
         true
     }

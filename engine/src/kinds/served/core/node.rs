@@ -104,6 +104,10 @@ impl Strategy for Node {
         errors
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("minions")
+    }
+
     fn lists_field_labels(&self) -> bool {
         true
     }

@@ -86,6 +86,10 @@ impl Strategy for Service {
         }
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("services/specs")
+    }
+
     fn complete(&self, object: &mut Value) {
         services::complete(object);
     }

@@ -89,6 +89,10 @@ impl Strategy for Ingress {
         is_old_way.then(warning).into_iter().collect()
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("ingress")
+    }
+
     fn table(&self) -> Option<Table> {
         Some(table())
     }
