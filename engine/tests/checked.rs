@@ -220,11 +220,10 @@ fn held_in(built_in: &BuiltIn, context: &Value, way: &Way) -> Held {
         let updated = built_in.write(&pair[1], Some(&pair[0]));
         updated.is_ok_and(|checked| told(&checked).len() > unset.len())
     };
-    match taken.windows(2).any(stays) {
-        true => Held::Fixed,
-        false if is_kept => Held::Free,
-        false => Held::Off,
+    if taken.windows(2).any(stays) {
+        return Held::Fixed;
     }
+    if is_kept { Held::Free } else { Held::Off }
 }
 
 /// `spec.containers[]`.

@@ -114,6 +114,42 @@ fn fields_of_a_server_are_those_of_the_minor_that_it_speaks_for() {
 }
 
 #[test]
+fn tokens_are_bound_to_nodes_with_the_gate_of_the_minor() {
+    const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+    let account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}";
+    let request = "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {boundObjectRef: {apiVersion: v1, kind: Node, name: x}}}";
+    let told = |server: &Server| {
+        server.ask("POST", ACCOUNTS, account);
+        server.ask("POST", &format!("{ACCOUNTS}/a/token"), request)
+    };
+    let shut =
+        "cannot bind token to a Node object as the \\\"ServiceAccountTokenNodeBinding\\\" feature-gate is disabled";
+    let answer = told(&Server::start("1.30"));
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(shut), "{answer}");
+    let missing = "nodes \\\"x\\\" not found";
+    for server in [Server::gated("1.30", "ServiceAccountTokenNodeBinding=true"), Server::start("1.31")] {
+        let answer = told(&server);
+        assert!(answer.starts_with("HTTP/1.1 404") && answer.contains(missing), "{answer}");
+    }
+}
+
+#[test]
+fn addresses_are_read_by_a_server_as_the_minor_reads_them() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 80}], externalIPs: [192.168.000.001]}}";
+    let code = |server: &Server| server.ask("POST", SERVICES, service).get(9..12).map(str::to_owned);
+    for (minor, gates, expected) in [
+        ("1.30", "", "201"),
+        ("1.35", "", "201"),
+        ("1.35", "StrictIPCIDRValidation=true", "422"),
+        ("1.36", "", "422"),
+        ("1.36", "StrictIPCIDRValidation=false", "201"),
+    ] {
+        assert_eq!(code(&Server::gated(minor, gates)).as_deref(), Some(expected), "{minor} {gates}");
+    }
+}
+
+#[test]
 fn a_broken_patch_is_told_in_the_words_of_the_minor() {
     // Those before 1.37 are of kube-apiserver 1.36.2.
     const PATH: &str = "/api/v1/namespaces/default";

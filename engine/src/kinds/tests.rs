@@ -396,6 +396,25 @@ fn an_empty_text_behind_a_pointer_gets_no_default() {
 }
 
 #[test]
+fn a_slice_of_devices_selects_nodes_by_one_term() {
+    let slice = |terms: &str| {
+        format!(
+            "spec: {{driver: d.example.com, pool: {{name: p, resourceSliceCount: 1, generation: 1}}, nodeSelector: {{nodeSelectorTerms: {terms}}}}}"
+        )
+    };
+    let check =
+        |terms: &str, shown: &[&str]| check_errors("resource.k8s.io/v1 ResourceSlice", None, &slice(terms), shown);
+    let required = "spec.nodeSelector.nodeSelectorTerms: Required value: must have at least one node selector term";
+    let fault = |shown: &str| {
+        format!("spec.nodeSelector.nodeSelectorTerms: Invalid value: {shown}: must have exactly one node selector term")
+    };
+    check("null", &[required, &fault("null")]);
+    let term = r#"{"MatchExpressions":[{"Key":"a","Operator":"Exists","Values":null}],"MatchFields":null}"#;
+    let two = "[{matchExpressions: [{key: a, operator: Exists}]}, {matchExpressions: [{key: a, operator: Exists}]}]";
+    check(two, &[&fault(&format!("[{term},{term}]"))]);
+}
+
+#[test]
 fn the_metadata_of_a_claim_template_has_labels_and_annotations_alone() {
     check_errors(
         "resource.k8s.io/v1 ResourceClaimTemplate",

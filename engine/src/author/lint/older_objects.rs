@@ -154,4 +154,19 @@ spec: {hostnameOverride: x, containers: [{name: c, image: i}]}
         check(35, pod, &[]);
         check(29, "{apiVersion: example.com/v1, kind: A, metadata: {name: a}}", &[]);
     }
+
+    #[test]
+    fn what_a_newer_server_sets_by_itself_is_not_lost() {
+        // Generations of pods came with 1.33, and selectors with the keys beside them with 1.34.
+        let pod = "
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b, labels: {app: x}}
+spec:
+  containers: [{name: c, image: i}]
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [app], labelSelector: {}}
+";
+        check(29, pod, &[]);
+    }
 }

@@ -55,9 +55,10 @@ impl Changeable {
         let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
         let rests = is_suspended && (has_not_begun || conditions::is_true(job, "Suspended")) && is_idle;
         Changeable {
-            scheduling: match minor.opens(Gate::MutableSchedulingDirectivesForSuspendedJobs) {
-                true => rests,
-                false => is_suspended && has_not_begun,
+            scheduling: if minor.opens(Gate::MutableSchedulingDirectivesForSuspendedJobs) {
+                rests
+            } else {
+                is_suspended && has_not_begun
             },
             resources: rests && minor.opens(Gate::MutablePodResourcesForSuspendedJobs),
         }
