@@ -150,6 +150,27 @@ fn addresses_are_read_by_a_server_as_the_minor_reads_them() {
 }
 
 #[test]
+fn services_have_addresses_before_there_were_objects_for_them() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let server = Server::start("1.29");
+    assert!(server.ask("GET", &format!("{SERVICES}/kubernetes"), "").contains("\"clusterIP\":\"10.0.0.1\""));
+    let service = |name: &str, ip: &str| {
+        let text = format!(
+            "{{apiVersion: v1, kind: Service, metadata: {{name: {name}}}, spec: {{clusterIP: '{ip}', ports: [{{port: 80}}]}}}}"
+        );
+        server.ask("POST", SERVICES, &text)
+    };
+    let answer = service("a", "10.0.0.7");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let answer = service("b", "10.0.0.7");
+    assert!(answer.contains("provided IP is already allocated"), "{answer}");
+    server.ask("DELETE", &format!("{SERVICES}/a"), "");
+    let answer = service("b", "10.0.0.7");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert!(server.ask("GET", "/apis/networking.k8s.io/v1/ipaddresses", "").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
 fn a_broken_patch_is_told_in_the_words_of_the_minor() {
     // Those before 1.37 are of kube-apiserver 1.36.2.
     const PATH: &str = "/api/v1/namespaces/default";
