@@ -38,6 +38,8 @@
 //! - `tests/rules` makes rules and objects from seeds: what checks never fails by a type, costs no more than its
 //!   estimate but for causes that have a counterexample each, and comes to the same in the `cel` crate's interpreter.
 //!   It is a binary of its own, since its allocator counts: comparing two fields allocates nothing.
+//! - `engine/tests/checked.rs` sets each field of each built-in kind to values of its type, and writes on the page of what is
+//!   checked which of them make a difference.
 //! - `engine/tests/diff.rs` changes definitions at random, made-up ones and those of the corpus: where `author::diff` calls all
 //!   of it safe, no object that was valid is refused or loses a field.
 //! - `tests/planes` has one process with many control planes: what a copy is, what tells them apart, what is given

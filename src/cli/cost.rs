@@ -101,15 +101,19 @@ impl Cost {
         faults().for_each(|fault| tell(&fault.message));
         let definitions: Vec<(&Source, &Document)> =
             each(&sources).filter(|(_, document)| is_definition(&document.value)).collect();
-        let policies = policies::prices(&sources);
-        let is_empty = definitions.is_empty() && policies.is_empty();
+        let is_empty = definitions.is_empty() && !policies::has_prices(&sources);
         if is_empty && faults().next().is_none() {
             tell(none_in(&self.crds));
         }
         let Some(minor) = self.minors.one() else {
-            let is_readable = faults().next().is_none() && !definitions.is_empty();
-            return self.minors.tell(self.output == Output::Json, |minor| say(minor, &definitions, is_readable));
+            let is_readable = faults().next().is_none() && !is_empty;
+            return self.minors.tell(self.output == Output::Json, |minor| {
+                let mut said = say(minor, &definitions, is_readable);
+                said.lines.extend(policies::prices(minor, &sources).iter().flat_map(PolicyPrices::lines));
+                said
+            });
         };
+        let policies = policies::prices(minor, &sources);
         let (mut is_readable, mut is_fine) = (faults().next().is_none() && !is_empty, true);
         let mut reports = Vec::new();
         let priced = parallel::map("definitions", &definitions, |(source, document)| price(minor, source, document));
@@ -157,7 +161,7 @@ fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) ->
         };
         said.is_fine &= errors.is_empty();
         for Report { crd, version, rules, total, .. } in &reports {
-            said.lines.push(format!("{crd} {version}: {}", share(*total, SCHEMA_ESTIMATE_MAX)));
+            said.lines.push(format!("{crd} {version}: {}", shown_total(*total, rules)));
             for Priced { costs, .. } in rules.iter().filter(|rule| rule.costs.cost > EXPRESSION_ESTIMATE_MAX) {
                 let cost = share(costs.cost, EXPRESSION_ESTIMATE_MAX);
                 let rule = costs.rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -282,6 +286,26 @@ fn field(steps: &[Step]) -> String {
     path
 }
 
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "rule" } else { "rules" }
+}
+
+/// How many rules have no price: such a rule is refused.
+fn unpriced(rules: &[Priced]) -> usize {
+    rules.iter().filter(|rule| rule.costs.compiled.expression.is_none()).count()
+}
+
+/// What all rules cost together, as far as they can be priced.
+fn shown_total(total: u64, rules: &[Priced]) -> String {
+    match unpriced(rules) {
+        0 => share(total, SCHEMA_ESTIMATE_MAX),
+        count if count == rules.len() => "can't be priced".to_owned(),
+        count => {
+            format!("{}, without {count} {} that can't be priced", share(total, SCHEMA_ESTIMATE_MAX), plural(count))
+        }
+    }
+}
+
 fn percent(cost: u64, limit: u64) -> f64 {
     cost as f64 * 100.0 / limit as f64
 }
@@ -295,24 +319,29 @@ fn show_json(reports: &[Report], top: Option<usize>, policies: &[PolicyPrices]) 
     let rule = |rule: &Priced| {
         let costs = &rule.costs;
         let line = rule.place.map_or("null".to_owned(), |place| place.line.to_string());
+        let (estimated, of_limit) = match costs.compiled.expression {
+            Some(_) => {
+                (costs.compiled.cost_max().to_string(), percent(costs.cost, EXPRESSION_ESTIMATE_MAX).to_string())
+            }
+            None => ("null".to_owned(), "null".to_owned()),
+        };
         format!(
-            r#"{{"path":{},"field":{},"line":{line},"rule":{},"estimatedCost":{},"cardinality":{},"limit":{EXPRESSION_ESTIMATE_MAX},"percent":{}}}"#,
+            r#"{{"path":{},"field":{},"line":{line},"rule":{},"estimatedCost":{estimated},"cardinality":{},"limit":{EXPRESSION_ESTIMATE_MAX},"percent":{of_limit}}}"#,
             text(&costs.path),
             text(&field(&costs.steps)),
             text(&costs.rule.rule),
-            costs.compiled.cost_max(),
             costs.cardinality(),
-            percent(costs.cost, EXPRESSION_ESTIMATE_MAX),
         )
     };
     let report = |report: &Report| {
+        // A sum that leaves rules out is none.
+        let total = if unpriced(&report.rules) == 0 { report.total.to_string() } else { "null".to_owned() };
         format!(
-            r#"{{"file":{},"crd":{},"version":{},"rules":[{}],"total":{},"limit":{SCHEMA_ESTIMATE_MAX}}}"#,
+            r#"{{"file":{},"crd":{},"version":{},"rules":[{}],"total":{total},"limit":{SCHEMA_ESTIMATE_MAX}}}"#,
             text(&report.file),
             text(&report.crd),
             text(&report.version),
             join(report.rules.iter().filter(is_shown).map(rule).collect()),
-            report.total,
         )
     };
     let policies = policies.iter().map(PolicyPrices::to_json);
@@ -326,8 +355,7 @@ fn show_text(reports: &[Report], top: Option<usize>) -> String {
         let _ = match rules.len() {
             0 => writeln!(out, "{crd} {version}: no rules"),
             count => {
-                let rules = if count == 1 { "rule" } else { "rules" };
-                writeln!(out, "{crd} {version}: {} for {count} {rules}", share(*total, SCHEMA_ESTIMATE_MAX))
+                writeln!(out, "{crd} {version}: {} for {count} {}", shown_total(*total, rules), plural(count))
             }
         };
     }

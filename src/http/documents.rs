@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use crate::crd::ServedVersion;
 use crate::kinds::{self, layout};
 use crate::meta::Status;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::protobuf;
 use crate::registry::Resource;
@@ -99,7 +100,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         }
         Target::OpenApiV2 => open_api_v2(app, exchange, &served),
         Target::OpenApiV3Index => {
-            let documents = v3_documents(&served);
+            let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, (hash, _))| (path.as_str(), hash.as_str()));
             let bytes = json::encode(&openapi::v3_index(index));
             tagged(exchange, Encoding::Json.content_type(), &bytes)
@@ -168,7 +169,7 @@ fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Response<Bo
 }
 
 fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) -> Response<Body> {
-    let documents = v3_documents(served);
+    let documents = v3_documents(served, app.registry.definitions.minor);
     let Some((hash, versions)) = documents.get(path) else { return answer::text(exchange, 404, NOT_FOUND_TEXT) };
     if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
         let mut moved = answer::text(exchange, 301, "");
@@ -188,7 +189,9 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) ->
 }
 
 /// The v3 documents there are: path, hash, versions. A version that is declared but not served has an empty one.
-fn v3_documents(served: &[Served]) -> BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> {
+///
+/// Clients keep documents by the hash. Another version of the server has others, so it is part of it.
+fn v3_documents(served: &[Served], minor: Minor) -> BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> {
     let mut documents: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
     for one in served {
         let (marks, versions) = documents.entry(document_path(&one.version)).or_default();
@@ -196,7 +199,7 @@ fn v3_documents(served: &[Served]) -> BTreeMap<String, (String, Vec<Arc<ServedVe
         versions.push(Arc::clone(&one.version));
     }
     for (marks, _) in documents.values_mut() {
-        *marks = openapi::etag(marks.as_bytes());
+        *marks = openapi::etag(format!("{}:{marks}", version_of(minor)).as_bytes());
     }
     documents
 }

@@ -10,6 +10,7 @@ use crate::write::metadata::wipe_system_fields;
 
 use super::decode::decode_object;
 use super::sent::as_sent;
+use super::write::store_prefix;
 use super::{CreateRequest, Registry, Subresource, Target, Warnings};
 
 impl Registry {
@@ -37,7 +38,7 @@ impl Registry {
         }
         let pods = self.pod(target, name).await?;
         let bind = |pod: &Value| {
-            check_preconditions(&pods, &binding, pod)?;
+            check_preconditions(&pods, &binding, pod, request.dry_run)?;
             let bound = pod_object::binding::bind(pod, &binding, &self.now());
             bound.map_err(|why| pod_object::binding::conflict(&pods.name, &why))
         };
@@ -46,13 +47,14 @@ impl Registry {
 }
 
 /// A binding that names a uid or a resourceVersion means the pod that has it.
-fn check_preconditions(target: &Target, binding: &Value, pod: &Value) -> Result<(), Status> {
+fn check_preconditions(target: &Target, binding: &Value, pod: &Value, dry_run: bool) -> Result<(), Status> {
     for (what, field) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
         let (wanted, found) = (binding.str_at(&["metadata", field]), pod.str_at(&["metadata", field]));
         if !wanted.is_empty() && wanted != found {
             return Err(target.conflict(&format!(
-                "StorageError: invalid object, Code: 4, Key: /registry/pods/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+                "StorageError: invalid object, Code: 4, Key: {}/pods/{}, ResourceVersion: 0, AdditionalErrorMsg: \
                  Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}",
+                store_prefix(dry_run),
                 target.key()
             )));
         }

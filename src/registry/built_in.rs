@@ -45,6 +45,12 @@ impl BuiltIn {
 /// Scale, as the verbs take it.
 pub static SCALE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::SCALE, &[&kinds::SCALE])));
 
+/// IPAddress, by which services hold their addresses whether it is served or not; older minors have none.
+pub static IP_ADDRESS: LazyLock<Arc<Resource>> = LazyLock::new(|| {
+    let kind = kinds::find("networking.k8s.io", "ipaddresses").expect("the newest minor has it");
+    Arc::new(make(kind, &[kind]))
+});
+
 /// TokenRequest, as `/token` of a service account takes it.
 pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> =
     LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST, &[&kinds::TOKEN_REQUEST])));

@@ -57,6 +57,8 @@ const NO_MESSAGE: &str = "Object 'Kind' is missing in 'object has no kind field 
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
 /// That of the built-in kinds.
 const BUILT_IN_SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
+/// That of APIService.
+const AGGREGATOR_SCHEME: &str = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
 
 /// Decodes `body` as an object of `target`.
 ///
@@ -305,7 +307,12 @@ pub fn not_registered(kind: &str, api_version: &str) -> String {
 /// [`not_registered`] where an object of the version `wanted` was to be.
 fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> String {
     let is_built_in = kinds::type_of(&wanted.api_version(), &wanted.names.kind).is_some();
-    not_registered_in(if is_built_in { BUILT_IN_SCHEME } else { SCHEME }, kind, api_version)
+    let scheme = match wanted.group.as_str() {
+        "apiregistration.k8s.io" => AGGREGATOR_SCHEME,
+        _ if is_built_in => BUILT_IN_SCHEME,
+        _ => SCHEME,
+    };
+    not_registered_in(scheme, kind, api_version)
 }
 
 /// [`not_registered`] where an object of a built-in kind was to be.

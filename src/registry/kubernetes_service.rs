@@ -72,7 +72,11 @@ impl Registry {
         self.reconcile_slice(gone, &left).await
     }
 
+    /// Older minors have no ranges but those of the flags.
     async fn make_default_range(&self) -> Result<(), Status> {
+        if self.resolve(GROUP, "servicecidrs").await?.is_none() {
+            return Ok(());
+        }
         let target = self.own_target(GROUP, "servicecidrs", ranges::DEFAULT).await?;
         let ranges: Vec<Value> = self.network.ranges().iter().map(|range| Value::String(range.to_string())).collect();
         let found = self.found(&target).await?;

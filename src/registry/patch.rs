@@ -9,6 +9,7 @@ use crate::auth::UserInfo;
 use crate::crd::write::split_api_version;
 use crate::kinds::{self, layout};
 use crate::meta::field::{self, Path};
+use crate::meta::minor::Minor;
 use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
@@ -62,7 +63,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let patched = self.try_patch(target, user, request, warnings).await;
         // That a patch is none is told before anything else. One that is applied is one: only a failure is looked into.
-        if patched.is_err() {
+        if patched.is_err() && target.version.minor >= CHECKS_DOCUMENTS {
             check_document(request)?;
         }
         patched
@@ -128,10 +129,10 @@ pub(super) fn applied(
     now: &str,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    let (applied, repeated) = decode_applied(&request.bytes)?;
+    let (applied, repeated) = decode_applied(target.version.minor, &request.bytes)?;
     let merged = fields.apply(live, &applied, &request.manager, request.force, now);
     let merged = merged.map_err(|error| apply_failed(&error))?;
-    note_strict_apply(request, &repeated, warnings)?;
+    note_strict_apply(target.version.minor, request, &repeated, warnings)?;
     set_defaults(target, &applied, merged, warnings)
 }
 
@@ -143,6 +144,14 @@ fn check_uid_of_absent(target: &Target, object: &Value) -> Result<(), Status> {
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         ))),
     }
+}
+
+/// Since then a patch is looked at before the object: that it is not a document is told first, and in few words.
+const CHECKS_DOCUMENTS: Minor = Minor::of(37);
+
+/// What messages call the document that is applied.
+fn applied_document(minor: Minor) -> &'static str {
+    if minor < CHECKS_DOCUMENTS { "YAML" } else { "patch" }
 }
 
 /// A patch must be a JSON (or YAML) document before anything else is looked at. What begins like a JSON object is read later.
@@ -286,16 +295,17 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
 }
 
 /// The applied configuration: YAML, of which JSON is a part. Also what a strict reader minds.
-pub(super) fn decode_applied(bytes: &[u8]) -> Result<(Value, Vec<String>), Status> {
+pub(super) fn decode_applied(minor: Minor, bytes: &[u8]) -> Result<(Value, Vec<String>), Status> {
     let decoded = yaml::decode_strict(bytes);
-    let decoded = decoded.map_err(|error| format!("error decoding patch: error converting YAML to JSON: {error}"));
+    let what = applied_document(minor);
+    let decoded = decoded.map_err(|error| format!("error decoding {what}: error converting YAML to JSON: {error}"));
     match decoded.map_err(|message| Status::bad_request(&message))? {
         (object @ Value::Object(_), repeated) => Ok((object, repeated)),
         (Value::Null, repeated) => Ok((object! {}, repeated)),
         (other, _) => {
             let found = json_type(&other);
             let message = format!(
-                "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+                "error decoding {what}: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
                  value of type map[string]interface {{}}"
             );
             Err(Status::bad_request(&message))
@@ -304,14 +314,20 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<(Value, Vec<String>), Statu
 }
 
 /// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
-fn note_strict_apply(request: &PatchRequest, repeated: &[String], warnings: &mut Warnings) -> Result<(), Status> {
+fn note_strict_apply(
+    minor: Minor,
+    request: &PatchRequest,
+    repeated: &[String],
+    warnings: &mut Warnings,
+) -> Result<(), Status> {
     if request.field_validation == FieldValidation::Ignore {
         return Ok(());
     }
     let errors: Vec<String> = repeated.iter().map(|error| format!("error converting YAML to JSON: {error}")).collect();
     match request.field_validation {
         FieldValidation::Strict if !errors.is_empty() => {
-            Err(Status::bad_request(&format!("error strict decoding patch: {}", errors.join("\n"))))
+            let what = applied_document(minor);
+            Err(Status::bad_request(&format!("error strict decoding {what}: {}", errors.join("\n"))))
         }
         _ => {
             errors.iter().for_each(|error| add_strict_warning(error, warnings));

@@ -12,6 +12,7 @@ use crate::auth::UserInfo;
 use crate::crd::Scale;
 use crate::crd::nested::{set_nested, split_path};
 use crate::meta::field::{Error, Path};
+use crate::meta::minor::Minor;
 use crate::meta::{Status, names, object_meta};
 use crate::value::{Value, go_quote};
 use crate::write::metadata::{check_name, ensure_namespace, metadata_mut};
@@ -231,7 +232,7 @@ fn make_scale(
         ScaleRequest::Patch(request) => *request,
     };
     let mut scale = match request.patch_type {
-        PatchType::Apply if is_custom => apply_scale(&fields, present, request, now)?,
+        PatchType::Apply if is_custom => apply_scale(target.version.minor, &fields, present, request, now)?,
         PatchType::Apply => applied(target, &fields, Some(present), request, now, warnings)?,
         PatchType::StrategicMerge => {
             let patched = merge_strategically(target, present, request, warnings)?;
@@ -248,8 +249,14 @@ fn make_scale(
 }
 
 /// Applies to a Scale. Go then fails to convert what comes out, so that only an apply that changes nothing succeeds.
-fn apply_scale(fields: &FieldManager<'_>, present: &Value, request: &PatchRequest, now: &str) -> Result<Value, Status> {
-    let (applied, _) = decode_applied(&request.bytes)?;
+fn apply_scale(
+    minor: Minor,
+    fields: &FieldManager<'_>,
+    present: &Value,
+    request: &PatchRequest,
+    now: &str,
+) -> Result<Value, Status> {
+    let (applied, _) = decode_applied(minor, &request.bytes)?;
     let is_scale = (applied.str_at(&["apiVersion"]), applied.str_at(&["kind"])) == (API_VERSION, KIND);
     if is_scale && present.at(&["metadata", "managedFields"]).is_none() {
         return Err(Status::plain(

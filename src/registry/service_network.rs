@@ -19,6 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -33,6 +34,7 @@ use crate::object;
 use crate::store::{self, At, Collection, Guard, Snapshot};
 use crate::value::{Map, Value, json};
 
+use super::built_in::IP_ADDRESS;
 use super::definitions::own_user;
 use super::{DeleteRequest, Registry, Subresource, Target, Warnings};
 
@@ -234,7 +236,8 @@ impl Registry {
         let told = |error| told(&name, error);
         align(new, old);
         let families = self.network.families();
-        settle_families(new, old, families).map_err(|errors| told(AllocationError::Invalid(errors)))?;
+        settle_families(target.version.minor, new, old, families)
+            .map_err(|errors| told(AllocationError::Invalid(errors)))?;
         let mut holdings = self.holdings((&target.namespace, &name)).await?;
         if dry_run {
             let stored = &holdings.stored;
@@ -335,9 +338,17 @@ impl Registry {
 
     /// The IPAddress by which a service has an address.
     async fn claim(&self, ip: IpAddr, (namespace, name): (&str, &str)) -> Result<store::Write, Status> {
-        let mut target = self.own_target(GROUP, "ipaddresses", "").await?;
+        let served = self.resolve(GROUP, "ipaddresses").await?;
+        let resource = served.unwrap_or_else(|| Arc::clone(&IP_ADDRESS));
+        let version = Arc::clone(resource.first());
+        let target = Target {
+            resource,
+            version,
+            subresource: Subresource::Main,
+            namespace: String::new(),
+            name: ip.to_string(),
+        };
         let mut object = addresses::of_service(ip, namespace, name);
-        target.name = ip.to_string();
         let now = self.now();
         object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), MANAGER, &now)).await;
         super::write::fill_system_fields(&mut object, &now);

@@ -12,6 +12,7 @@ use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo, new_token_id};
 use crate::meta::field::{Error, Path};
+use crate::meta::gates::Gate;
 use crate::meta::{Status, time};
 use crate::object;
 use crate::store::{Collection, Stored};
@@ -20,6 +21,7 @@ use crate::write::metadata::{ensure_namespace, metadata_mut};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
+const NODE_BINDING: Gate = Gate::ServiceAccountTokenNodeBinding;
 
 /// A token that was issued.
 pub struct IssuedToken {
@@ -127,6 +129,13 @@ impl Registry {
             ("", "Secret") => {
                 let key = format!("{}/{name}", about.namespace);
                 about.secret.insert(self.named("secrets", &key, name).await?)
+            }
+            ("", "Node") if !self.definitions.minor.opens(NODE_BINDING) => {
+                let message = format!(
+                    "cannot bind token to a Node object as the {:?} feature-gate is disabled",
+                    NODE_BINDING.name()
+                );
+                return Err(Status::bad_request(&message));
             }
             ("", "Node") => about.node.insert(self.named("nodes", name, name).await?),
             _ => {

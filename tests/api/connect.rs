@@ -76,6 +76,18 @@ fn a_node_without_addresses_can_not_be_reached() {
 }
 
 #[test]
+fn nobody_is_spoken_with_in_a_dry_run() {
+    let (server, _folder) = start();
+    let pod = format!("{PODS}/waiting");
+    for path in
+        [format!("{pod}/exec"), format!("{pod}/proxy"), format!("{NODES}/bare/proxy"), format!("{SERVICES}/web/proxy")]
+    {
+        let answer = server.send("POST", &format!("{path}?dryRun=All"), &[], None);
+        check(&answer, 400, "dryRun is not supported");
+    }
+}
+
+#[test]
 fn a_path_that_begins_with_two_slashes_is_another_one() {
     let (server, _folder) = start();
     assert_eq!(server.send("GET", "/healthz", &[], None).status, 200);

@@ -198,6 +198,55 @@ fn what_can_not_be_read_is_an_error_of_the_server() {
 }
 
 #[test]
+fn where_the_reference_stores_an_object_is_told_with_a_uid_that_is_not_its_own() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    for (collection, object, key) in [
+        (
+            "/api/v1/namespaces/default/services",
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}),
+            "/services/specs/default/a",
+        ),
+        (
+            "/api/v1/namespaces/default/endpoints",
+            json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "a"}}),
+            "/services/endpoints/default/a",
+        ),
+        ("/api/v1/nodes", json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}), "/minions/a"),
+        (
+            "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+            json!({
+                "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "a"},
+                "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}},
+            }),
+            "/ingress/default/a",
+        ),
+    ] {
+        let made = send(&server, ("POST", collection, &object.to_string()));
+        assert_eq!(made.status, 201, "{}", made.json());
+        let mut other = object;
+        other["metadata"]["uid"] = json!("x");
+        for (query, prefix) in [("", "/registry"), ("?dryRun=All", "")] {
+            let answer = send(&server, ("PUT", &format!("{collection}/a{query}"), &other.to_string()));
+            let message = answer.json()["message"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(answer.status, 409, "{message}");
+            assert!(message.contains(&format!("Code: 4, Key: {prefix}{key}, ResourceVersion: 0")), "{message}");
+        }
+    }
+}
+
+#[test]
+fn the_aggregator_has_a_scheme_of_its_own() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let other = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "X", "metadata": {"name": "v1.a.b"}});
+    let answer = send(&server, ("POST", "/apis/apiregistration.k8s.io/v1/apiservices", &other.to_string()));
+    let expected = "X in version \"v1\" cannot be handled as a APIService: no kind \"X\" is registered for version \
+                    \"apiregistration.k8s.io/v1\" in scheme \"k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28\"";
+    assert_eq!((answer.status, &answer.json()["message"]), (400, &json!(expected)));
+}
+
+#[test]
 fn what_can_not_be_read_may_be_deleted_all_the_same() {
     const UNSAFE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
     let folder = Folder::for_test();

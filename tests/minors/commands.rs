@@ -116,6 +116,33 @@ fn the_price_of_a_rule_is_that_of_the_minor() {
 }
 
 #[test]
+fn a_rule_that_is_refused_has_no_price() {
+    let folder = folder("minors-unpriced");
+    let output = skiff(&folder, &["cost", "--kubernetes-version", "1.30", "crd.yaml"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("widgets.example.com v1: can't be priced for 1 rule\n"), "{text}");
+    let output = skiff(&folder, &["cost", "--kubernetes-version", "1.30", "-o", "json", "crd.yaml"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert!(json[0]["total"].is_null() && json[0]["rules"][0]["estimatedCost"].is_null(), "{json}");
+    let (text, code) = told(&folder, &["cost", "--kubernetes-version", "1.30,1.31", "crd.yaml"]);
+    let is_told = |cell: &str, what: &str| text.lines().any(|line| line.starts_with(cell) && line.ends_with(what));
+    assert!(is_told("1.30 ", "widgets.example.com v1: can't be priced"), "{text}");
+    assert!(is_told("1.31 ", "widgets.example.com v1: 402 (less than 0.1% of 100,000,000)"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn expressions_of_policies_are_priced_as_the_minor_knows_them() {
+    let folder = folder("minors-policy-prices");
+    fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");
+    let (text, code) = told(&folder, &["cost", "--kubernetes-version", "1.29,1.30", "guarded.yaml"]);
+    let policy = "ValidatingAdmissionPolicy addresses";
+    assert!(text.contains(&format!("{policy}: spec.validations[0].expression: can't be priced")), "{text}");
+    assert!(text.contains(&format!("{policy}: validations with their messages ")), "{text}");
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
 fn a_lint_names_what_older_clusters_refuse_and_ignore() {
     let folder = folder("minors-lint");
     let (text, code) = told(

@@ -114,6 +114,107 @@ fn fields_of_a_server_are_those_of_the_minor_that_it_speaks_for() {
 }
 
 #[test]
+fn tokens_are_bound_to_nodes_with_the_gate_of_the_minor() {
+    const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+    let account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}";
+    let request = "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {boundObjectRef: {apiVersion: v1, kind: Node, name: x}}}";
+    let told = |server: &Server| {
+        server.ask("POST", ACCOUNTS, account);
+        server.ask("POST", &format!("{ACCOUNTS}/a/token"), request)
+    };
+    let shut =
+        "cannot bind token to a Node object as the \\\"ServiceAccountTokenNodeBinding\\\" feature-gate is disabled";
+    let answer = told(&Server::start("1.30"));
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(shut), "{answer}");
+    let missing = "nodes \\\"x\\\" not found";
+    for server in [Server::gated("1.30", "ServiceAccountTokenNodeBinding=true"), Server::start("1.31")] {
+        let answer = told(&server);
+        assert!(answer.starts_with("HTTP/1.1 404") && answer.contains(missing), "{answer}");
+    }
+}
+
+#[test]
+fn addresses_are_read_by_a_server_as_the_minor_reads_them() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 80}], externalIPs: [192.168.000.001]}}";
+    let code = |server: &Server| server.ask("POST", SERVICES, service).get(9..12).map(str::to_owned);
+    for (minor, gates, expected) in [
+        ("1.30", "", "201"),
+        ("1.35", "", "201"),
+        ("1.35", "StrictIPCIDRValidation=true", "422"),
+        ("1.36", "", "422"),
+        ("1.36", "StrictIPCIDRValidation=false", "201"),
+    ] {
+        assert_eq!(code(&Server::gated(minor, gates)).as_deref(), Some(expected), "{minor} {gates}");
+    }
+}
+
+#[test]
+fn services_have_addresses_before_there_were_objects_for_them() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let server = Server::start("1.29");
+    assert!(server.ask("GET", &format!("{SERVICES}/kubernetes"), "").contains("\"clusterIP\":\"10.0.0.1\""));
+    let service = |name: &str, ip: &str| {
+        let text = format!(
+            "{{apiVersion: v1, kind: Service, metadata: {{name: {name}}}, spec: {{clusterIP: '{ip}', ports: [{{port: 80}}]}}}}"
+        );
+        server.ask("POST", SERVICES, &text)
+    };
+    let answer = service("a", "10.0.0.7");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let answer = service("b", "10.0.0.7");
+    assert!(answer.contains("provided IP is already allocated"), "{answer}");
+    server.ask("DELETE", &format!("{SERVICES}/a"), "");
+    let answer = service("b", "10.0.0.7");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert!(server.ask("GET", "/apis/networking.k8s.io/v1/ipaddresses", "").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_broken_patch_is_told_in_the_words_of_the_minor() {
+    // Those before 1.37 are of kube-apiserver 1.36.2.
+    const PATH: &str = "/api/v1/namespaces/default";
+    let told = |minor: &str| {
+        let server = Server::start(minor);
+        let patch = |content_type: &str, body: &str| {
+            let answer = server.send("PATCH", &format!("{PATH}?fieldManager=m"), (content_type, body));
+            let (_, rest) = answer.split_once("\"message\":\"").expect("it is a Status");
+            rest.split("\",\"reason").next().unwrap_or_default().to_owned()
+        };
+        [
+            patch("application/merge-patch+json", "{"),
+            patch("application/strategic-merge-patch+json", "{"),
+            patch("application/json-patch+json", "x"),
+            patch("application/apply-patch+yaml", "a: b: c"),
+        ]
+    };
+    let json = "invalid JSON patch";
+    let yaml = "yaml: mapping values are not allowed in this context";
+    assert_eq!(told("1.37"), [json, json, json, &format!("error encoding patch: {yaml}")]);
+    assert_eq!(
+        told("1.36"),
+        [
+            "error decoding patch: unexpected end of JSON input",
+            "unexpected end of JSON input",
+            "error decoding patch: invalid character 'x' looking for beginning of value",
+            &format!("error decoding YAML: error converting YAML to JSON: {yaml}"),
+        ]
+    );
+}
+
+#[test]
+fn a_document_has_another_hash_where_the_minor_is_another() {
+    // Clients keep documents by their hash.
+    let index = |minor: &str| {
+        let answer = Server::start(minor).ask("GET", "/openapi/v3", "");
+        let (_, rest) = answer.split_once("/openapi/v3/api/v1?hash=").expect("the index has the document");
+        rest.split('"').next().unwrap_or_default().to_owned()
+    };
+    assert_ne!(index("1.30"), index("1.34"));
+    assert_eq!(index("1.34"), index("1.34"));
+}
+
+#[test]
 fn without_a_word_a_server_speaks_for_the_newest_minor() {
     let server = Server::start("1.37");
     assert!(server.ask("GET", "/version", "").contains("\"minor\": \"37\""));

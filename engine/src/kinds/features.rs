@@ -2,7 +2,7 @@
 //! them before.
 //!
 //! A field is named by its path: `*` stands for every item of a list or every value of a map, `CONTAINERS` for every list of
-//! containers. What stands before a `?` goes as well if nothing is left in it.
+//! containers or of their statuses. What stands before a `?` goes as well if nothing is left in it.
 //!
 //! Source: the `dropDisabledFields` of Kubernetes' strategies.
 
@@ -26,7 +26,7 @@ impl Feature {
     }
 
     /// Whether one of the fields is set.
-    fn is_used(&self, value: &Value) -> bool {
+    pub fn is_used(&self, value: &Value) -> bool {
         self.paths.iter().any(|path| is_used(value, path))
     }
 }
@@ -48,6 +48,11 @@ fn first_step(path: &str) -> (&str, bool, &str) {
     }
 }
 
+/// The lists of containers in a spec, and those of their statuses.
+fn container_lists() -> impl Iterator<Item = &'static str> {
+    super::pod::CONTAINER_LISTS.into_iter().chain(super::pod::STATUS_LISTS)
+}
+
 fn is_used(value: &Value, path: &str) -> bool {
     work::step();
     let (step, _, rest) = first_step(path);
@@ -57,9 +62,9 @@ fn is_used(value: &Value, path: &str) -> bool {
             Value::Object(fields) => fields.iter().any(|(_, field)| is_used(field, rest)),
             _ => value.as_array().unwrap_or_default().iter().any(|item| is_used(item, rest)),
         },
-        "CONTAINERS" => super::pod::CONTAINER_LISTS
-            .iter()
-            .any(|list| value.get(list).is_some_and(|containers| is_used(containers, rest))),
+        "CONTAINERS" => {
+            container_lists().any(|list| value.get(list).is_some_and(|containers| is_used(containers, rest)))
+        }
         name => value.get(name).is_some_and(|field| is_used(field, rest)),
     }
 }
@@ -75,7 +80,7 @@ fn remove(value: &mut Value, path: &str) -> bool {
             }
             _ => value.as_array_mut().into_iter().flatten().fold(false, |there, item| remove(item, rest) | there),
         },
-        "CONTAINERS" => super::pod::CONTAINER_LISTS.iter().fold(false, |was_there, list| {
+        "CONTAINERS" => container_lists().fold(false, |was_there, list| {
             value.get_mut(list).is_some_and(|containers| remove(containers, rest)) | was_there
         }),
         name => {

@@ -1,11 +1,12 @@
 //! What holds for every kind, whoever adds it.
 
+mod minors;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::meta::gates::Gates;
 use crate::object;
 use crate::value::{json, yaml};
 
@@ -395,6 +396,25 @@ fn an_empty_text_behind_a_pointer_gets_no_default() {
 }
 
 #[test]
+fn a_slice_of_devices_selects_nodes_by_one_term() {
+    let slice = |terms: &str| {
+        format!(
+            "spec: {{driver: d.example.com, pool: {{name: p, resourceSliceCount: 1, generation: 1}}, nodeSelector: {{nodeSelectorTerms: {terms}}}}}"
+        )
+    };
+    let check =
+        |terms: &str, shown: &[&str]| check_errors("resource.k8s.io/v1 ResourceSlice", None, &slice(terms), shown);
+    let required = "spec.nodeSelector.nodeSelectorTerms: Required value: must have at least one node selector term";
+    let fault = |shown: &str| {
+        format!("spec.nodeSelector.nodeSelectorTerms: Invalid value: {shown}: must have exactly one node selector term")
+    };
+    check("null", &[required, &fault("null")]);
+    let term = r#"{"MatchExpressions":[{"Key":"a","Operator":"Exists","Values":null}],"MatchFields":null}"#;
+    let two = "[{matchExpressions: [{key: a, operator: Exists}]}, {matchExpressions: [{key: a, operator: Exists}]}]";
+    check(two, &[&fault(&format!("[{term},{term}]"))]);
+}
+
+#[test]
 fn the_metadata_of_a_claim_template_has_labels_and_annotations_alone() {
     check_errors(
         "resource.k8s.io/v1 ResourceClaimTemplate",
@@ -468,82 +488,4 @@ fn of_message(message: &'static Message, depth: usize) -> Option<Value> {
         _ if message.name == "JSONSchemaProps" => every_field(message, depth.checked_sub(1)?),
         _ => every_field(message, depth),
     })
-}
-
-#[test]
-fn fields_of_features_follow_the_gates_of_the_minor() {
-    #[track_caller]
-    fn check((api_version, name): (&str, &str), path: &[&str], object: &str, kept_from: u16, gate: &str) {
-        let kind =
-            all().find(|kind| (kind.api_version().as_str(), kind.kind) == (api_version, name)).expect("it is there");
-        let keeps = |minor: Minor| {
-            let sent = yaml::decode(object.as_bytes()).expect("the test is YAML");
-            let (mut object, _) = kind.message().decode(&sent).expect("the test is valid");
-            kind.strategy.prepare_create(&kind.served_version_in(minor), &mut object);
-            object.at(path).is_some()
-        };
-        let kept: Vec<u16> = Minor::all().filter(|minor| keeps(*minor)).map(Minor::number).collect();
-        assert_eq!(kept, (kept_from..=Minor::NEWEST.number()).collect::<Vec<_>>(), "{gate}");
-        for value in [true, false] {
-            let set = |minor| Gates::parse(&format!("{gate}={value}"), minor);
-            let minor = Minor::all().find(|minor| set(*minor).is_ok()).expect("a minor has the gate");
-            assert_eq!(keeps(minor.with_gates(set(minor).expect("it was there"))), value, "{gate}={value}");
-        }
-    }
-    check(
-        ("apps/v1", "StatefulSet"),
-        &["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"],
-        "spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 2}}}",
-        37,
-        "MaxUnavailableStatefulSet",
-    );
-    check(
-        ("storage.k8s.io/v1", "CSIDriver"),
-        &["spec", "preventPodSchedulingIfMissing"],
-        "spec: {preventPodSchedulingIfMissing: true}",
-        37,
-        "VolumeLimitScaling",
-    );
-    check(
-        ("autoscaling/v2", "HorizontalPodAutoscaler"),
-        &["spec", "behavior", "scaleUp", "tolerance"],
-        "apiVersion: autoscaling/v2\nspec: {behavior: {scaleUp: {tolerance: 500m}}}",
-        35,
-        "HPAConfigurableTolerance",
-    );
-    check(("batch/v1", "Job"), &["spec", "managedBy"], "spec: {managedBy: a.example.com/b}", 32, "JobManagedBy");
-    check(
-        ("batch/v1", "Job"),
-        &["spec", "template", "spec", "hostnameOverride"],
-        "spec: {template: {spec: {hostnameOverride: a}}}",
-        35,
-        "HostnameOverride",
-    );
-    let pod = ("v1", "Pod");
-    check(pod, &["spec", "hostUsers"], "spec: {hostUsers: false}", 33, "UserNamespacesSupport");
-    check(
-        ("resource.k8s.io/v1", "ResourceSlice"),
-        &["spec", "skipNodeOperations"],
-        "spec: {skipNodeOperations: ['*']}",
-        38,
-        "DRAOptionalNodeOperations",
-    );
-}
-
-#[test]
-fn sources_of_projected_volumes_follow_the_gates_of_the_minor() {
-    let sources = "[{clusterTrustBundle: {name: a, path: b}}, {podCertificate: {signerName: a/b, keyType: ED25519}}]";
-    let pod = format!("spec: {{containers: [], volumes: [{{name: v, projected: {{sources: {sources}}}}}]}}");
-    let sent = yaml::decode(pod.as_bytes()).expect("the test is YAML");
-    let kind = find("", "pods").expect("it is there");
-    let kept = |minor: Minor| {
-        let (mut object, _) = kind.message().decode(&sent).expect("the test is valid");
-        kind.strategy.prepare_create(&kind.served_version_in(minor), &mut object);
-        let sources = object.items_at(&["spec", "volumes"])[0].items_at(&["projected", "sources"]);
-        sources.iter().map(|source| source.as_object().is_some_and(|it| !it.is_empty())).collect::<Vec<_>>()
-    };
-    assert_eq!(kept(Minor::NEWEST), [true, true]);
-    assert_eq!(kept(Minor::of(36)), [false, false]);
-    let gates = Gates::parse("ClusterTrustBundleProjection=true", Minor::of(36)).expect("the gate is known");
-    assert_eq!(kept(Minor::of(36).with_gates(gates)), [true, false]);
 }

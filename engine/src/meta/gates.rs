@@ -144,13 +144,77 @@ pub enum Gate {
     WatchList,
     /// `scheduling` of jobs.
     WorkloadWithJob,
+    /// Pods that have a node are not nominated for another.
+    ClearingNominatedNodeNameAfterBinding,
+    /// `serviceAccountTokenInSecrets` of CSIDrivers.
+    CsiServiceAccountTokenSecrets,
+    /// `terminatingReplicas` of Deployments and ReplicaSets.
+    DeploymentReplicaSetTerminatingReplicas,
+    /// `extendedResourceName` of DeviceClasses.
+    DraExtendedResource,
+    /// `devices` in the status of claims.
+    DraResourceClaimDeviceStatus,
+    /// What whole pods may use, in their status.
+    InPlacePodLevelResourcesVerticalScaling,
+    /// Containers that run first may be resized.
+    InPlacePodVerticalScalingInitContainers,
+    /// `backoffLimitPerIndex` of jobs.
+    JobBackoffLimitPerIndex,
+    /// `podReplacementPolicy` of jobs.
+    JobPodReplacementPolicy,
+    /// `ipMode` of load balancers.
+    LoadBalancerIpMode,
+    /// `matchLabelKeys` of topology spreads.
+    MatchLabelKeysInPodTopologySpread,
+    /// These keys become part of the selector.
+    MatchLabelKeysInPodTopologySpreadSelectorMerge,
+    /// A CSINode may change how many volumes a driver takes.
+    MutableCsiNodeAllocatableCount,
+    /// A volume may move to other nodes.
+    MutablePvNodeAffinity,
+    /// A suspended job may change what its pods need.
+    MutablePodResourcesForSuspendedJobs,
+    /// A suspended job may change where its pods go once it has run.
+    MutableSchedulingDirectivesForSuspendedJobs,
+    /// `declaredFeatures` of nodes.
+    NodeDeclaredFeatures,
+    /// Which nodes count for topology spreads.
+    NodeInclusionPolicyInPodTopologySpread,
+    /// The annotation with the cost of a pod's deletion is checked.
+    PodDeletionCost,
+    /// Lifecycles may sleep for no time.
+    PodLifecycleSleepActionAllowZero,
+    /// `observedGeneration` of pods.
+    PodObservedGenerationTracking,
+    /// `procMount` of containers.
+    ProcMountType,
+    /// Claims may ask for less again.
+    RecoverVolumeExpansionFailure,
+    /// `allocatedResourcesStatus` of containers.
+    ResourceHealthStatus,
+    /// `message` in it.
+    ResourceHealthStatusMessage,
+    /// Rules of a container may restart all containers.
+    RestartAllContainersOnContainerExits,
+    /// `seLinuxMount` of CSIDrivers.
+    SELinuxMountReadWriteOncePod,
+    /// Tokens may be bound to nodes.
+    ServiceAccountTokenNodeBinding,
+    /// `trafficDistribution` of Services.
+    ServiceTrafficDistribution,
+    /// `restartPolicy` of containers that run first.
+    SidecarContainers,
+    /// Addresses are read strictly in old fields, too.
+    StrictIpCidrValidation,
+    /// Tolerations may compare numbers.
+    TaintTolerationComparisonOperators,
 }
 
 /// Gates that somebody has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Gates {
-    set: u64,
-    on: u64,
+    set: u128,
+    on: u128,
 }
 
 /// Why gates can't be set.
@@ -231,7 +295,7 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-const NAMES: [(Gate, &str); 61] = [
+const NAMES: [(Gate, &str); 93] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
@@ -293,6 +357,38 @@ const NAMES: [(Gate, &str); 61] = [
     (Gate::VolumeLimitScaling, "VolumeLimitScaling"),
     (Gate::WatchList, "WatchList"),
     (Gate::WorkloadWithJob, "WorkloadWithJob"),
+    (Gate::ClearingNominatedNodeNameAfterBinding, "ClearingNominatedNodeNameAfterBinding"),
+    (Gate::CsiServiceAccountTokenSecrets, "CSIServiceAccountTokenSecrets"),
+    (Gate::DeploymentReplicaSetTerminatingReplicas, "DeploymentReplicaSetTerminatingReplicas"),
+    (Gate::DraExtendedResource, "DRAExtendedResource"),
+    (Gate::DraResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus"),
+    (Gate::InPlacePodLevelResourcesVerticalScaling, "InPlacePodLevelResourcesVerticalScaling"),
+    (Gate::InPlacePodVerticalScalingInitContainers, "InPlacePodVerticalScalingInitContainers"),
+    (Gate::JobBackoffLimitPerIndex, "JobBackoffLimitPerIndex"),
+    (Gate::JobPodReplacementPolicy, "JobPodReplacementPolicy"),
+    (Gate::LoadBalancerIpMode, "LoadBalancerIPMode"),
+    (Gate::MatchLabelKeysInPodTopologySpread, "MatchLabelKeysInPodTopologySpread"),
+    (Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge, "MatchLabelKeysInPodTopologySpreadSelectorMerge"),
+    (Gate::MutableCsiNodeAllocatableCount, "MutableCSINodeAllocatableCount"),
+    (Gate::MutablePvNodeAffinity, "MutablePVNodeAffinity"),
+    (Gate::MutablePodResourcesForSuspendedJobs, "MutablePodResourcesForSuspendedJobs"),
+    (Gate::MutableSchedulingDirectivesForSuspendedJobs, "MutableSchedulingDirectivesForSuspendedJobs"),
+    (Gate::NodeDeclaredFeatures, "NodeDeclaredFeatures"),
+    (Gate::NodeInclusionPolicyInPodTopologySpread, "NodeInclusionPolicyInPodTopologySpread"),
+    (Gate::PodDeletionCost, "PodDeletionCost"),
+    (Gate::PodLifecycleSleepActionAllowZero, "PodLifecycleSleepActionAllowZero"),
+    (Gate::PodObservedGenerationTracking, "PodObservedGenerationTracking"),
+    (Gate::ProcMountType, "ProcMountType"),
+    (Gate::RecoverVolumeExpansionFailure, "RecoverVolumeExpansionFailure"),
+    (Gate::ResourceHealthStatus, "ResourceHealthStatus"),
+    (Gate::ResourceHealthStatusMessage, "ResourceHealthStatusMessage"),
+    (Gate::RestartAllContainersOnContainerExits, "RestartAllContainersOnContainerExits"),
+    (Gate::SELinuxMountReadWriteOncePod, "SELinuxMountReadWriteOncePod"),
+    (Gate::ServiceAccountTokenNodeBinding, "ServiceAccountTokenNodeBinding"),
+    (Gate::ServiceTrafficDistribution, "ServiceTrafficDistribution"),
+    (Gate::SidecarContainers, "SidecarContainers"),
+    (Gate::StrictIpCidrValidation, "StrictIPCIDRValidation"),
+    (Gate::TaintTolerationComparisonOperators, "TaintTolerationComparisonOperators"),
 ];
 
 impl Gate {
@@ -322,7 +418,7 @@ impl Gate {
         OPEN[self as usize][minor.index()]
     }
 
-    const fn bit(self) -> u64 {
+    const fn bit(self) -> u128 {
         1 << self as u8
     }
 }

@@ -630,6 +630,9 @@ impl Bound {
     }
 }
 
+/// Since then it is told apart from its type that a number is beyond the range of it.
+const TELLS_RANGES: Minor = Minor::of(36);
+
 fn check_number(
     place: &Place<'_>,
     value: &Value,
@@ -647,7 +650,7 @@ fn check_number(
         Value::Int(number) => type_ != "integer" || format != "int32" || i32::try_from(*number).is_ok(),
         _ => fits_type(data, type_, format),
     };
-    if !fits {
+    if !fits && outcome.minor >= TELLS_RANGES {
         range_fault(place, "Checked", type_, format, outcome);
     }
     let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) else { return };

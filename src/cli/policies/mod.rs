@@ -24,7 +24,7 @@ use crate::object;
 use crate::policy::matching::matches;
 use crate::value::Value;
 
-pub use prices::{PolicyPrices, prices, show_prices};
+pub use prices::{PolicyPrices, has_prices, prices, show_prices};
 
 /// Who writes, for policies.
 #[derive(Args)]

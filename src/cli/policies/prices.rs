@@ -9,6 +9,7 @@ use super::values;
 use crate::author::Catalog;
 use crate::author::policies::is_policy;
 use crate::author::policies::price::{LIMIT, Prices, price};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
 
@@ -19,20 +20,28 @@ pub struct PolicyPrices {
     prices: Prices,
 }
 
-/// The prices of all policies in `sources`, whose definitions say how large objects are.
-pub fn prices(sources: &[Source]) -> Vec<PolicyPrices> {
-    let mut catalog = Catalog::default();
+/// Whether `sources` have policies whose expressions have a price.
+pub fn has_prices(sources: &[Source]) -> bool {
+    values(sources).any(is_priced)
+}
+
+fn is_priced(value: &Value) -> bool {
+    is_policy(value) && !value.str_at(&["kind"]).ends_with("Binding")
+}
+
+/// The prices of all policies in `sources` in that version of Kubernetes. Definitions among them say how large objects are.
+pub fn prices(minor: Minor, sources: &[Source]) -> Vec<PolicyPrices> {
+    let mut catalog = Catalog::of_minor(minor);
     for value in values(sources).filter(|value| is_definition(value)) {
         // What is wrong with definitions is told beside.
         _ = catalog.add(value);
     }
-    let is_priced = |value: &&Value| is_policy(value) && !value.str_at(&["kind"]).ends_with("Binding");
     let priced = |policy: &Value| PolicyPrices {
         kind: policy.str_at(&["kind"]).to_owned(),
         name: policy.str_at(&["metadata", "name"]).to_owned(),
         prices: price(policy, &catalog),
     };
-    values(sources).filter(is_priced).map(priced).collect()
+    values(sources).filter(|value| is_priced(value)).map(priced).collect()
 }
 
 /// The prices for people; `follows` says whether something stands before them.
@@ -67,6 +76,23 @@ impl PolicyPrices {
             writeln!(out, "  {} {}", group.shown(), share(*cost, *budget))?;
         }
         Ok(())
+    }
+
+    /// What is evaluated together, and the expressions that have no price or are too dear, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let head = format!("{} {}", self.kind, self.name);
+        let groups = self.prices.groups.iter();
+        let mut lines: Vec<String> = groups
+            .map(|(group, cost, budget)| format!("{head}: {} {}", group.shown(), share(*cost, *budget)))
+            .collect();
+        for priced in &self.prices.expressions {
+            match priced.cost {
+                None => lines.push(format!("{head}: {}: can't be priced", priced.field)),
+                Some(cost) if cost > LIMIT => lines.push(format!("{head}: {}: {}", priced.field, share(cost, LIMIT))),
+                Some(_) => {}
+            }
+        }
+        lines
     }
 
     /// The prices for programs.

@@ -55,25 +55,31 @@ pub(in crate::registry) fn uid_precondition(body: &Value) -> Option<String> {
 }
 
 /// The live object must have the uid that is wanted, if one is.
-pub(super) fn check_uid(target: &Target, wanted: Option<&str>, live: &Value) -> Result<(), Status> {
+pub(super) fn check_uid(target: &Target, wanted: Option<&str>, live: &Value, dry_run: bool) -> Result<(), Status> {
     let found = live.str_at(&["metadata", "uid"]);
     match wanted {
-        Some(wanted) if wanted != found => Err(target.conflict(&uid_mismatch(target, wanted, found))),
+        Some(wanted) if wanted != found => Err(target.conflict(&uid_mismatch(target, wanted, found, dry_run))),
         _ => Ok(()),
     }
 }
 
-fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> String {
+fn uid_mismatch(target: &Target, wanted: &str, found: &str, dry_run: bool) -> String {
     let (group, plural) = (&target.version.group, &target.version.names.plural);
     let folder = match &target.resource.definition {
         Some(_) => format!("{group}/{plural}"),
         None => target.resource.strategy.stored_as().unwrap_or(plural).to_owned(),
     };
     format!(
-        "StorageError: invalid object, Code: 4, Key: /{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+        "StorageError: invalid object, Code: 4, Key: {}/{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        store_prefix(dry_run),
         target.key()
     )
+}
+
+/// Where the reference keeps its objects. A dry run does not get as far as that.
+pub(in crate::registry) fn store_prefix(dry_run: bool) -> &'static str {
+    if dry_run { "" } else { "/registry" }
 }
 
 /// The resourceVersion of the new object must be the stored one's; where it may be left out it is filled in.

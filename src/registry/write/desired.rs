@@ -69,7 +69,8 @@ impl Desired<'_> {
         match self {
             Desired::Sent { sent: Some(body), .. } => labels_are_left_out(body, target),
             Desired::Patched(request) if request.patch_type == PatchType::Apply => {
-                patch::decode_applied(&request.bytes).is_ok_and(|(applied, _)| !has_labels(&applied))
+                patch::decode_applied(target.version.minor, &request.bytes)
+                    .is_ok_and(|(applied, _)| !has_labels(&applied))
             }
             _ => false,
         }

@@ -31,7 +31,7 @@ use super::derive::remove_resource_version;
 use super::{Registry, Subresource, Target, Warnings, Written, scale};
 
 pub(super) use commit::write_failed;
-pub(super) use conditions::uid_precondition;
+pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
 
 /// A write as it was asked for.
@@ -107,7 +107,7 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Option<Written>, Status> {
         let Write { user, dry_run, options, .. } = *write;
-        let live = self.live(target, &write.presence).await?;
+        let live = self.live(target, &write.presence, dry_run).await?;
         let old = live.as_ref().map(|live| &live.object);
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
@@ -169,7 +169,7 @@ impl Registry {
     /// The object that the write finds, and that it may find.
     ///
     /// Errors: 404 where there is none, and it does not make one; 409 for another uid.
-    async fn live(&self, target: &Target, presence: &Presence) -> Result<Option<Live>, Status> {
+    async fn live(&self, target: &Target, presence: &Presence, dry_run: bool) -> Result<Option<Live>, Status> {
         let uid = match presence {
             // Whether the name is free is asked when it is known.
             Presence::Absent { .. } => return Ok(None),
@@ -180,7 +180,7 @@ impl Registry {
             return if creates { Ok(None) } else { Err(target.not_found()) };
         };
         let object = self.derive_live(&target.resource, &target.version, &stored).await?;
-        conditions::check_uid(target, uid, &object)?;
+        conditions::check_uid(target, uid, &object, dry_run)?;
         Ok(Some(Live { stored, object }))
     }
 

@@ -23,14 +23,14 @@ pub fn older_object(older: &[Minor], newest: Minor, object: &Value) -> Vec<Findi
                 note(&mut told, minor, &OLDER_REFUSES, "apiVersion", message, &other_versions(minor, object));
             }
             Some(Err(why)) => note(&mut told, minor, &OLDER_REFUSES, "", why.to_string(), OLDER_REFUSES.remedy),
-            Some(Ok(checked)) => compare(&mut told, minor, &checked, &taken),
+            Some(Ok(checked)) => compare(&mut told, minor, &checked, &taken, object),
         }
     }
     findings(told, object.get("metadata").unwrap_or(&Value::Null))
 }
 
 /// What that version says that the newest one does not say.
-fn compare(told: &mut Vec<OlderFault>, minor: Minor, older: &Checked, newest: &Checked) {
+fn compare(told: &mut Vec<OlderFault>, minor: Minor, older: &Checked, newest: &Checked, written: &Value) {
     let is_new = |field: &str| !newest.errors.iter().any(|known| known.error.field == field);
     for rejected in older.errors.iter().filter(|rejected| is_new(&rejected.error.field)) {
         let error = &rejected.error;
@@ -44,7 +44,7 @@ fn compare(told: &mut Vec<OlderFault>, minor: Minor, older: &Checked, newest: &C
         note(told, minor, &OLDER_IGNORES, field, message, OLDER_IGNORES.remedy);
     }
     let mut dropped = Vec::new();
-    collect_dropped(&newest.prepared, &older.prepared, "", &mut dropped);
+    collect_dropped(&newest.prepared, &older.prepared, written, "", &mut dropped);
     // What is not known is told already.
     for field in dropped.into_iter().filter(|field| !unknown.iter().any(|known| is_within(field, known))) {
         let message = format!("`{field}` is dropped unless its feature gate is open");
@@ -57,22 +57,25 @@ fn is_within(field: &str, other: &str) -> bool {
     field.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The paths of what `newest` has and `older` has not, the outermost each.
-fn collect_dropped(newest: &Value, older: &Value, path: &str, dropped: &mut Vec<String>) {
+/// The paths of what is written and `newest` has and `older` has not, the outermost each.
+fn collect_dropped(newest: &Value, older: &Value, written: &Value, path: &str, dropped: &mut Vec<String>) {
     work::step();
     match (newest, older) {
         (Value::Object(newest), Value::Object(older)) => {
             for (name, value) in newest.iter() {
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+                // What the server sets by itself is not lost.
+                let Some(written) = written.get(name) else { continue };
                 match older.get(name) {
-                    Some(other) => collect_dropped(value, other, &path, dropped),
+                    Some(other) => collect_dropped(value, other, written, &path, dropped),
                     None => dropped.push(path),
                 }
             }
         }
         (Value::Array(newest), Value::Array(older)) if newest.len() == older.len() => {
-            for (index, (value, other)) in newest.iter().zip(older).enumerate() {
-                collect_dropped(value, other, &format!("{path}[{index}]"), dropped);
+            let written = written.as_array().unwrap_or_default();
+            for (index, ((value, other), written)) in newest.iter().zip(older).zip(written).enumerate() {
+                collect_dropped(value, other, written, &format!("{path}[{index}]"), dropped);
             }
         }
         _ => {}
@@ -150,5 +153,20 @@ spec: {hostnameOverride: x, containers: [{name: c, image: i}]}
         check(33, pod, &[&format!("{unknown}: {fix}"), &format!("{dropped}: {fix}")]);
         check(35, pod, &[]);
         check(29, "{apiVersion: example.com/v1, kind: A, metadata: {name: a}}", &[]);
+    }
+
+    #[test]
+    fn what_a_newer_server_sets_by_itself_is_not_lost() {
+        // Generations of pods came with 1.33, and selectors with the keys beside them with 1.34.
+        let pod = "
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b, labels: {app: x}}
+spec:
+  containers: [{name: c, image: i}]
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [app], labelSelector: {}}
+";
+        check(29, pod, &[]);
     }
 }

@@ -17,6 +17,7 @@ use crate::cel::env::Env;
 use crate::crd::ServedVersion;
 use crate::crd::bounds::{Bound, loosest, unbounded_on, with_bounds};
 use crate::crd::validate::expressions::Step;
+use crate::meta::minor::Minor;
 use crate::policy::environment::{self, Declarations};
 use crate::policy::evaluation::{BUDGET, CONDITIONS_BUDGET};
 use crate::policy::type_check;
@@ -71,7 +72,8 @@ pub fn price(policy: &Value, catalog: &Catalog) -> Prices {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let kinds = type_check::matched(spec, &served);
     let params = param_type(spec, &served);
-    let worlds: Vec<World> = kinds.values().map(|kind| World::new(spec, kind, params.as_ref())).collect();
+    let worlds: Vec<World> =
+        kinds.values().map(|kind| World::new(catalog.minor(), spec, kind, params.as_ref())).collect();
     let mut priced = Vec::new();
     let mut groups: BTreeMap<Group, u64> = BTreeMap::new();
     for written in expressions(policy) {
@@ -97,7 +99,7 @@ pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[V
     let params = param_type(spec, &served(catalog));
     let fits = |bounds: &[Bound]| {
         let structural = Arc::new(with_bounds(&kind.structural, bounds));
-        let world = World::new(spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
+        let world = World::new(catalog.minor(), spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
         let mut groups: BTreeMap<Group, u64> = BTreeMap::new();
         let is_cheap = expressions(policy).iter().all(|written| {
             let cost = world.cost(written.text).unwrap_or_default();
@@ -133,7 +135,7 @@ struct Variable {
 }
 
 impl World {
-    fn new(spec: &Value, kind: &ServedVersion, params: Option<&DeclType>) -> Self {
+    fn new(minor: Minor, spec: &Value, kind: &ServedVersion, params: Option<&DeclType>) -> Self {
         let mut roots = BTreeMap::new();
         if let Some(object) = type_check::declared(kind, Quantities::Shown) {
             roots.insert("oldObject", object.clone());
@@ -147,6 +149,7 @@ impl World {
             object: type_of("object"),
             params: spec.get("paramKind").filter(|kind| !kind.is_null()).map(|_| type_of("params")),
             variables: Some(environment::no_variables()),
+            minor,
             ..Declarations::default()
         };
         let mut world = World { env: Env::standard(), roots, variables: BTreeMap::new() };

@@ -40,6 +40,12 @@ pub fn drop_disabled(minor: Minor, devices: Option<&mut Value>, old: Option<&Val
     }
 }
 
+/// Whether a `DeviceClaim` in the shape of v1 has fields of a feature.
+pub fn uses(gate: Gate, devices: Option<&Value>) -> bool {
+    let mut of_gate = FEATURES.iter().filter(|feature| feature.gate == gate);
+    of_gate.any(|feature| devices.is_some_and(|devices| feature.is_used(devices)))
+}
+
 /// Sets what Go sets in a `DeviceClaim`; in the oldest shape, a request with a class is what `exactly` is in others.
 pub fn set_defaults(claim: &mut Value, is_oldest: bool) {
     for request in defaults::items(claim, "requests") {
@@ -75,9 +81,9 @@ fn set_count(request: &mut Value) {
 }
 
 /// What is wrong with a `DeviceClaim`.
-pub fn validate(claim: &FieldRef<'_>) -> ErrorList {
+pub fn validate(minor: Minor, claim: &FieldRef<'_>) -> ErrorList {
     let known = Requests::of(claim.value().unwrap_or(&Value::Null));
-    let mut errors = set(&claim.field("requests"), REQUESTS_MAX, by_name, validate_request);
+    let mut errors = set(&claim.field("requests"), REQUESTS_MAX, by_name, |request| validate_request(minor, request));
     let constraint = |field: &FieldRef<'_>| validate_constraint(field, &known);
     errors.extend(list(&claim.field("constraints"), CONSTRAINTS_MAX, constraint));
     errors.extend(list(&claim.field("config"), CONFIGS_MAX, |config| validate_config(config, &known)));
@@ -97,7 +103,7 @@ fn validate_name(request: &FieldRef<'_>) -> ErrorList {
     names::is_dns1123_label(name.text()).into_iter().map(|fault| name.invalid(fault)).collect()
 }
 
-fn validate_request(request: &FieldRef<'_>) -> ErrorList {
+fn validate_request(minor: Minor, request: &FieldRef<'_>) -> ErrorList {
     let mut errors = validate_name(request);
     let (alternatives, exactly) = (request.field("firstAvailable"), request.field("exactly"));
     match (!alternatives.is_empty(), exactly.is_set()) {
@@ -110,23 +116,23 @@ fn validate_request(request: &FieldRef<'_>) -> ErrorList {
         }
         (true, false) => errors.extend(set(&alternatives, ALTERNATIVES_MAX, by_name, |alternative| {
             let mut errors = validate_name(alternative);
-            errors.extend(validate_devices(alternative));
+            errors.extend(validate_devices(minor, alternative));
             errors
         })),
-        (false, true) => errors.extend(validate_devices(&exactly)),
+        (false, true) => errors.extend(validate_devices(minor, &exactly)),
     }
     errors
 }
 
 /// Which devices, and how many.
-fn validate_devices(request: &FieldRef<'_>) -> ErrorList {
+fn validate_devices(minor: Minor, request: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let class = request.field("deviceClassName");
     match class.text() {
         "" => errors.push(class.required("")),
         name => errors.extend(names::is_dns1123_subdomain(name).into_iter().map(|fault| class.invalid(fault))),
     }
-    errors.extend(selectors(&request.field("selectors"), false));
+    errors.extend(selectors(minor, &request.field("selectors"), false));
     let (mode, count) = (request.field("allocationMode"), request.field("count"));
     let invalid = |why: &str| Error::invalid(count.path(), count.int(), why);
     match mode.text() {

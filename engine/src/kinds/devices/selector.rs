@@ -2,13 +2,14 @@
 //!
 //! Source: `k8s.io/dynamic-resource-allocation/cel`, release 1.37.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::work;
 
 use super::list;
@@ -19,27 +20,33 @@ const NAMES_MAX: u64 = 32;
 const DOMAIN_BYTES_MAX: u64 = 63;
 const ID_BYTES_MAX: u64 = 32;
 
-static NEW: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::New)));
-static STORED: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::Stored)));
+/// By minor, of new expressions and of stored ones.
+static ENVIRONMENTS: [[OnceLock<Env>; 2]; Minor::COUNT] = [const { [const { OnceLock::new() }; 2] }; Minor::COUNT];
 
-/// What is wrong with selectors.
-pub fn selectors(field: &FieldRef<'_>, is_stored: bool) -> ErrorList {
+/// What is wrong with selectors in that version of Kubernetes.
+pub fn selectors(minor: Minor, field: &FieldRef<'_>, is_stored: bool) -> ErrorList {
+    let env = known_environment(minor, is_stored);
     list(field, SELECTORS_MAX, |selector| {
         let cel = selector.field("cel");
         if !cel.is_set() {
             return [cel.required("")].into_iter().collect();
         }
         let expression = cel.field("expression");
-        fault(&expression, is_stored).into_iter().collect()
+        fault(env, &expression).into_iter().collect()
     })
 }
 
-fn fault(expression: &FieldRef<'_>, is_stored: bool) -> Option<Error> {
+fn known_environment(minor: Minor, is_stored: bool) -> &'static Env {
+    let expressions = if is_stored { Expressions::Stored } else { Expressions::New };
+    let made = || work::essential(|| environment(minor, expressions));
+    ENVIRONMENTS[minor.index()][usize::from(is_stored)].get_or_init(made)
+}
+
+fn fault(env: &Env, expression: &FieldRef<'_>) -> Option<Error> {
     let text = expression.text();
     if text.len() > EXPRESSION_BYTES_MAX {
         return Some(expression.too_long(EXPRESSION_BYTES_MAX as i64));
     }
-    let env = if is_stored { &*STORED } else { &*NEW };
     let invalid = |why: String| Some(Error::invalid(expression.path(), text, why));
     let checked = match env.compile(text) {
         Ok(checked) => checked,
@@ -51,7 +58,7 @@ fn fault(expression: &FieldRef<'_>, is_stored: bool) -> Option<Error> {
     }
 }
 
-fn environment(expressions: Expressions) -> Env {
+fn environment(minor: Minor, expressions: Expressions) -> Env {
     let text = |bytes_max: u64| DeclType::scalar(Type::String, bytes_max, 0);
     let by_domain = |value: DeclType| {
         let in_domain = DeclType::map(text(ID_BYTES_MAX), value, NAMES_MAX);
@@ -66,5 +73,5 @@ fn environment(expressions: Expressions) -> Env {
     ];
     let declared = |(name, decl): (&str, DeclType)| (name.to_owned(), DeclField { decl, required: true });
     let device = ObjectType { name: "kubernetes.DRADevice".to_owned(), fields: fields.map(declared).into() };
-    Env::kubernetes(expressions).with_variable("device", DeclType::object(device, 0).ty)
+    Env::of(minor, expressions).with_variable("device", DeclType::object(device, 0).ty)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::{node_selector, prepare};
+use crate::kinds::{node_selector, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -21,6 +21,15 @@ const ATTRIBUTES_MAX: usize = 32;
 const TAINTS_MAX: usize = 16;
 const CONDITIONS_MAX: usize = 4;
 const VALUE_BYTES_MAX: usize = 64;
+
+/// The terms of a selector as Go shows them.
+fn shown_terms(terms: &FieldRef<'_>) -> String {
+    if !terms.is_set() {
+        return "null".to_owned();
+    }
+    let show = |term: FieldRef<'_>| show_internal("core.v1.NodeSelectorTerm", term.value().unwrap_or(&Value::Null));
+    format!("[{}]", terms.items().map(show).collect::<Vec<_>>().join(","))
+}
 
 /// What is wrong with a spec that replaces `old`.
 pub fn validate(spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
@@ -99,7 +108,7 @@ fn validate_place(spec: &FieldRef<'_>) -> ErrorList {
         errors.extend(node_selector::validate(&selector, true));
         let terms = selector.field("nodeSelectorTerms");
         if terms.len() != 1 {
-            errors.push(terms.invalid("must have exactly one node selector term"));
+            errors.push(terms.invalid("must have exactly one node selector term").shown_as(shown_terms(&terms)));
         }
     }
     for (way, shown) in [("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")] {

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::kinds::features::{self, Feature};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -30,6 +33,38 @@ fn device_key(device: &Value) -> String {
 
 fn allocated(claim: &Value) -> BTreeSet<String> {
     claim.items_at(&["status", "allocation", "devices", "results"]).iter().map(device_key).collect()
+}
+
+/// Features that have fields in the status alone.
+const FEATURES: [Feature; 2] = [
+    Feature::new(Gate::DraResourceClaimDeviceStatus, &["status.devices"]),
+    Feature::new(
+        Gate::DraDeviceBindingConditions,
+        &[
+            "status.allocation.devices.results.*.bindingConditions",
+            "status.allocation.devices.results.*.bindingFailureConditions",
+        ],
+    ),
+];
+const ADMIN_ACCESS: Feature = Feature::new(Gate::DraAdminAccess, &["status.allocation.devices.results.*.adminAccess"]);
+const CONSUMABLE_CAPACITY: Feature = Feature::new(
+    Gate::DraConsumableCapacity,
+    &[
+        "status.allocation.devices.results.*.shareID",
+        "status.allocation.devices.results.*.consumedCapacity",
+        "status.devices.*.shareID",
+    ],
+);
+
+/// Takes the fields of features whose gates are shut out of a status, but for those that the claim used, in its spec or in
+/// its status.
+pub fn drop_disabled(minor: Minor, new: &mut Value, old: &Value) {
+    features::drop_fields(&FEATURES, minor, new, Some(old));
+    for feature in [ADMIN_ACCESS, CONSUMABLE_CAPACITY] {
+        if !request::uses(feature.gate, old.at(&["spec", "devices"])) {
+            features::drop_fields(&[feature], minor, new, Some(old));
+        }
+    }
 }
 
 /// Forgets what drivers said of devices that are no longer allocated.

@@ -9,6 +9,8 @@ use super::{indexes, is_indexed};
 use crate::kinds::workloads;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::time;
 use crate::value::Value;
 
@@ -40,19 +42,25 @@ impl Change<'_> {
 }
 
 /// What is wrong with the status of `new`, which replaces that of `old`.
-pub fn validate(new: &Value, old: &Value) -> ErrorList {
+pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let change = Change { new, old };
     let root = FieldRef::root(new);
     let (spec, status) = (root.field("spec"), root.field("status"));
     let mut errors =
         workloads::status::not_negative(&status, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(validate_uncounted(&status.field("uncountedTerminatedPods")));
-    errors.extend(validate_end(&change, &status));
-    errors.extend(validate_finished(&change, &spec, &status));
-    errors.extend(validate_indexes(&change, &spec, &status));
-    errors.extend(validate_pods(&change, &status));
+    // The stricter rules came with jobs that other controllers manage.
+    let is_strict = minor.opens(Gate::JobManagedBy);
+    if is_strict {
+        errors.extend(validate_end(&change, &status));
+        errors.extend(validate_finished(&change, &spec, &status));
+        errors.extend(validate_indexes(&change, &spec, &status));
+        errors.extend(validate_pods(&change, &status));
+    }
     errors.extend(validate_success(&change, &spec, &status));
-    errors.extend(validate_kept(&change, &spec, &status));
+    if is_strict {
+        errors.extend(validate_kept(&change, &spec, &status));
+    }
     errors
 }
 

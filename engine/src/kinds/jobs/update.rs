@@ -6,11 +6,13 @@ use super::{conditions, is_indexed};
 use crate::kinds::workloads;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value};
 
 /// What is wrong with a change of the spec. `old` is the whole job, as its status tells what may change.
-pub fn validate(spec: &FieldRef<'_>, old: &Value) -> ErrorList {
+pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: &Value) -> ErrorList {
     let old_root = FieldRef::root(old);
     let old_spec = old_root.field("spec");
     let kept = |name: &str| workloads::immutable(&spec.field(name), &old_spec.field(name));
@@ -18,7 +20,7 @@ pub fn validate(spec: &FieldRef<'_>, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     errors.extend(check_completions(spec, &old_spec));
     errors.extend(workloads::selector::immutable(&spec.field("selector"), &old_spec.field("selector")));
-    errors.extend(check_template(&spec.field("template"), old));
+    errors.extend(check_template(minor, &spec.field("template"), old));
     errors.extend(kept("completionMode"));
     errors.extend(kept_struct("podFailurePolicy", "batch.v1.PodFailurePolicy"));
     errors.extend(kept("backoffLimitPerIndex"));
@@ -38,26 +40,43 @@ fn check_completions(spec: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (!is_kept && !is_in_tandem).then(|| new.invalid("can only be modified in tandem with spec.parallelism"))
 }
 
-/// Whether the template may change: the job is suspended, and none of its pods is there.
-fn is_changeable(job: &Value) -> bool {
-    let has_not_begun = job.at(&["status", "startTime"]).is_none();
-    let is_idle = workloads::cells::int(job, &["status", "active"]) == 0;
-    let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
-    is_suspended && (has_not_begun || conditions::is_true(job, "Suspended")) && is_idle
+/// What of the template of a suspended job may change.
+struct Changeable {
+    /// Where the pods go: before the job begins, and with a feature also later, while none of its pods is there.
+    scheduling: bool,
+    /// What the pods need: with a feature, while none of them is there.
+    resources: bool,
 }
 
-fn check_template(template: &FieldRef<'_>, old: &Value) -> Option<Error> {
+impl Changeable {
+    fn of(minor: Minor, job: &Value) -> Self {
+        let has_not_begun = job.at(&["status", "startTime"]).is_none();
+        let is_idle = workloads::cells::int(job, &["status", "active"]) == 0;
+        let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
+        let rests = is_suspended && (has_not_begun || conditions::is_true(job, "Suspended")) && is_idle;
+        Changeable {
+            scheduling: if minor.opens(Gate::MutableSchedulingDirectivesForSuspendedJobs) {
+                rests
+            } else {
+                is_suspended && has_not_begun
+            },
+            resources: rests && minor.opens(Gate::MutablePodResourcesForSuspendedJobs),
+        }
+    }
+}
+
+fn check_template(minor: Minor, template: &FieldRef<'_>, old: &Value) -> Option<Error> {
     let nothing = Value::Null;
     let mut kept = old.at(&["spec", "template"]).unwrap_or(&nothing).clone();
     let new = template.value().unwrap_or(&nothing);
-    if !is_changeable(old) {
-        return workloads::immutable_struct(
-            template,
-            &FieldRef::new(Some(&kept), *template.path()),
-            "core.v1.PodTemplateSpec",
-        );
+    let changeable = Changeable::of(minor, old);
+    if changeable.scheduling {
+        take_scheduling(&mut kept, new);
     }
-    take_scheduling(&mut kept, new);
+    if !changeable.resources {
+        let kept = FieldRef::new(Some(&kept), *template.path());
+        return workloads::immutable_struct(template, &kept, "core.v1.PodTemplateSpec");
+    }
     take_resources(&mut kept, new);
     let (pod, kept) = (template.field("spec"), FieldRef::new(kept.get("spec"), *template.path()));
     workloads::immutable_struct(&pod, &kept, "core.v1.PodSpec")

@@ -1,7 +1,8 @@
 //! Addresses and their prefixes in fields: as old fields read them, what is wrong with them, and what is to be warned of.
 //!
 //! Old fields were once read leniently, with zeros before octets and with IPv4 inside IPv6. What is new in them is read
-//! strictly, and what stands in an object already may stay. Fields of newer kinds take the canonical form only.
+//! strictly while `StrictIPCIDRValidation` is open, and what stands in an object already may stay. Fields of newer kinds take
+//! the canonical form only.
 //!
 //! Source: `apimachinery/pkg/util/validation/ip.go` and `k8s.io/utils/net`, release 1.37.
 
@@ -9,6 +10,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::meta::address::{self, Prefix};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::value::go_quote;
 
 const NOT_AN_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
@@ -75,8 +78,19 @@ fn is_inside_v6(ip: IpAddr) -> bool {
 }
 
 /// What is wrong with an address of an old field; nothing where it is one of `known`, which the object has already.
-pub fn check_address<'a>(path: &Path<'_>, text: &str, known: impl IntoIterator<Item = &'a str>) -> ErrorList {
-    if known.into_iter().any(|known| known == text) { ErrorList::new() } else { check_strictly(path, text) }
+pub fn check_address<'a>(
+    minor: Minor,
+    path: &Path<'_>,
+    text: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> ErrorList {
+    if known.into_iter().any(|known| known == text) {
+        return ErrorList::new();
+    }
+    if minor.opens(Gate::StrictIpCidrValidation) || parse_lenient(text).is_none() {
+        return check_strictly(path, text);
+    }
+    ErrorList::new()
 }
 
 fn check_strictly(path: &Path<'_>, text: &str) -> ErrorList {
@@ -104,8 +118,19 @@ pub fn check_canonical_address(path: &Path<'_>, text: &str) -> ErrorList {
 }
 
 /// What is wrong with a prefix of an old field; nothing where it is one of `known`, which the object has already.
-pub fn check_prefix<'a>(path: &Path<'_>, text: &str, known: impl IntoIterator<Item = &'a str>) -> ErrorList {
-    if known.into_iter().any(|known| known == text) { ErrorList::new() } else { check_prefix_strictly(path, text) }
+pub fn check_prefix<'a>(
+    minor: Minor,
+    path: &Path<'_>,
+    text: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> ErrorList {
+    if known.into_iter().any(|known| known == text) {
+        return ErrorList::new();
+    }
+    if minor.opens(Gate::StrictIpCidrValidation) || parse_lenient_prefix(text).is_none() {
+        return check_prefix_strictly(path, text);
+    }
+    ErrorList::new()
 }
 
 fn check_prefix_strictly(path: &Path<'_>, text: &str) -> ErrorList {
@@ -195,6 +220,8 @@ mod tests {
     use super::*;
 
     const PATH: Path<'static> = Path::new("ip");
+    const NOW: Minor = Minor::NEWEST;
+    const BEFORE: Minor = Minor::of(35);
 
     fn told(errors: &ErrorList) -> String {
         errors.iter().map(|error| error.detail.clone()).collect::<Vec<_>>().join("; ")
@@ -211,10 +238,22 @@ mod tests {
             ("10.0.0.256", NOT_AN_ADDRESS),
             ("", NOT_AN_ADDRESS),
         ] {
-            assert_eq!(told(&check_address(&PATH, text, [])), fault, "{text}");
+            assert_eq!(told(&check_address(NOW, &PATH, text, [])), fault, "{text}");
         }
-        assert!(check_address(&PATH, "010.0.0.1", ["1.1.1.1", "010.0.0.1"]).is_empty());
+        assert!(check_address(NOW, &PATH, "010.0.0.1", ["1.1.1.1", "010.0.0.1"]).is_empty());
         assert_eq!(told(&check_canonical_address(&PATH, "2001:DB8::1")), "must be in canonical form (\"2001:db8::1\")");
+    }
+
+    #[test]
+    fn before_strict_validation_old_fields_are_read_as_they_once_were() {
+        for text in ["010.0.0.1", "::ffff:1.2.3.4"] {
+            assert_eq!(told(&check_address(BEFORE, &PATH, text, [])), "", "{text}");
+        }
+        assert_eq!(told(&check_address(BEFORE, &PATH, "10.0.0.256", [])), NOT_AN_ADDRESS);
+        for text in ["10.0.0.1/8", "10.0.0.0/08"] {
+            assert_eq!(told(&check_prefix(BEFORE, &PATH, text, [])), "", "{text}");
+        }
+        assert_eq!(told(&check_prefix(BEFORE, &PATH, "10.0.0.0", [])), NOT_A_PREFIX);
     }
 
     #[test]
@@ -227,7 +266,7 @@ mod tests {
             ("10.0.0.0/33", NOT_A_PREFIX),
             ("10.0.0.0", NOT_A_PREFIX),
         ] {
-            assert_eq!(told(&check_prefix(&PATH, text, [])), fault, "{text}");
+            assert_eq!(told(&check_prefix(NOW, &PATH, text, [])), fault, "{text}");
         }
         assert_eq!(
             told(&check_canonical_prefix(&PATH, "2001:DB8::/64")),

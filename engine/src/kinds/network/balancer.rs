@@ -7,19 +7,25 @@ use std::collections::BTreeSet;
 use crate::kinds::checks::named;
 use crate::meta::field::{ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names::is_dns1123_subdomain;
 use crate::value::Value;
 
 use super::addresses::{address_warning, check_address, parse_lenient};
 
 /// Where a balancer is reached, item by item; `check_mode` is asked of each item after its address.
-pub fn check_balancer(ingress: &FieldRef<'_>, old: &[Value], check_mode: fn(&FieldRef<'_>) -> ErrorList) -> ErrorList {
+pub fn check_balancer(
+    minor: Minor,
+    ingress: &FieldRef<'_>,
+    old: &[Value],
+    check_mode: impl Fn(&FieldRef<'_>) -> ErrorList,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     for item in ingress.items() {
         let (ip, hostname) = (item.field("ip"), item.field("hostname"));
         if !ip.text().is_empty() {
             let known = old.iter().map(|item| item.str_at(&["ip"]));
-            errors.extend(check_address(ip.path(), ip.text(), known));
+            errors.extend(check_address(minor, ip.path(), ip.text(), known));
         }
         errors.extend(check_mode(&item));
         if !hostname.text().is_empty() {

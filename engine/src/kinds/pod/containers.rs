@@ -53,7 +53,7 @@ pub fn validate_regular(containers: &FieldRef<'_>, context: &Context<'_>) -> Err
             errors.push(name.duplicate());
         }
         errors.extend(probes::validate_all(&container, context));
-        errors.extend(restart::validate_policy(&container));
+        errors.extend(restart::validate_policy(&container, context.options));
     }
     errors.extend(ports::validate_host_ports(containers));
     errors
@@ -65,7 +65,7 @@ pub fn validate_init(containers: &FieldRef<'_>, regular: &FieldRef<'_>, context:
     let mut seen: HashSet<&str> = regular.items().map(|container| container.text_of("name")).collect();
     for container in containers.items() {
         errors.extend(validate_common(&container, context));
-        errors.extend(restart::validate_init_policy(&container));
+        errors.extend(restart::validate_init_policy(&container, context.options));
         let name = container.field("name");
         if seen.contains(container.text_of("name")) {
             errors.push(name.duplicate());

@@ -2,16 +2,25 @@
 //!
 //! Source: `dropDisabledFields` in `pkg/api/pod`, release 1.36, and the feature gates named in the types of 1.37.
 
+use super::defaults::CONTAINER_LISTS;
+use crate::kinds::defaults;
 use crate::kinds::features::{self, Feature};
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::value::Value;
+use crate::work;
 
 /// Within a spec.
-const FEATURES: [Feature; 23] = [
+const FEATURES: [Feature; 26] = [
     Feature::new(Gate::UserNamespacesSupport, &["hostUsers"]),
     Feature::new(Gate::SupplementalGroupsPolicy, &["securityContext.supplementalGroupsPolicy"]),
     Feature::new(Gate::PodLevelResources, &["resources"]),
+    Feature::new(
+        Gate::NodeInclusionPolicyInPodTopologySpread,
+        &["topologySpreadConstraints.*.nodeAffinityPolicy", "topologySpreadConstraints.*.nodeTaintsPolicy"],
+    ),
+    Feature::new(Gate::MatchLabelKeysInPodTopologySpread, &["topologySpreadConstraints.*.matchLabelKeys"]),
+    Feature::new(Gate::SidecarContainers, &["initContainers.*.restartPolicy"]),
     Feature::new(
         Gate::MatchLabelKeysInPodAffinity,
         &[
@@ -85,4 +94,44 @@ const FEATURES: [Feature; 23] = [
 /// Takes the fields of features that are off out of `spec`, unless `old` uses them.
 pub fn drop_fields(minor: Minor, spec: &mut Value, old: Option<&Value>) {
     features::drop_fields(&FEATURES, minor, spec, old);
+    if !minor.opens(Gate::ProcMountType) && !old.is_some_and(has_proc_mount) {
+        reset_proc_mounts(spec);
+    }
+}
+
+/// Within a status.
+const STATUS_FEATURES: [Feature; 6] = [
+    Feature::new(Gate::InPlacePodLevelResourcesVerticalScaling, &["resources", "allocatedResources"]),
+    Feature::new(Gate::DynamicResourceAllocation, &["resourceClaimStatuses"]),
+    Feature::new(Gate::DraExtendedResource, &["extendedResourceClaimStatus"]),
+    Feature::new(Gate::ResourceHealthStatus, &["CONTAINERS.*.allocatedResourcesStatus"]),
+    Feature::new(Gate::ResourceHealthStatusMessage, &["CONTAINERS.*.allocatedResourcesStatus.*.resources.*.message"]),
+    Feature::new(Gate::PodObservedGenerationTracking, &["observedGeneration", "conditions.*.observedGeneration"]),
+];
+
+/// Takes the fields of features that are off out of `status`, unless `old` uses them.
+pub fn drop_status_fields(minor: Minor, status: &mut Value, old: Option<&Value>) {
+    features::drop_fields(&STATUS_FEATURES, minor, status, old);
+}
+
+/// How `/proc` is mounted unless a container says otherwise.
+const DEFAULT_PROC_MOUNT: &str = "Default";
+
+/// Whether a container mounts `/proc` in a way that the feature brought.
+fn has_proc_mount(spec: &Value) -> bool {
+    let containers = CONTAINER_LISTS.iter().flat_map(|list| spec.items_at(&[list]));
+    let mounts = containers.filter_map(|container| container.at(&["securityContext", "procMount"]));
+    mounts.inspect(|_| work::step()).any(|mount| mount.as_str().is_some_and(|mount| mount != DEFAULT_PROC_MOUNT))
+}
+
+/// Whoever says how `/proc` is mounted has the default: the field stays, as it was stored so before there was the feature.
+fn reset_proc_mounts(spec: &mut Value) {
+    for list in CONTAINER_LISTS {
+        for container in defaults::items(spec, list) {
+            work::step();
+            if let Some(mount) = container.at_mut(&["securityContext", "procMount"]).filter(|mount| !mount.is_null()) {
+                *mount = Value::from(DEFAULT_PROC_MOUNT);
+            }
+        }
+    }
 }

@@ -41,7 +41,9 @@ use crate::meta::object_meta;
 use crate::value::Value;
 
 pub(crate) use defaults::CONTAINER_LISTS;
-pub use options::Options;
+/// What is said of the containers of a pod.
+pub(crate) const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+pub use options::{Options, merges_label_keys};
 pub use volume_defaults::set_network_defaults;
 
 /// Sets the defaults of a template: those of its spec.
@@ -57,7 +59,7 @@ pub fn set_pod_defaults(pod: &mut Value) {
     defaults::set_spec_defaults(spec);
     defaults::drop_init_container_annotations(pod);
     let Some(status) = pod.get_mut("status") else { return };
-    for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+    for list in STATUS_LISTS {
         for status in items(status, list) {
             lists::set_list_defaults(status.get_mut("allocatedResources"));
             lists::set_requirements_defaults(status);
@@ -128,6 +130,9 @@ pub fn drop_disabled_template_fields(minor: Minor, new: &mut Value, old: Option<
 /// Takes out of a Pod the fields of features that are off, unless `old` has them.
 pub fn drop_disabled_pod_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     drop_disabled_template_fields(minor, new, old);
+    if let Some(status) = new.get_mut("status") {
+        disabled::drop_status_fields(minor, status, old.and_then(|old| old.get("status")));
+    }
 }
 
 /// What is wrong with a list of tolerations.

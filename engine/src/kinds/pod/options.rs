@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::affinity::{self, PREFERRED, REQUIRED};
+use super::restart::RESTART_ALL;
 use super::volumes::paths;
 use super::{annotations, containers, security};
 use crate::kinds::{node_selector, resources};
@@ -36,6 +37,10 @@ pub struct Options {
     pub allow_existing_restart_container_for_non_sidecar_init_container: bool,
     pub allow_relaxed_environment_variable_validation: bool,
     pub allow_relaxed_dns_search_validation: bool,
+    pub allow_pod_lifecycle_sleep_action_zero_value: bool,
+    pub allow_restart_all_containers: bool,
+    pub allow_match_label_keys_in_pod_topology_spread_selector_merge: bool,
+    pub old_pod_violates_legacy_match_label_keys_validation: bool,
 }
 
 impl Options {
@@ -47,6 +52,15 @@ impl Options {
                 || new.zip(old).is_some_and(|(new, old)| keeps_relaxed_variable(new, old)),
             allow_relaxed_dns_search_validation: forgiven.allow_relaxed_dns_search_validation
                 || minor.opens(Gate::RelaxedDnsSearchValidation),
+            allow_pod_lifecycle_sleep_action_zero_value: forgiven.allow_pod_lifecycle_sleep_action_zero_value
+                || minor.opens(Gate::PodLifecycleSleepActionAllowZero),
+            allow_restart_all_containers: forgiven.allow_restart_all_containers
+                || minor.opens(Gate::RestartAllContainersOnContainerExits),
+            allow_taint_toleration_comparison_operators: forgiven.allow_taint_toleration_comparison_operators
+                || minor.opens(Gate::TaintTolerationComparisonOperators),
+            allow_invalid_pod_deletion_cost: forgiven.allow_invalid_pod_deletion_cost
+                || !minor.opens(Gate::PodDeletionCost),
+            allow_match_label_keys_in_pod_topology_spread_selector_merge: merges_label_keys(minor),
             ..forgiven
         }
     }
@@ -87,8 +101,20 @@ impl Options {
             allow_existing_restart_container_for_non_sidecar_init_container: has_restart_on_resize(&spec),
             allow_relaxed_environment_variable_validation: false,
             allow_relaxed_dns_search_validation: has_relaxed_search(&spec),
+            allow_pod_lifecycle_sleep_action_zero_value: has_empty_sleep(&spec),
+            allow_restart_all_containers: restarts_all(&spec),
+            allow_match_label_keys_in_pod_topology_spread_selector_merge: false,
+            old_pod_violates_legacy_match_label_keys_validation: has_constraint(&spec, |constraint| {
+                !affinity::validate_label_keys_alone(constraint).is_empty()
+            }),
         }
     }
+}
+
+/// Whether the keys of topology spreads become part of their selectors.
+pub fn merges_label_keys(minor: Minor) -> bool {
+    minor.opens(Gate::MatchLabelKeysInPodTopologySpread)
+        && minor.opens(Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge)
 }
 
 /// Whether a variable keeps a name that only the relaxed check takes. One such name lets others pass, too.
@@ -115,6 +141,28 @@ fn relaxed_variables(object: &Value) -> BTreeSet<String> {
 
 fn has_relaxed_search(spec: &FieldRef<'_>) -> bool {
     spec.field("dnsConfig").field("searches").texts().any(|search| search == "." || search.contains('_'))
+}
+
+/// Whether a container sleeps for no time when it begins or ends.
+fn has_empty_sleep(spec: &FieldRef<'_>) -> bool {
+    let mut found = false;
+    containers::visit(spec, |container| {
+        let lifecycle = container.field("lifecycle");
+        found |= ["postStart", "preStop"].iter().any(|name| {
+            let handler = lifecycle.field(name);
+            let sleep = handler.field("sleep");
+            sleep.is_set() && sleep.field("seconds").int() == 0
+        });
+    });
+    found
+}
+
+fn restarts_all(spec: &FieldRef<'_>) -> bool {
+    let mut found = false;
+    containers::visit(spec, |container| {
+        found |= container.field("restartPolicyRules").items().any(|rule| rule.text_of("action") == RESTART_ALL);
+    });
+    found
 }
 
 fn has_invalid_selector(affinity: &FieldRef<'_>) -> bool {

@@ -189,7 +189,12 @@ fn validate_http_get(action: &FieldRef<'_>) -> ErrorList {
 /// A pause is over before the container must have ended. What is wrong with that time itself is told elsewhere.
 fn validate_sleep(sleep: &FieldRef<'_>, context: &Context<'_>) -> Option<Error> {
     let seconds = sleep.field("seconds").int();
-    let grace = context.grace_seconds.filter(|grace| seconds < 0 || seconds > *grace)?;
-    let why = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
-    Some(Error::invalid(sleep.path(), seconds, why))
+    let grace = context.grace_seconds?;
+    let (least, why) = if context.options.allow_pod_lifecycle_sleep_action_zero_value {
+        (0, format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})"))
+    } else {
+        let why = format!("must be greater than 0 and less than terminationGracePeriodSeconds ({grace}).");
+        (1, format!("{why} Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep."))
+    };
+    (seconds < least || seconds > grace).then(|| Error::invalid(sleep.path(), seconds, why))
 }

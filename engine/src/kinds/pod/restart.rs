@@ -11,9 +11,13 @@ use crate::meta::field_ref::FieldRef;
 
 const RULES_MAX: i64 = 20;
 const EXIT_CODES_MAX: i64 = 255;
+/// What a rule does that starts every container of the pod again.
+pub const RESTART_ALL: &str = "RestartAllContainers";
 
 /// The policy of a container, which goes before that of its pod, and the rules that go before the policy.
-pub fn validate_policy(container: &FieldRef<'_>) -> ErrorList {
+pub fn validate_policy(container: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let actions = ["Restart", RESTART_ALL];
+    let actions = if options.allow_restart_all_containers { &actions[..] } else { &actions[..1] };
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
     let mut errors = ErrorList::new();
     if policy.is_set() {
@@ -25,7 +29,7 @@ pub fn validate_policy(container: &FieldRef<'_>) -> ErrorList {
         errors.push(rules.too_many(RULES_MAX));
     }
     for rule in rules.items() {
-        errors.extend(checks::one_of(&rule.field("action"), &["Restart", "RestartAllContainers"]));
+        errors.extend(checks::one_of(&rule.field("action"), actions));
         let codes = rule.field("exitCodes");
         if !codes.is_set() {
             errors.push(codes.required("must be specified"));
@@ -41,12 +45,16 @@ pub fn validate_policy(container: &FieldRef<'_>) -> ErrorList {
 }
 
 /// The policy of an init container; rules need one.
-pub fn validate_init_policy(container: &FieldRef<'_>) -> ErrorList {
-    let policy = container.field("restartPolicy");
-    if policy.is_set() {
-        return validate_policy(container);
+pub fn validate_init_policy(container: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
+    let has_rules = !rules.is_empty();
+    if policy.text() == "Always" && !options.allow_restart_all_containers {
+        let why = "restartPolicyRules are not allowed for init containers with restart policy Always";
+        return has_rules.then(|| rules.forbidden(why)).into_iter().collect();
     }
-    let has_rules = !container.field("restartPolicyRules").is_empty();
+    if policy.is_set() {
+        return validate_policy(container, options);
+    }
     let why = "must specify restartPolicy when restart rules are used";
     has_rules.then(|| policy.required(why)).into_iter().collect()
 }

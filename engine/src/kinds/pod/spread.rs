@@ -33,11 +33,7 @@ pub fn validate(constraints: &FieldRef<'_>, options: &Options) -> ErrorList {
                 errors.extend(checks::one_of(&policy, &["Honor", "Ignore"]));
             }
         }
-        if options.old_pod_violates_match_label_keys_validation {
-            errors.extend(affinity::validate_label_keys_alone(&constraint));
-        } else {
-            errors.extend(affinity::validate_label_keys(&constraint));
-        }
+        errors.extend(validate_label_keys(&constraint, options));
         errors.extend(validate_selector(&constraint, options));
     }
     errors
@@ -48,6 +44,16 @@ fn last_of_each<'v>(constraints: &FieldRef<'v>) -> HashMap<(&'v str, &'v str), u
     let items = constraints.value().and_then(crate::value::Value::as_array).unwrap_or_default();
     let kinds = items.iter().map(|item| (item.str_at(&["topologyKey"]), item.str_at(&["whenUnsatisfiable"])));
     kinds.enumerate().map(|(index, kind)| (kind, index)).collect()
+}
+
+/// The keys of labels by the rule that counts; where the old pod breaks that one, by the other.
+fn validate_label_keys(constraint: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let is_merged = if options.allow_match_label_keys_in_pod_topology_spread_selector_merge {
+        !options.old_pod_violates_match_label_keys_validation
+    } else {
+        options.old_pod_violates_legacy_match_label_keys_validation
+    };
+    if is_merged { affinity::validate_label_keys(constraint) } else { affinity::validate_label_keys_alone(constraint) }
 }
 
 fn positive(field: &FieldRef<'_>) -> Option<Error> {

@@ -27,7 +27,7 @@ pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
         None => _ = spec.remove(CONTAINERS),
     }
     template::drop_disabled_pod_fields(minor, new, Some(old));
-    prepare::raise_generation(new, old);
+    prepare::raise_generation(minor, new, old);
 }
 
 /// What is wrong with a pod whose containers were changed: those that were there must be as they were.

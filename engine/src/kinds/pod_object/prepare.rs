@@ -13,16 +13,21 @@ use crate::work;
 use super::conditions::{self, Condition};
 use super::{app_armor, convert, keep, qos};
 
+/// Pods count their changes since then.
+const FIRST_WITH_GENERATIONS: Minor = Minor::of(33);
+
 /// A new pod. `now` is RFC 3339.
 pub fn create(minor: Minor, pod: &mut Value, now: &str) {
     pod.make_object().remove("status");
     let class = qos::computed_class(pod);
     let fields = pod.make_object();
-    fields.entry("metadata").make_object().insert("generation", Value::Int(1));
+    if minor >= FIRST_WITH_GENERATIONS {
+        fields.entry("metadata").make_object().insert("generation", Value::Int(1));
+    }
     fields.insert("status", object! { "phase" => "Pending", "qosClass" => class });
     template::drop_disabled_pod_fields(minor, pod, None);
     set_gated(pod, now);
-    apply_label_keys(pod);
+    apply_label_keys(minor, pod);
     app_armor::apply_annotations(pod);
 }
 
@@ -31,7 +36,7 @@ pub fn update(minor: Minor, new: &mut Value, old: &Value) {
     convert::drop_empty_overhead(new);
     keep(new, old, "status");
     template::drop_disabled_pod_fields(minor, new, Some(old));
-    raise_generation(new, old);
+    raise_generation(minor, new, old);
 }
 
 /// A changed status: all else stays, but for labels, annotations and finalizers.
@@ -48,8 +53,8 @@ pub fn update_status(minor: Minor, new: &mut Value, old: &Value) {
 }
 
 /// The generation is one more where the spec has changed.
-pub fn raise_generation(new: &mut Value, old: &Value) {
-    if !semantic::equal("spec", new.get("spec"), old.get("spec")) {
+pub fn raise_generation(minor: Minor, new: &mut Value, old: &Value) {
+    if minor >= FIRST_WITH_GENERATIONS && !semantic::equal("spec", new.get("spec"), old.get("spec")) {
         let metadata = new.make_object().entry("metadata").make_object();
         let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
         metadata.insert("generation", Value::Int(generation.saturating_add(1)));
@@ -71,7 +76,7 @@ fn set_gated(pod: &mut Value, now: &str) {
 }
 
 /// Selectors get the values that the pod's labels have for the keys beside them.
-fn apply_label_keys(pod: &mut Value) {
+fn apply_label_keys(minor: Minor, pod: &mut Value) {
     let labels = pod.at(&["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec") else { return };
     for affinity in ["podAffinity", "podAntiAffinity"] {
@@ -82,6 +87,9 @@ fn apply_label_keys(pod: &mut Value) {
             }
         }
         items_mut(affinity, "requiredDuringSchedulingIgnoredDuringExecution").for_each(|term| apply_to(term, &labels));
+    }
+    if !template::merges_label_keys(minor) {
+        return;
     }
     items_mut(spec, "topologySpreadConstraints").for_each(|constraint| apply_to(constraint, &labels));
 }

@@ -5,6 +5,7 @@
 use crate::kinds::{metadata, pod as template, semantic};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value};
@@ -35,7 +36,7 @@ pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
         }
     }
     template::drop_disabled_pod_fields(minor, new, Some(old));
-    prepare::raise_generation(new, old);
+    prepare::raise_generation(minor, new, old);
 }
 
 /// The old containers with new resources; the new ones, if they are others.
@@ -90,11 +91,13 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     if are_others {
         return errors;
     }
+    let resizes_init = minor.opens(Gate::InPlacePodVerticalScalingInitContainers);
     for list in ["initContainers", "containers"] {
-        errors.extend(validate_removals(&spec.field(list), old_spec.items_at(&[list])));
+        let is_resizable = |container: &Value| list == "containers" || resizes_init || is_sidecar(container);
+        errors.extend(validate_removals(&spec.field(list), old_spec.items_at(&[list]), is_resizable));
     }
     errors.extend(validate_containers(&spec, old_spec, &mut munged));
-    errors.extend(validate_init_containers(&spec, old_spec, &mut munged));
+    errors.extend(validate_init_containers(minor, &spec, old_spec, &mut munged));
     if errors.is_empty() && !semantic::equal("spec", Some(&munged), Some(old_spec)) {
         errors.push(spec.forbidden("only cpu and memory resources are mutable"));
     }
@@ -199,10 +202,10 @@ fn validate_order(spec: &FieldRef<'_>, old_spec: &Value) -> ErrorList {
 }
 
 /// Requests and limits may change, but not go.
-fn validate_removals(containers: &FieldRef<'_>, old: &[Value]) -> ErrorList {
+fn validate_removals(containers: &FieldRef<'_>, old: &[Value], is_resizable: impl Fn(&Value) -> bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let null = Value::Null;
-    for (container, old) in containers.items().zip(old) {
+    for (container, old) in containers.items().zip(old).filter(|(_, old)| is_resizable(old)) {
         let resources = container.field("resources");
         let old = old.get("resources").unwrap_or(&null);
         for (name, why) in
@@ -248,7 +251,7 @@ fn validate_containers(spec: &FieldRef<'_>, old_spec: &Value, munged: &mut Value
     errors
 }
 
-fn validate_init_containers(spec: &FieldRef<'_>, old_spec: &Value, munged: &mut Value) -> ErrorList {
+fn validate_init_containers(minor: Minor, spec: &FieldRef<'_>, old_spec: &Value, munged: &mut Value) -> ErrorList {
     const NOT_RESIZED: &str = "only cpu and memory resources for init or sidecar containers are mutable";
     const RESTARTED: &str = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
     let mut errors = ErrorList::new();
@@ -256,6 +259,13 @@ fn validate_init_containers(spec: &FieldRef<'_>, old_spec: &Value, munged: &mut 
     let list = spec.field("initContainers");
     for (container, old) in list.items().zip(old_spec.items_at(&["initContainers"])) {
         let new = container.value().cloned().unwrap_or_default();
+        if !is_sidecar(&new) && !minor.opens(Gate::InPlacePodVerticalScalingInitContainers) {
+            if !semantic::equal("", Some(&new), Some(old)) {
+                errors.push(spec.forbidden("resources for non-sidecar init containers are immutable"));
+            }
+            containers.push(new);
+            continue;
+        }
         let masked = masked_container(&new, old);
         if !semantic::equal("", Some(&masked), Some(old)) {
             errors.push(container.forbidden(NOT_RESIZED));

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use crate::kinds::{checks, metadata};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::{Value, json};
 
@@ -15,14 +17,14 @@ use super::{claim_statuses, conditions, container_statuses, ips, transitions, up
 const NOT_NEGATIVE: &str = "must be a non-negative integer";
 
 /// What is wrong with a changed status.
-pub fn validate(new: &Value, old: &Value) -> ErrorList {
+pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let (status, old_status) = (root.field("status"), old_root.field("status"));
     let spec = root.field("spec");
     let mut errors = metadata::validate_update(new, old);
     errors.extend(update::validate_annotations(new, old));
     errors.extend(validate_conditions(&status.field("conditions")));
-    errors.extend(validate_nodes(&status, &old_status, old));
+    errors.extend(validate_nodes(minor, &status, &old_status, old));
     let generation = status.field("observedGeneration");
     if generation.int() < 0 {
         errors.push(generation.invalid(NOT_NEGATIVE));
@@ -57,14 +59,15 @@ fn validate_conditions(list: &FieldRef<'_>) -> ErrorList {
 }
 
 /// The node that the pod is on, and the one that it may get.
-fn validate_nodes(status: &FieldRef<'_>, old_status: &FieldRef<'_>, old: &Value) -> ErrorList {
+fn validate_nodes(minor: Minor, status: &FieldRef<'_>, old_status: &FieldRef<'_>, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let (nominated, before) = (status.field("nominatedNodeName"), old_status.field("nominatedNodeName"));
     if nominated.is_empty() || nominated.text() == before.text() {
         return errors;
     }
     errors.extend(checks::named(&nominated, names::is_dns1123_subdomain));
-    if !old.str_at(&["spec", "nodeName"]).is_empty() {
+    let is_kept_clear = minor.opens(Gate::ClearingNominatedNodeNameAfterBinding);
+    if is_kept_clear && !old.str_at(&["spec", "nodeName"]).is_empty() {
         errors.push(nominated.forbidden("may not be set on pods that are already bound to a node"));
     }
     errors
@@ -141,7 +144,7 @@ mod tests {
 
     fn check(old: &str, new: &str) -> String {
         let read = |text: &str| yaml::decode(format!("{METADATA}\n{text}").as_bytes()).expect("YAML");
-        validate(&read(new), &read(old)).aggregate()
+        validate(Minor::NEWEST, &read(new), &read(old)).aggregate()
     }
 
     #[test]

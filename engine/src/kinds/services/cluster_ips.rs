@@ -8,6 +8,7 @@ use crate::kinds::checks::one_of;
 use crate::kinds::network::addresses::{check_address, parse_lenient};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 use super::families::{Family, POLICIES};
@@ -23,7 +24,7 @@ fn shown(service: &Value, name: &str) -> Value {
 }
 
 /// What is wrong with the fields taken together. Addresses that `old` has are not looked at.
-pub fn check_cluster_ips(service: &Value, old: Option<&Value>) -> ErrorList {
+pub fn check_cluster_ips(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     if is_external_name(service) {
         return ErrorList::new();
     }
@@ -42,7 +43,7 @@ pub fn check_cluster_ips(service: &Value, old: Option<&Value>) -> ErrorList {
             }
             continue;
         }
-        let faults = check_address(&path.index(index), ip, known.iter().copied());
+        let faults = check_address(minor, &path.index(index), ip, known.iter().copied());
         has_invalid |= !faults.is_empty();
         errors.extend(faults);
     }
@@ -221,7 +222,7 @@ mod tests {
                  supported values: \"PreferDualStack\", \"RequireDualStack\", \"SingleStack\"]",
             ),
         ] {
-            assert_eq!(check_cluster_ips(&service(spec), None).aggregate(), told, "{spec}");
+            assert_eq!(check_cluster_ips(Minor::NEWEST, &service(spec), None).aggregate(), told, "{spec}");
         }
     }
 

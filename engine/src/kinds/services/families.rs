@@ -4,6 +4,7 @@
 
 use crate::kinds::network::addresses::parse_lenient;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 use super::cluster_ips::check_cluster_ips;
@@ -72,7 +73,7 @@ impl Families {
 /// # Errors
 ///
 /// Field errors for families that the ranges don't have.
-pub fn settle_families(new: &mut Value, old: Option<&Value>, cluster: Families) -> Result<(), ErrorList> {
+pub fn settle_families(minor: Minor, new: &mut Value, old: Option<&Value>, cluster: Families) -> Result<(), ErrorList> {
     if is_external_name(new) || old.is_some_and(|old| keeps_preference(new, old)) {
         return Ok(());
     }
@@ -81,7 +82,7 @@ pub fn settle_families(new: &mut Value, old: Option<&Value>, cluster: Families) 
         let policy = kept.unwrap_or_else(|| Value::from(if is_open(new) { REQUIRE_DUAL } else { SINGLE }));
         put(new, "ipFamilyPolicy", Some(policy));
     }
-    refuse_any(check_cluster_ips(new, old))?;
+    refuse_any(check_cluster_ips(minor, new, old))?;
     let mut errors = match old {
         Some(old) => reduce(new, old),
         None => ErrorList::new(),
@@ -219,7 +220,7 @@ mod tests {
     fn check(cluster: Families, new: &str, old: Option<&str>, expected: &str) {
         let service = |text: &str| object! { "spec" => yaml::decode(text.as_bytes()).expect("it is YAML") };
         let (mut new, old) = (service(new), old.map(service));
-        let told = match settle_families(&mut new, old.as_ref(), cluster) {
+        let told = match settle_families(Minor::NEWEST, &mut new, old.as_ref(), cluster) {
             Ok(()) => format!("{} {}", texts(&new, "ipFamilies").join(","), text(&new, "ipFamilyPolicy")),
             Err(errors) => errors.aggregate(),
         };

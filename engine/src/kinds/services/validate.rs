@@ -54,7 +54,7 @@ pub fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
 }
 
 /// What is wrong with a service whose status is changed.
-pub fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
+pub fn validate_status_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = metadata::validate_update(new, old);
     let root = FieldRef::root(new);
     let status = root.field("status");
@@ -64,15 +64,18 @@ pub fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
         errors.push(ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'"));
         return errors;
     }
-    errors.extend(check_balancer(&ingress, old.items_at(&["status", "loadBalancer", "ingress"]), check_mode));
+    errors.extend(check_balancer(minor, &ingress, old.items_at(&["status", "loadBalancer", "ingress"]), |item| {
+        check_mode(minor, item)
+    }));
     errors
 }
 
 /// Who answers at an address of a balancer is said where there is one.
-fn check_mode(item: &FieldRef<'_>) -> ErrorList {
+fn check_mode(minor: Minor, item: &FieldRef<'_>) -> ErrorList {
     let (ip, mode) = (item.field("ip"), item.field("ipMode"));
     let error = match (mode.is_set(), ip.text().is_empty()) {
         (false, true) => None,
+        (false, false) if !minor.opens(Gate::LoadBalancerIpMode) => None,
         (false, false) => Some(mode.required("must be specified when `ip` is set")),
         (true, true) => Some(mode.forbidden("may not be specified when `ip` is not set")),
         (true, false) => one_of(&mode, &["Proxy", "VIP"]),
@@ -91,15 +94,15 @@ fn validate(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
         errors.extend(object_meta::validate_labels(labels, selector.path()));
     }
     errors.extend(check_affinity(&spec));
-    errors.extend(check_cluster_ips(service, old));
-    errors.extend(check_external_ips(&spec, old));
+    errors.extend(check_cluster_ips(minor, service, old));
+    errors.extend(check_external_ips(minor, &spec, old));
     let kind = spec.field("type");
     errors.extend(match kind.text() {
         "" => Some(kind.required("")),
         _ => one_of(&kind, &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
     });
     errors.extend(check_node_ports(&spec));
-    errors.extend(check_source_ranges(service, old));
+    errors.extend(check_source_ranges(minor, service, old));
     errors.extend(check_allocation(service, &spec));
     errors.extend(check_class(service, None));
     errors.extend(check_traffic(service, &spec));
@@ -197,11 +200,11 @@ fn check_affinity(spec: &FieldRef<'_>) -> ErrorList {
     error.into_iter().collect()
 }
 
-fn check_external_ips(spec: &FieldRef<'_>, old: Option<&Value>) -> ErrorList {
+fn check_external_ips(minor: Minor, spec: &FieldRef<'_>, old: Option<&Value>) -> ErrorList {
     let known: HashSet<&str> = old.map(|old| texts(old, "externalIPs")).unwrap_or_default().into_iter().collect();
     let mut errors = ErrorList::new();
     for ip in spec.field("externalIPs").items() {
-        let faults = check_address(ip.path(), ip.text(), known.get(ip.text()).copied());
+        let faults = check_address(minor, ip.path(), ip.text(), known.get(ip.text()).copied());
         if faults.is_empty() { errors.extend(check_endpoint(ip.path(), ip.text())) } else { errors.extend(faults) }
     }
     errors
@@ -238,7 +241,7 @@ fn check_node_ports(spec: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Where clients of a balancer come from: a list, or an annotation with commas.
-fn check_source_ranges(service: &Value, old: Option<&Value>) -> ErrorList {
+fn check_source_ranges(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     let given = texts(service, "loadBalancerSourceRanges");
     let mut errors = ErrorList::new();
     if !given.is_empty() {
@@ -251,7 +254,7 @@ fn check_source_ranges(service: &Value, old: Option<&Value>) -> ErrorList {
         let known = old.map(|old| texts(old, "loadBalancerSourceRanges")).unwrap_or_default();
         let known: HashSet<&str> = known.into_iter().map(str::trim).collect();
         for (index, range) in given.into_iter().map(str::trim).enumerate() {
-            errors.extend(check_prefix(&path.index(index), range, known.get(range).copied()));
+            errors.extend(check_prefix(minor, &path.index(index), range, known.get(range).copied()));
         }
         return errors;
     }
@@ -267,7 +270,7 @@ fn check_source_ranges(service: &Value, old: Option<&Value>) -> ErrorList {
     let is_new = old.and_then(annotation).is_none_or(|known| known != ranges);
     if is_new && !ranges.trim().is_empty() {
         for range in ranges.trim().split(',') {
-            errors.extend(check_prefix(&path, range.trim(), []));
+            errors.extend(check_prefix(minor, &path, range.trim(), []));
         }
     }
     errors

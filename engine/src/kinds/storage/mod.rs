@@ -4,6 +4,7 @@
 //! Kubernetes 1.36.
 
 pub(crate) mod access_modes;
+pub(crate) mod attributes_class;
 pub(crate) mod claim;
 pub mod class;
 pub(crate) mod columns;

@@ -3,9 +3,20 @@
 //! Source: `pkg/apis/apps/validation` of Kubernetes 1.37.
 
 use crate::kinds::checks;
+use crate::kinds::features::{self, Feature};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::value::Value;
+
+const FEATURES: [Feature; 1] =
+    [Feature::new(Gate::DeploymentReplicaSetTerminatingReplicas, &["status.terminatingReplicas"])];
+
+/// Takes the fields of features that are off out of the status of a Deployment or a ReplicaSet.
+pub fn drop_disabled(minor: Minor, new: &mut Value, old: &Value) {
+    features::drop_fields(&FEATURES, minor, new, Some(old));
+}
 
 /// None of the fields is negative.
 pub fn not_negative(status: &FieldRef<'_>, names: &[&str]) -> ErrorList {

@@ -177,6 +177,10 @@ impl Strategy for ApiService {
         reset_beside_status(subresource)
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("apiregistration.k8s.io/apiservices")
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = vec![
             Column::string("Service", "The reference to the service that hosts this API endpoint."),

@@ -82,6 +82,7 @@ impl Strategy for Deployment {
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
+            workloads::status::drop_disabled(version.minor, new, old);
             workloads::copy_labels(new, old);
             workloads::copy_annotation(new, old, ROLLBACK);
             return;

@@ -55,6 +55,7 @@ impl Strategy for ReplicaSet {
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
+            workloads::status::drop_disabled(version.minor, new, old);
             return;
         }
         template::drop_disabled_fields(version.minor, new, Some(old));

@@ -25,15 +25,10 @@ const DELETE: &str = "Delete";
 const RETENTIONS: [&str; 2] = ["whenDeleted", "whenScaled"];
 
 /// Fields of the spec that an update may change.
-const CHANGEABLE: [&str; 7] = [
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
+const CHANGEABLE: [&str; 6] =
+    ["replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"];
+/// May change, too, since that version of Kubernetes.
+const HISTORY: (&str, Minor) = ("revisionHistoryLimit", Minor::of(33));
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "statefulsets",
@@ -118,7 +113,7 @@ impl Strategy for StatefulSet {
         leniency.skips_template = !validate_spec(&old_root.field("spec"), &options, leniency).is_empty();
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         errors.extend(validate_spec(&new_spec, &options, leniency));
-        errors.extend(check_kept(&new_spec, &old_spec));
+        errors.extend(check_kept(version.minor, &new_spec, &old_spec));
         errors
     }
 
@@ -269,15 +264,24 @@ fn validate_template(spec: &FieldRef<'_>, options: &template::Options, leniency:
     errors
 }
 
-fn check_kept(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+fn check_kept(minor: Minor, new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    let keeps_history = minor < HISTORY.1;
     let kept = |spec: &FieldRef<'_>| {
         let mut fields = spec.value().and_then(Value::as_object).cloned().unwrap_or_default();
         CHANGEABLE.iter().for_each(|name| _ = fields.remove(name));
+        if !keeps_history {
+            fields.remove(HISTORY.0);
+        }
         fields
     };
-    let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
-               'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-    (kept(new) != kept(old)).then(|| new.forbidden(why))
+    let history = if keeps_history { "" } else { "'revisionHistoryLimit', " };
+    let why = || {
+        format!(
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
+             {history}'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+        )
+    };
+    (kept(new) != kept(old)).then(|| new.forbidden(why()))
 }
 
 fn validate_status(new: &FieldRef<'_>, old: &FieldRef<'_>, of_metadata: ErrorList) -> ErrorList {

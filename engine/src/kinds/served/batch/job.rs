@@ -17,9 +17,12 @@ use crate::object;
 use crate::value::Value;
 
 /// Labels with the name of the job, and those with its uid: on pods, and the last one in the selector.
-const FEATURES: [Feature; 3] = [
+const FEATURES: [Feature; 6] = [
     Feature::new(Gate::JobManagedBy, &["spec.managedBy"]),
     Feature::new(Gate::JobSuccessPolicy, &["spec.successPolicy"]),
+    Feature::new(Gate::JobBackoffLimitPerIndex, &["spec.backoffLimitPerIndex"]),
+    Feature::new(Gate::JobBackoffLimitPerIndex, &["spec.maxFailedIndexes"]),
+    Feature::new(Gate::JobPodReplacementPolicy, &["spec.podReplacementPolicy"]),
     Feature::new(Gate::WorkloadWithJob, &["spec.scheduling"]),
 ];
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -88,7 +91,7 @@ impl Strategy for Job {
     ) -> ErrorList {
         if subresource == Subresource::Status {
             let mut errors = metadata::validate_update(new, old);
-            errors.extend(jobs::status::validate(new, old));
+            errors.extend(jobs::status::validate(version.minor, new, old));
             return errors;
         }
         let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
@@ -100,7 +103,7 @@ impl Strategy for Job {
         let mut errors = validate(new, &options, had(NAME_LABELS[1]) && had(UID_LABEL));
         errors.extend(metadata::validate_update(new, old));
         errors.extend(jobs::spec::validate_selected(&spec, &options));
-        errors.extend(jobs::update::validate(&spec, old));
+        errors.extend(jobs::update::validate(version.minor, &spec, old));
         errors
     }
 

@@ -11,6 +11,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -35,13 +36,13 @@ impl Strategy for Endpoints {
         }
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, None)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate(version.minor, object, None)
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        errors.extend(validate(new, Some(old)));
+        errors.extend(validate(version.minor, new, Some(old)));
         errors
     }
 
@@ -50,6 +51,10 @@ impl Strategy for Endpoints {
             Some(CONTROLLER) => Vec::new(),
             _ => warnings(new),
         }
+    }
+
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("services/endpoints")
     }
 
     fn creates_on_update(&self) -> bool {
@@ -62,10 +67,10 @@ impl Strategy for Endpoints {
     }
 }
 
-fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
     let subsets = |object: &Value| object.items_at(&["subsets"]).to_vec();
-    let faults = validate_subsets(object);
+    let faults = validate_subsets(minor, object);
     // What was stored under older rules may stay.
     if !faults.is_empty() && old.is_none_or(|old| subsets(old) != subsets(object)) {
         errors.extend(faults);
@@ -73,7 +78,7 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
     errors
 }
 
-fn validate_subsets(object: &Value) -> ErrorList {
+fn validate_subsets(minor: Minor, object: &Value) -> ErrorList {
     let root = FieldRef::root(object);
     let mut errors = ErrorList::new();
     for subset in root.field("subsets").items() {
@@ -83,7 +88,7 @@ fn validate_subsets(object: &Value) -> ErrorList {
             errors.push(subset.required("must specify `addresses` or `notReadyAddresses`"));
         }
         for address in ready.items().chain(unready.items()) {
-            errors.extend(validate_address(&address));
+            errors.extend(validate_address(minor, &address));
         }
         let needs_names = ports.len() > 1;
         for port in ports.items() {
@@ -97,9 +102,9 @@ fn validate_subsets(object: &Value) -> ErrorList {
     errors
 }
 
-fn validate_address(address: &FieldRef<'_>) -> ErrorList {
+fn validate_address(minor: Minor, address: &FieldRef<'_>) -> ErrorList {
     let (ip, node) = (address.field("ip"), address.field("nodeName"));
-    let mut errors = check_address(ip.path(), ip.text(), []);
+    let mut errors = check_address(minor, ip.path(), ip.text(), []);
     errors.extend(check_optional_label(&address.field("hostname"), false));
     if node.is_set() {
         errors.extend(named(&node, names::is_dns1123_subdomain));

@@ -8,15 +8,22 @@ use std::collections::BTreeSet;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::meta::address::Prefix;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::quantity::Quantity;
 use crate::value::{Value, go_quote, json};
 
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, metadata, prepare};
 
 /// How long the name of a feature may be.
 const FEATURE_BYTES_MAX: usize = 253;
+const FEATURES: [Feature; 2] = [
+    Feature::new(Gate::SupplementalGroupsPolicy, &["status.features"]),
+    Feature::new(Gate::NodeDeclaredFeatures, &["status.declaredFeatures"]),
+];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -62,13 +69,15 @@ impl Strategy for Node {
         errors
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         drop_kubelet_configuration(object, None);
+        drop_disabled_fields(version.minor, object, None);
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         prepare::keep_other(subresource, new, old);
         drop_kubelet_configuration(new, Some(old));
+        drop_disabled_fields(version.minor, new, Some(old));
     }
 
     fn validate_update(
@@ -95,6 +104,10 @@ impl Strategy for Node {
         errors
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("minions")
+    }
+
     fn lists_field_labels(&self) -> bool {
         true
     }
@@ -106,6 +119,16 @@ impl Strategy for Node {
 
     fn table(&self) -> Option<Table> {
         Some(table())
+    }
+}
+
+fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
+    features::drop_fields(&FEATURES, minor, new, old);
+    let needs_handlers = [Gate::RecursiveReadOnlyMounts, Gate::UserNamespacesSupport];
+    if let Some(status) = new.get_mut("status").and_then(Value::as_object_mut)
+        && !needs_handlers.into_iter().any(|gate| minor.opens(gate))
+    {
+        status.remove("runtimeHandlers");
     }
 }
 

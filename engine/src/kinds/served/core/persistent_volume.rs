@@ -5,12 +5,13 @@
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::features::{self, Feature};
 use crate::kinds::node_selector;
-use crate::kinds::storage::{access_modes, columns, volume};
+use crate::kinds::storage::{access_modes, attributes_class, columns, volume};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, diff, metadata, prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
@@ -99,7 +100,13 @@ impl Strategy for PersistentVolume {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         if subresource == Subresource::Status {
             return validate_status_update(new, old);
         }
@@ -107,7 +114,7 @@ impl Strategy for PersistentVolume {
         let mut errors = validate(new, was_valid);
         errors.extend(validate_mount_options(new));
         errors.extend(validate(new, was_valid));
-        errors.extend(validate_kept(new, old));
+        errors.extend(validate_kept(version.minor, new, old));
         errors
     }
 
@@ -209,7 +216,7 @@ fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
 }
 
 /// What a volume is made of stays, and mostly where it is.
-fn validate_kept(new: &Value, old: &Value) -> ErrorList {
+fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let (before, mut after) = (source(old), source(new));
     let has_secret =
@@ -227,7 +234,10 @@ fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     }
     let mode = |object| FieldRef::new(Value::at(object, &["spec", "volumeMode"]), Path::new("volumeMode"));
     errors.extend(checks::unchanged_or_null(&mode(new), &mode(old)));
-    errors.extend(validate_affinity_kept(new, old));
+    if !minor.opens(Gate::MutablePvNodeAffinity) {
+        errors.extend(validate_affinity_kept(new, old));
+    }
+    errors.extend(attributes_class::forbid_change(minor, new, old));
     let class =
         |object: &Value| object.at(&["spec", "volumeAttributesClassName"]).filter(|class| !class.is_null()).is_some();
     if class(old) && !class(new) {

@@ -4,12 +4,13 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::features::{self, Feature};
-use crate::kinds::storage::{access_modes, claim, columns};
+use crate::kinds::storage::{access_modes, attributes_class, claim, columns};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, diff, metadata, prepare, resources, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
@@ -23,9 +24,11 @@ const RESIZE_STATES: [&str; 5] = [
 ];
 
 const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeAttributesClass, &["spec.volumeAttributesClassName"])];
-const STATUS_FEATURES: [Feature; 2] = [
+const STATUS_FEATURES: [Feature; 4] = [
     Feature::new(Gate::VolumeAttributesClass, &["status.currentVolumeAttributesClassName"]),
     Feature::new(Gate::VolumeAttributesClass, &["status.modifyVolumeStatus"]),
+    Feature::new(Gate::RecoverVolumeExpansionFailure, &["status.allocatedResources"]),
+    Feature::new(Gate::RecoverVolumeExpansionFailure, &["status.allocatedResourceStatuses"]),
 ];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -73,14 +76,20 @@ impl Strategy for PersistentVolumeClaim {
         claim::prepare_data_sources(defaults::structure(new, "spec"), old.get("spec"));
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         if subresource == Subresource::Status {
             return validate_status_update(new, old);
         }
         let options = claim::Options::for_update(&FieldRef::root(old).field("spec"));
         let mut errors = metadata::validate_update(new, old);
         errors.extend(validate(new, &options));
-        errors.extend(validate_kept(new, old));
+        errors.extend(validate_kept(version.minor, new, old));
         errors
     }
 
@@ -149,7 +158,7 @@ fn validate(object: &Value, options: &claim::Options) -> ErrorList {
 }
 
 /// A claim stays as it is, but for its volume, which it gets once, and what a bound one may ask for.
-fn validate_kept(new: &Value, old: &Value) -> ErrorList {
+fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = |object: &Value| object.get("spec").cloned().unwrap_or_else(|| object! {});
     let (mut after, mut before) = (spec(new), spec(old));
@@ -168,9 +177,10 @@ fn validate_kept(new: &Value, old: &Value) -> ErrorList {
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         errors.push(Error::forbidden(&Path::new("spec"), format!("{why}\n{difference}")));
     }
-    errors.extend(validate_size(new, old));
+    errors.extend(validate_size(minor, new, old));
     let mode = |object| FieldRef::new(Value::at(object, &["spec", "volumeMode"]), Path::new("volumeMode"));
     errors.extend(checks::unchanged_or_null(&mode(new), &mode(old)));
+    errors.extend(attributes_class::forbid_change(minor, new, old));
     errors.extend(validate_attributes_class(new, old));
     errors
 }
@@ -214,8 +224,8 @@ fn forgive_growth(after: &mut Value, before: &Value) {
     copy(after, before, "volumeAttributesClassName");
 }
 
-/// A claim shrinks only to above what it has.
-fn validate_size(new: &Value, old: &Value) -> Option<Error> {
+/// A claim shrinks only to above what it has, and not at all without a feature.
+fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
     let size = |object: &Value| resources::parse(object.at(&["spec", "resources", "requests", "storage"]));
     let capacity = resources::parse(old.at(&["status", "capacity", "storage"]));
     let (spec, size) = (Path::new("spec"), (size(new), size(old)));
@@ -225,6 +235,13 @@ fn validate_size(new: &Value, old: &Value) -> Option<Error> {
         requests = resources.child("requests");
         requests.child("storage")
     };
+    // Who recovers already goes on.
+    let is_resized = |name: &str| old.at(&["status", name]).and_then(|list| list.get("storage")).is_some();
+    let recovers = ["allocatedResources", "allocatedResourceStatuses"].into_iter().any(is_resized);
+    if !minor.opens(Gate::RecoverVolumeExpansionFailure) && !recovers {
+        let is_smaller = size.0 < size.1;
+        return is_smaller.then(|| Error::forbidden(&at, "field can not be less than previous value"));
+    }
     let is_too_small = size.0 < size.1 && size.0 <= capacity;
     is_too_small.then(|| Error::forbidden(&at, "field can not be less than status.capacity"))
 }

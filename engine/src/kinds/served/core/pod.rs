@@ -88,7 +88,7 @@ impl Strategy for Pod {
         old: &Value,
     ) -> ErrorList {
         match subresource {
-            Subresource::Status => pod_object::status::validate(new, old),
+            Subresource::Status => pod_object::status::validate(version.minor, new, old),
             Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::validate(version.minor, new, old),
             Subresource::Part(RESIZE) => pod_object::resize::validate(version.minor, new, old),
             _ => pod_object::update::validate(version.minor, new, old),

@@ -3,10 +3,12 @@
 //! Source: `pkg/registry/core/service` of Kubernetes 1.37.
 
 use crate::crd::ServedVersion;
+use crate::kinds::features::{self, Feature};
 use crate::kinds::network::ingress_warnings;
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, services};
 use crate::meta::field::ErrorList;
+use crate::meta::gates::Gate;
 use crate::object;
 use crate::value::Value;
 
@@ -25,6 +27,11 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 /// What `/proxy` takes, in its query.
 static PROXY_OPTIONS: Kind = Kind::new("", "v1", "ServiceProxyOptions", &crate::kinds::strategy::Unchecked);
 
+const FEATURES: [Feature; 2] = [
+    Feature::new(Gate::ServiceTrafficDistribution, &["spec.trafficDistribution"]),
+    Feature::new(Gate::LoadBalancerIpMode, &["status.loadBalancer.ingress.*.ipMode"]),
+];
+
 struct Service;
 
 impl Strategy for Service {
@@ -36,7 +43,8 @@ impl Strategy for Service {
         services::align(new, old);
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        features::drop_fields(&FEATURES, version.minor, object, None);
         object.make_object().insert("status", new_status());
     }
 
@@ -44,7 +52,8 @@ impl Strategy for Service {
         services::validate_create(version.minor, object)
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        features::drop_fields(&FEATURES, version.minor, new, Some(old));
         if subresource == Subresource::Status {
             new.make_object().insert("spec", old.get("spec").cloned().unwrap_or_default());
             return;
@@ -65,7 +74,7 @@ impl Strategy for Service {
         old: &Value,
     ) -> ErrorList {
         match subresource {
-            Subresource::Status => services::validate_status_update(new, old),
+            Subresource::Status => services::validate_status_update(version.minor, new, old),
             _ => services::validate_update(version.minor, new, old),
         }
     }
@@ -75,6 +84,10 @@ impl Strategy for Service {
             Subresource::Status => ingress_warnings(new),
             _ => services::warnings(new),
         }
+    }
+
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("services/specs")
     }
 
     fn complete(&self, object: &mut Value) {

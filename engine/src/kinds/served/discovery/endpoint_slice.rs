@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::checks::{named, one_of};
 use crate::kinds::defaults::items;
+use crate::kinds::features::{self, Feature};
 use crate::kinds::network::addresses::{
     address_warning, check_address, check_canonical_address, check_endpoint, parse_lenient,
 };
@@ -16,8 +17,12 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::{names, object_meta};
 use crate::value::Value;
+
+const FEATURES: [Feature; 1] = [Feature::new(Gate::PreferSameTrafficDistribution, &["endpoints.*.hints.forNodes"])];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "endpointslices",
@@ -55,16 +60,18 @@ impl Strategy for EndpointSlice {
         }
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        features::drop_fields(&FEATURES, version.minor, object, None);
         prepare::first_generation(object);
         drop_topology(object, &BTreeSet::new());
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, None)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate(version.minor, object, None)
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        features::drop_fields(&FEATURES, version.minor, new, Some(old));
         let is_same = |name: &str| items_of(new, name) == items_of(old, name);
         let labels = |object: &Value| object.at(&["metadata", "labels"]).filter(|labels| !labels.is_null()).cloned();
         let unchanged = is_same("endpoints")
@@ -80,8 +87,8 @@ impl Strategy for EndpointSlice {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = validate(new, Some(old));
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = validate(version.minor, new, Some(old));
         errors.extend(metadata::check_unchanged(new, old, "addressType"));
         errors
     }
@@ -123,7 +130,7 @@ fn topology_nodes(object: &Value) -> BTreeSet<String> {
     nodes.filter(|node| !node.is_empty()).map(str::to_owned).collect()
 }
 
-fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
     let address_type = root.field("addressType");
@@ -132,7 +139,7 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
         _ => one_of(&address_type, &["FQDN", "IPv4", "IPv6"]),
     });
     errors.extend(validate_ports(&root.field("ports")));
-    let faults = validate_endpoints(&root.field("endpoints"), address_type.text());
+    let faults = validate_endpoints(minor, &root.field("endpoints"), address_type.text());
     // What was stored under older rules may stay.
     if !faults.is_empty() && old.is_none_or(|old| items_of(old, "endpoints") != items_of(object, "endpoints")) {
         errors.extend(faults);
@@ -167,7 +174,7 @@ fn validate_ports(ports: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-fn validate_endpoints(endpoints: &FieldRef<'_>, address_type: &str) -> ErrorList {
+fn validate_endpoints(minor: Minor, endpoints: &FieldRef<'_>, address_type: &str) -> ErrorList {
     if let Some(error) = too_many(endpoints, ENDPOINTS_MAX) {
         return error.into();
     }
@@ -179,7 +186,7 @@ fn validate_endpoints(endpoints: &FieldRef<'_>, address_type: &str) -> ErrorList
             _ => too_many(&addresses, ADDRESSES_MAX),
         });
         for address in addresses.items() {
-            errors.extend(validate_address(&address, addresses.path(), address_type));
+            errors.extend(validate_address(minor, &address, addresses.path(), address_type));
         }
         let node = endpoint.field("nodeName");
         if node.is_set() {
@@ -197,10 +204,10 @@ fn validate_endpoints(endpoints: &FieldRef<'_>, address_type: &str) -> ErrorList
 }
 
 /// An address of the slice's type; that it is of the other family is told of the list.
-fn validate_address(address: &FieldRef<'_>, list: &Path<'_>, address_type: &str) -> ErrorList {
+fn validate_address(minor: Minor, address: &FieldRef<'_>, list: &Path<'_>, address_type: &str) -> ErrorList {
     let (path, text) = (address.path(), address.text());
     let mut errors = match address_type {
-        "IPv4" => check_address(path, text, []),
+        "IPv4" => check_address(minor, path, text, []),
         "IPv6" => check_canonical_address(path, text),
         "FQDN" => return check_fully_qualified(path, text),
         _ => return ErrorList::new(),

@@ -72,7 +72,7 @@ impl Strategy for Ingress {
             let status = root.field("status");
             let balancer = status.field("loadBalancer");
             let known = old.items_at(&["status", "loadBalancer", "ingress"]);
-            errors.extend(check_balancer(&balancer.field("ingress"), known, |_| ErrorList::new()));
+            errors.extend(check_balancer(version.minor, &balancer.field("ingress"), known, |_| ErrorList::new()));
             return errors;
         }
         errors.extend(validate(version.minor, new, Some(old)));
@@ -87,6 +87,10 @@ impl Strategy for Ingress {
         let name = go_quote(CLASS_ANNOTATION);
         let warning = || format!("annotation {name} is deprecated, please use 'spec.ingressClassName' instead");
         is_old_way.then(warning).into_iter().collect()
+    }
+
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("ingress")
     }
 
     fn table(&self) -> Option<Table> {

@@ -14,6 +14,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::value::Value;
@@ -61,9 +62,9 @@ impl Strategy for NetworkPolicy {
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate(object, &Forgiven::default()));
+        errors.extend(validate(object, &Forgiven::new(version.minor)));
         errors
     }
 
@@ -73,9 +74,9 @@ impl Strategy for NetworkPolicy {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        errors.extend(validate(new, &Forgiven::of(old)));
+        errors.extend(validate(new, &Forgiven::of(version.minor, old)));
         errors
     }
 
@@ -92,15 +93,19 @@ impl Strategy for NetworkPolicy {
     }
 }
 
-/// What an older object may keep.
-#[derive(Default)]
+/// What an older object may keep, in that version of Kubernetes.
 struct Forgiven<'o> {
+    minor: Minor,
     label_values: bool,
     ranges: HashSet<&'o str>,
 }
 
 impl<'o> Forgiven<'o> {
-    fn of(old: &'o Value) -> Self {
+    fn new(minor: Minor) -> Self {
+        Forgiven { minor, label_values: false, ranges: HashSet::new() }
+    }
+
+    fn of(minor: Minor, old: &'o Value) -> Self {
         let root = FieldRef::root(old);
         let spec = root.field("spec");
         let selector = check_selector(&spec.field("podSelector"), true);
@@ -112,7 +117,7 @@ impl<'o> Forgiven<'o> {
             let except = block.items_at(&["except"]).iter().filter_map(Value::as_str);
             std::iter::once(block.str_at(&["cidr"])).chain(except)
         });
-        Forgiven { label_values: !selector.is_empty(), ranges: ranges.collect() }
+        Forgiven { minor, label_values: !selector.is_empty(), ranges: ranges.collect() }
     }
 }
 
@@ -199,10 +204,10 @@ fn check_block(block: &FieldRef<'_>, forgiven: &Forgiven<'_>) -> ErrorList {
         return cidr.required("").into();
     }
     let known = |text: &str| forgiven.ranges.get(text).copied();
-    let mut errors = check_prefix(cidr.path(), cidr.text(), known(cidr.text()));
+    let mut errors = check_prefix(forgiven.minor, cidr.path(), cidr.text(), known(cidr.text()));
     let Some(whole) = parse_lenient_prefix(cidr.text()) else { return errors };
     for part in block.field("except").items() {
-        errors.extend(check_prefix(part.path(), part.text(), known(part.text())));
+        errors.extend(check_prefix(forgiven.minor, part.path(), part.text(), known(part.text())));
         let Some(range) = parse_lenient_prefix(part.text()) else { continue };
         if !whole.contains(range.ip) || whole.bits >= range.bits {
             errors.push(part.invalid("must be a strict subset of `cidr`"));

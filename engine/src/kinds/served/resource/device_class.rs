@@ -4,12 +4,17 @@
 
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::devices::{CONFIGS_MAX, configuration, list, selectors};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
+
+const FEATURES: [Feature; 1] = [Feature::new(Gate::DraExtendedResource, &["spec.extendedResourceName"])];
 
 pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
 
@@ -33,24 +38,26 @@ spec: {selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]}
 struct DeviceClass;
 
 impl Strategy for DeviceClass {
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        features::drop_fields(&FEATURES, version.minor, object, None);
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_long);
-        errors.extend(validate_spec(object, None));
+        errors.extend(validate_spec(version.minor, object, None));
         errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        features::drop_fields(&FEATURES, version.minor, new, Some(old));
         prepare::count_generation(new, old, &["spec"]);
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate(new, false, names::name_is_long);
         errors.extend(metadata::validate_update(new, old));
-        errors.extend(validate_spec(new, Some(old)));
+        errors.extend(validate_spec(version.minor, new, Some(old)));
         errors
     }
 
@@ -64,12 +71,12 @@ impl Strategy for DeviceClass {
 }
 
 /// What stays as it was may use all that was there when it was written.
-fn validate_spec(object: &Value, old: Option<&Value>) -> ErrorList {
+fn validate_spec(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     let is_stored =
         |name: &str| old.is_some_and(|old| prepare::equal(object.at(&["spec", name]), old.at(&["spec", name])));
-    let mut errors = selectors(&spec.field("selectors"), is_stored("selectors"));
+    let mut errors = selectors(minor, &spec.field("selectors"), is_stored("selectors"));
     let is_config_stored = is_stored("config");
     errors.extend(list(&spec.field("config"), CONFIGS_MAX, |config| configuration(config, is_config_stored)));
     let extended = spec.field("extendedResourceName");

@@ -64,12 +64,12 @@ impl Strategy for ResourceClaim {
         SHAPE.change(object, |object| request::drop_disabled(version.minor, object.at_mut(DEVICES), None));
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
         let object = SHAPE.newest(object);
         let root = FieldRef::root(&object);
         let spec = root.field("spec");
-        errors.extend(request::validate(&spec.field("devices")));
+        errors.extend(request::validate(version.minor, &spec.field("devices")));
         errors
     }
 
@@ -79,6 +79,7 @@ impl Strategy for ResourceClaim {
         SHAPE.change(new, |new| request::drop_disabled(version.minor, new.at_mut(DEVICES), newest.at(DEVICES)));
         if subresource == Subresource::Status {
             status::drop_deallocated(new, old);
+            status::drop_disabled(version.minor, new, old);
         }
     }
 

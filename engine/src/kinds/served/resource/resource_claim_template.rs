@@ -69,14 +69,14 @@ impl Strategy for ResourceClaimTemplate {
         SHAPE.change(new, |new| request::drop_disabled(version.minor, new.at_mut(DEVICES), newest.at(DEVICES)));
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
         let object = SHAPE.newest(object);
         let root = FieldRef::root(&object);
         let template = root.field("spec");
         errors.extend(metadata::validate_of_template(&template.field("metadata")));
         let spec = template.field("spec");
-        errors.extend(request::validate(&spec.field("devices")));
+        errors.extend(request::validate(version.minor, &spec.field("devices")));
         errors
     }
 

@@ -12,6 +12,7 @@ use crate::kinds::{Kind, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
@@ -20,7 +21,12 @@ const LIFECYCLE_MODES: [&str; 2] = ["Persistent", "Ephemeral"];
 const TOKEN_SECONDS_MIN: i64 = 10 * 60;
 const TOKEN_SECONDS_MAX: i64 = 1 << 32;
 const UPDATE_SECONDS_MIN: i64 = 10;
-const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeLimitScaling, &["spec.preventPodSchedulingIfMissing"])];
+const FEATURES: [Feature; 4] = [
+    Feature::new(Gate::SELinuxMountReadWriteOncePod, &["spec.seLinuxMount"]),
+    Feature::new(Gate::MutableCsiNodeAllocatableCount, &["spec.nodeAllocatableUpdatePeriodSeconds"]),
+    Feature::new(Gate::CsiServiceAccountTokenSecrets, &["spec.serviceAccountTokenInSecrets"]),
+    Feature::new(Gate::VolumeLimitScaling, &["spec.preventPodSchedulingIfMissing"]),
+];
 const TOKENS_MAY_BE_LOGGED: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to \
                                     true to prevent possible logging of tokens in volume attributes";
 
@@ -65,17 +71,17 @@ impl Strategy for CsiDriver {
         prepare::count_generation(new, old, &["spec"]);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
-        errors.extend(validate_spec(&FieldRef::root(object).field("spec")));
+        errors.extend(validate_spec(version.minor, &FieldRef::root(object).field("spec")));
         errors
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let (new, old) = (new.field("spec"), old.field("spec"));
-        errors.extend(validate_spec(&new));
+        errors.extend(validate_spec(version.minor, &new));
         let attach = FieldRef::new(new.field("attachRequired").value(), new.path().child("attachedRequired"));
         errors.extend(checks::unchanged(&attach, &old.field("attachRequired")));
         let modes = "volumeLifecycleModes";
@@ -83,7 +89,10 @@ impl Strategy for CsiDriver {
         errors
     }
 
-    fn warnings(&self, _: &ServedVersion, _: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, version: &ServedVersion, _: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        if !version.minor.opens(Gate::CsiServiceAccountTokenSecrets) {
+            return Vec::new();
+        }
         let tokens = |object: &Value| object.at(&["spec", "tokenRequests"]).cloned();
         let has_tokens = !new.items_at(&["spec", "tokenRequests"]).is_empty();
         let is_new = old.is_none_or(|old| !prepare::equal(tokens(new).as_ref(), tokens(old).as_ref()));
@@ -133,7 +142,7 @@ fn cells(driver: &Value) -> Vec<Cell> {
     )
 }
 
-fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
+fn validate_spec(minor: Minor, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (name, called) in [
         ("attachRequired", "attachedRequired"),
@@ -159,7 +168,7 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
         spec.field("nodeAllocatableUpdatePeriodSeconds"),
         spec.field("serviceAccountTokenInSecrets"),
     );
-    if !mount.is_set() {
+    if !mount.is_set() && minor.opens(Gate::SELinuxMountReadWriteOncePod) {
         errors.push(mount.required(""));
     }
     if period.is_set() && period.int() < UPDATE_SECONDS_MIN {

@@ -11,6 +11,8 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, metadata, prepare, show_internal, type_of};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::types::Message;
 use crate::value::Value;
@@ -55,7 +57,7 @@ impl Strategy for CsiNode {
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
-        errors.extend(validate_kept(new, old));
+        errors.extend(validate_kept(version.minor, new, old));
         errors
     }
 
@@ -110,8 +112,9 @@ fn validate_topology_keys(driver: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A driver stays as it is, but for how many volumes it takes.
-fn validate_kept(new: &Value, old: &Value) -> ErrorList {
+/// A driver stays as it is; how many volumes it takes may change with a feature.
+fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
+    let kept = if minor.opens(Gate::MutableCsiNodeAllocatableCount) { without_allocatable } else { Value::clone };
     let mut by_name: HashMap<&str, Vec<&Value>> = HashMap::new();
     for driver in new.items_at(&["spec", "drivers"]) {
         by_name.entry(driver.str_at(&["name"])).or_default().push(driver);
@@ -122,8 +125,8 @@ fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     for driver in old.items_at(&["spec", "drivers"]) {
         for changed in by_name.get(driver.str_at(&["name"])).into_iter().flatten() {
-            let now = without_allocatable(changed);
-            if !prepare::equal(Some(&now), Some(&without_allocatable(driver))) {
+            let now = kept(changed);
+            if !prepare::equal(Some(&now), Some(&kept(driver))) {
                 let shown = show_internal("storage.v1.CSINodeDriver", &now);
                 errors.push(Error::invalid(drivers.path(), Value::Null, "field is immutable").shown_as(shown));
             }
