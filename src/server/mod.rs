@@ -43,5 +43,5 @@ pub use gate::Gate;
 pub use kubeconfig::{Kubeconfig, write_private};
 pub use open::Open;
 pub use secrets::{Secrets, SecretsError};
-pub use signals::stop_requested;
+pub use signals::{request_stop, stop_requested};
 pub use tls::{Tls, Trust};
