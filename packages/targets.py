@@ -23,6 +23,15 @@ class Target:
     def is_linux(self) -> bool:
         return self.npm[0] == "linux"
 
+    @property
+    def is_windows(self) -> bool:
+        return self.npm[0] == "win32"
+
+    @property
+    def skiff(self) -> str:
+        """What the file of the program is called."""
+        return "skiff.exe" if self.is_windows else "skiff"
+
 
 TARGETS = {
     target.triple: target
@@ -31,6 +40,7 @@ TARGETS = {
         Target("aarch64-unknown-linux-gnu", ("linux", "arm64"), "aarch64", "arm64"),
         Target("x86_64-apple-darwin", ("darwin", "x64"), "x86_64", "amd64"),
         Target("aarch64-apple-darwin", ("darwin", "arm64"), "arm64", "arm64"),
+        Target("x86_64-pc-windows-gnu", ("win32", "x64"), "amd64", "amd64"),
     ]
 }
 
@@ -40,7 +50,7 @@ MACOS_MIN = {"x86_64": "10_12", "arm64": "11_0"}
 
 def host() -> str | None:
     """Rust's name of this machine, where there are packages for it."""
-    processor = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    system = {"Linux": "unknown-linux-gnu", "Darwin": "apple-darwin"}.get(platform.system())
+    processor = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+    system = {"Linux": "unknown-linux-gnu", "Darwin": "apple-darwin", "Windows": "pc-windows-gnu"}.get(platform.system())
     triple = f"{processor}-{system}"
     return triple if triple in TARGETS else None

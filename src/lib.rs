@@ -10,6 +10,7 @@ pub use kubeskiff_engine::{
 pub mod processor;
 pub mod clock;
 pub mod memory;
+pub mod private;
 pub mod store;
 pub mod webhook;
 pub mod admission;

@@ -1,8 +1,7 @@
 //! The `skiff` binary.
 
-use std::env;
 use std::io::{self, Write as _};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use kubeskiff::cli;
@@ -14,15 +13,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long a thread that blocked is kept for the next: the allocator gives back what it holds for a thread at its end.
 const THREAD_KEPT: Duration = Duration::from_millis(50);
-
-/// The allocator takes 1 GiB of addresses at a time, unless this says how many KiB.
-const ALLOCATOR_RESERVE: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32768");
-/// The allocator keeps what a thread has freed for a while, for each thread, unless this says for how many milliseconds.
-const ALLOCATOR_DELAY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
-/// The option by which memory has a limit that the allocator is to help keep.
-const MEMORY_LIMIT: &str = "--memory-limit";
-/// Where there are fewer addresses than this, it is told to take fewer.
-const ADDRESSES_AMPLE_BYTES: u64 = 4 << 30;
 
 fn main() -> ExitCode {
     avoid_huge_pages();
@@ -70,7 +60,18 @@ fn avoid_huge_pages() {}
 /// Begins anew with a modest allocator where addresses or memory are few: it reads its settings before `main`.
 #[cfg(unix)]
 fn save_memory() {
+    use std::env;
     use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    /// The allocator takes 1 GiB of addresses at a time, unless this says how many KiB.
+    const ALLOCATOR_RESERVE: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32768");
+    /// The allocator keeps what a thread has freed for a while, for each thread, unless this says for how many milliseconds.
+    const ALLOCATOR_DELAY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
+    /// The option by which memory has a limit that the allocator is to help keep.
+    const MEMORY_LIMIT: &str = "--memory-limit";
+    /// Where there are fewer addresses than this, it is told to take fewer.
+    const ADDRESSES_AMPLE_BYTES: u64 = 4 << 30;
 
     let few_addresses = server::addresses().is_some_and(|limit| limit < ADDRESSES_AMPLE_BYTES);
     let limited = env::args_os().any(|argument| argument.to_string_lossy().starts_with(MEMORY_LIMIT));

@@ -70,6 +70,7 @@ const SHORT_PERCENT: usize = 85;
 /// How full it may be before there is none left.
 const OUT_PERCENT: usize = 95;
 /// Which part of the addresses that the process may have can be memory that it counts.
+#[cfg(unix)]
 const ADDRESSES_SHARE: usize = 2;
 
 /// The memory of a process.

@@ -286,12 +286,15 @@ fn setup_skiff_installs_what_has_the_right_checksum() {
         script.env("SKIFF_VERSION", env!("CARGO_PKG_VERSION")).env("SKIFF_FOLDER", folder.0.join(to));
         script.env("SKIFF_RELEASES", format!("file://{}", release.display()));
         script.env("GITHUB_PATH", folder.0.join("path")).env("GITHUB_ENV", folder.0.join("env"));
+        script.env("GITHUB_OUTPUT", folder.0.join("output"));
         script
     };
     succeeds(&mut run("tools"));
     assert_eq!(succeeds(Command::new(folder.0.join("tools/skiff")).arg("--version")), VERSION);
     let path = fs::read_to_string(folder.0.join("path")).expect("it was told");
     assert_eq!(path.trim_end(), folder.0.join("tools").display().to_string());
+    let output = fs::read_to_string(folder.0.join("output")).expect("it was told");
+    assert_eq!(output, format!("path={}\n", folder.0.join("tools/skiff").display()));
     let sums = fs::read_to_string(release.join("SHA256SUMS")).expect("it is there");
     let damaged: OsString = sums.chars().map(|it| if it == 'a' { 'b' } else { it }).collect::<String>().into();
     fs::write(release.join("SHA256SUMS"), damaged.as_encoded_bytes()).expect("the folder is ours");
@@ -376,6 +379,63 @@ fn binstall_finds_the_program_in_the_archive() {
     assert_eq!(release, format!("https://github.com/kubeskiff/kubeskiff/releases/download/v{version}"));
     let listed = succeeds(Command::new("tar").arg("-tzf").arg(made.join(name)));
     assert!(listed.lines().any(|file| file == filled_in("bin-dir")), "{listed}");
+}
+
+/// What Cargo would publish is made, is as small as crates.io wants it, and is a package without the rest of the project.
+#[test]
+fn the_crates_can_be_published() {
+    const CRATE_BYTES_MAX: u64 = 10 << 20;
+    let folder = Folder::for_test();
+    let mut package = Command::new(env!("CARGO"));
+    package.args(["package", "--workspace", "--no-verify", "--allow-dirty", "--locked", "--offline", "--target-dir"]);
+    succeeds(package.arg(&folder.0).current_dir(root()));
+    let made = folder.0.join("package");
+    let version = env!("CARGO_PKG_VERSION");
+    for name in ["kubeskiff-engine", "kubeskiff", "kubeskiff-test-macros", "kubeskiff-test"] {
+        let file = made.join(format!("{name}-{version}.crate"));
+        let length = fs::metadata(&file).expect("it was made").len();
+        assert!(length < CRATE_BYTES_MAX, "{name} has {length} bytes");
+        succeeds(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&folder.0));
+    }
+    // The others come from the registry, where they are not yet.
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--format-version", "1", "--offline", "--no-deps", "--manifest-path"]);
+    metadata.arg(folder.0.join(format!("kubeskiff-{version}/Cargo.toml")));
+    let told: Value = serde_json::from_str(&succeeds(&mut metadata)).expect("it is JSON");
+    let targets = told["packages"][0]["targets"].as_array().expect("it has some").iter();
+    assert!(targets.into_iter().any(|target| target["kind"][0] == "bin" && target["name"] == "skiff"), "{told}");
+    let engine = told["packages"][0]["dependencies"].as_array().expect("it has some").iter();
+    let engine = engine.into_iter().find(|needed| needed["name"] == "kubeskiff-engine").expect("it needs it");
+    assert!(engine["path"].is_null() && engine["req"] == format!("^{version}"), "{engine}");
+}
+
+/// The packages for Windows have the program where its users look for it.
+#[test]
+fn packages_for_windows_have_a_program_with_its_ending() {
+    if made().is_none() {
+        return;
+    }
+    let folder = Folder::for_test();
+    // Which program it is does not matter here.
+    let program = folder.0.join("skiff.exe");
+    fs::write(&program, "MZ").expect("the folder is ours");
+    let out = folder.0.join("out");
+    succeeds(build(&program, &out).args(["archive", "wheel", "npm", "--target", "x86_64-pc-windows-gnu"]));
+    let listed = |end: &str| succeeds(Command::new("tar").arg("-tzf").arg(file(&out, "kubeskiff-", end)));
+    let archive = listed("-x86_64-pc-windows-gnu.tar.gz");
+    assert!(archive.lines().any(|line| line.ends_with("/skiff.exe")), "{archive}");
+    let npm = listed(".tgz");
+    assert!(npm.lines().any(|line| line == "package/bin/skiff.exe"), "{npm}");
+    let manifest = file(&out, "kubeskiff-win32-x64-", ".tgz");
+    let manifest = succeeds(Command::new("tar").arg("-xzOf").arg(manifest).arg("package/package.json"));
+    let manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");
+    assert_eq!((&manifest["os"][0], &manifest["cpu"][0]), (&"win32".into(), &"x64".into()));
+    let wheel = file(&out, "kubeskiff-", "-py3-none-win_amd64.whl");
+    let listed = succeeds(Command::new("python3").args(["-m", "zipfile", "-l"]).arg(&wheel));
+    assert!(listed.contains(".data/scripts/skiff.exe"), "{listed}");
+    // Other kinds are of other systems.
+    let refused = build(&program, &out).args(["deb", "--target", "x86_64-pc-windows-gnu"]).output();
+    assert!(!refused.expect("there is Python").status.success());
 }
 
 /// What Cargo would publish has every file that the compiler has read to build the libraries under test.

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 8] = [
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
     &["policy", "kinds", "write", "author"],
-    &["memory", "processor", "clock"],
+    &["memory", "processor", "clock", "private"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
     &["http", "server", "cli"],

@@ -5,6 +5,7 @@
 //! the table of targets and properties.
 
 pub mod apply;
+pub mod controllers;
 pub mod definitions;
 pub mod expressions;
 pub mod json;
@@ -43,7 +44,7 @@ pub struct Linear {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     json::TARGET,
     yaml::TARGET,
     paths::TARGET,
@@ -60,6 +61,7 @@ pub const TARGETS: [Target; 16] = [
     definitions::TARGET,
     kinds::TARGET,
     requests::TARGET,
+    controllers::TARGET,
 ];
 
 impl Target {

@@ -17,6 +17,7 @@ use kubeskiff::store::{Config, Storage};
 use kubeskiff::value::Value;
 use kubeskiff::webhook;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 pub struct Server {
@@ -37,9 +38,27 @@ pub struct Sent<'s> {
 impl Server {
     /// A server that serves what a definition defines.
     pub fn start(definition: Value) -> Server {
+        Server::of(serve(definition))
+    }
+
+    /// A server whose controllers run, as long as somebody waits for something.
+    pub fn with_controllers(switches: Switches, nodes: NodePlan) -> Server {
+        Server::of(async {
+            let registry = registry().await;
+            start_controllers(&registry, switches, nodes);
+            router(App::new(registry, Arc::new(AlwaysAllow)))
+        })
+    }
+
+    fn of(router: impl Future<Output = Router>) -> Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("there are threads");
-        let router = runtime.block_on(serve(definition));
+        let router = runtime.block_on(router);
         Server { runtime, router }
+    }
+
+    /// Lets controllers work.
+    pub fn wait(&self, time: Duration) {
+        self.runtime.block_on(async { tokio::time::sleep(time).await });
     }
 
     /// The code and the body of an answer; `None` for what is not a request, and where the answer has no end within `wait`.
@@ -58,6 +77,26 @@ impl Server {
 }
 
 async fn serve(definition: Value) -> Router {
+    let registry = registry().await;
+    let controllers = start_controllers(&registry, Switches::SERVER, NodePlan::default());
+    let name = definition.str_at(&["metadata", "name"]).to_owned();
+    registry.register(definition).await.expect("the definition is valid");
+    assert_eq!(registry.wait_until_served(&name).await.expect("the store works"), None);
+    // From here on there are requests and nothing else.
+    controllers.abort();
+    router(App::new(registry, Arc::new(AlwaysAllow)))
+}
+
+fn start_controllers(registry: &Arc<Registry>, switches: Switches, nodes: NodePlan) -> JoinHandle<()> {
+    let begin = Arc::new(tokio::sync::Notify::new());
+    let authority = controllers::Authority::default();
+    let controllers = controllers::start(Arc::clone(registry), switches, nodes, authority, Arc::clone(&begin));
+    begin.notify_one();
+    controllers
+}
+
+/// What is served beside definitions, with the first namespaces.
+async fn registry() -> Arc<Registry> {
     let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
     let registry = Arc::new(Registry {
         storage,
@@ -74,19 +113,5 @@ async fn serve(definition: Value) -> Router {
         deferred: Default::default(),
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");
-    let begin = Arc::new(tokio::sync::Notify::new());
-    let controllers = controllers::start(
-        Arc::clone(&registry),
-        Switches::SERVER,
-        NodePlan::default(),
-        controllers::Authority::default(),
-        Arc::clone(&begin),
-    );
-    begin.notify_one();
-    let name = definition.str_at(&["metadata", "name"]).to_owned();
-    registry.register(definition).await.expect("the definition is valid");
-    assert_eq!(registry.wait_until_served(&name).await.expect("the store works"), None);
-    // From here on there are requests and nothing else.
-    controllers.abort();
-    router(App::new(registry, Arc::new(AlwaysAllow)))
+    registry
 }

@@ -141,8 +141,12 @@ func (p *ControlPlane) Stop() error {
 	if p.first != nil {
 		return p.stopFork()
 	}
-	// One that has ended needs no signal.
-	_ = p.server.Process.Signal(syscall.SIGTERM)
+	if p.server.Process.Signal(syscall.SIGTERM) != nil {
+		// It has ended, or this is Windows, which has no signals.
+		_ = p.server.Process.Kill()
+	}
+	// One that is killed leaves its folder behind.
+	defer func() { _ = os.RemoveAll(filepath.Dir(p.Kubeconfig)) }()
 	select {
 	case <-p.ended:
 	case <-time.After(stopMax):

@@ -22,4 +22,4 @@ class Program(BuildHookInterface[Any]):
             return
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{os.environ['SKIFF_WHEEL_PLATFORM']}"
-        build_data["shared_scripts"] = {program: "skiff"}
+        build_data["shared_scripts"] = {program: "skiff.exe" if program.endswith(".exe") else "skiff"}

@@ -14,7 +14,7 @@ from release import ROOT, Release
 def make(release: Release) -> Iterator[Path]:
     made = release.out / f"{release.name}.tar.gz"
     tree = Tree(release.time)
-    tree.add(f"{release.name}/skiff", release.program.read_bytes(), 0o755)
+    tree.add(f"{release.name}/{release.target.skiff}", release.program.read_bytes(), 0o755)
     for name in ["LICENSE", "README.md", "CHANGELOG.md"]:
         tree.add(f"{release.name}/{name}", (ROOT / name).read_bytes())
     made.write_bytes(compressed(tree.bytes(), release))

@@ -13,7 +13,7 @@ from targets import TARGETS
 
 def make(release: Release) -> Iterator[Path]:
     values = {"version": release.version}
-    for triple in TARGETS:
+    for triple in (triple for triple, target in TARGETS.items() if not target.is_windows):
         archive = release.out / f"kubeskiff-{release.version}-{triple}.tar.gz"
         if not archive.is_file():
             raise Failure(f"there is no {archive.name} in {release.out}, which the formula names")

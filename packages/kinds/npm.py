@@ -33,8 +33,9 @@ def make(release: Release) -> Iterator[Path]:
         manifest["libc"] = ["glibc"]
     with scratch() as folder:
         (folder / "bin").mkdir()
-        shutil.copyfile(release.program, folder / "bin/skiff")
-        (folder / "bin/skiff").chmod(0o755)
+        program = folder / "bin" / release.target.skiff
+        shutil.copyfile(release.program, program)
+        program.chmod(0o755)
         shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
         yield packed(folder, manifest, release)
 

@@ -29,6 +29,8 @@ def make(release: Release) -> Iterator[Path]:
 def platform(release: Release) -> str:
     """The tag of the systems that the program runs on: pip installs it nowhere else."""
     processor = release.target.architecture
+    if release.target.is_windows:
+        return f"win_{processor}"
     if not release.target.is_linux:
         return f"macosx_{MACOS_MIN[processor]}_{processor}"
     if not release.needs.libraries:

@@ -4,9 +4,8 @@
 //! Source: `gopkg.in/natefinch/lumberjack.v2`, with which kube-apiserver writes its audit log.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
@@ -15,6 +14,8 @@ use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+
+use crate::private;
 
 const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 const COMPRESSED: &str = ".gz";
@@ -100,7 +101,7 @@ impl Write for RotatedFile {
 
 /// Readable by its owner alone.
 fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    private::options().create(true).append(true).open(path)
 }
 
 /// What stands before and behind the time in the names of older files.
@@ -157,7 +158,7 @@ fn older_files(path: &Path) -> io::Result<Vec<Older>> {
 fn compress(path: &Path) -> io::Result<()> {
     let mut compressed = path.as_os_str().to_owned();
     compressed.push(COMPRESSED);
-    let out = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&compressed)?;
+    let out = private::options().create(true).write(true).truncate(true).open(&compressed)?;
     let mut out = GzEncoder::new(out, Compression::default());
     io::copy(&mut File::open(path)?, &mut out)?;
     out.finish()?;

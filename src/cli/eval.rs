@@ -217,8 +217,9 @@ impl Eval {
 
 /// Where the lines of earlier times are kept. Source: "XDG Base Directory Specification".
 fn history_file() -> Option<PathBuf> {
-    let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    let given = |folder: &PathBuf| !folder.as_os_str().is_empty();
+    let named = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(given);
+    let state = named.or_else(|| Some(env::home_dir().filter(given)?.join(".local/state")))?;
     Some(state.join("skiff/eval_history"))
 }
 

@@ -300,7 +300,7 @@ fn merged(name: String) -> Result<MergedContext, Failure> {
     let listed: Vec<PathBuf> =
         listed.iter().flat_map(env::split_paths).filter(|path| !path.as_os_str().is_empty()).collect();
     let file = listed.iter().find(|path| path.exists()).or_else(|| listed.last()).cloned();
-    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+    let home = || env::home_dir().map(|home| home.join(".kube/config"));
     let file = file.or_else(home).ok_or_else(|| Failure("there is no $KUBECONFIG and no $HOME".to_owned()))?;
     Ok(MergedContext { file, name })
 }

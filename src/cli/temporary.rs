@@ -2,15 +2,13 @@
 //!
 //! The folder's name is its caller's to say, so `tempfile`, which makes up names, is of no use here.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::num::NonZeroU32;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::Pid;
-
 use super::parent::end_with_parent;
+use crate::private;
 
 /// The data folder of such a server, which is removed when this is dropped.
 pub struct Temporary {
@@ -25,9 +23,9 @@ impl Temporary {
     /// The folder is there already: what is in it may be somebody's. It can't be made, or the system does not tell when
     /// the parent ends, or it is gone already.
     pub fn begin(folder: &Path, parent: Option<NonZeroU32>) -> io::Result<Self> {
-        DirBuilder::new().mode(0o700).create(folder)?;
+        private::folders().create(folder)?;
         let temporary = Temporary { folder: folder.to_owned() };
-        end_with_parent(parent.and_then(|number| Pid::from_raw(i32::try_from(number.get()).ok()?)))?;
+        end_with_parent(parent)?;
         Ok(temporary)
     }
 }

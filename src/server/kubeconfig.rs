@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -10,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::certificates::Identity;
 use crate::object;
+use crate::private;
 use crate::value::{Value, yaml};
 
 /// A kubeconfig with one cluster, one user and one context, everything embedded.
@@ -124,11 +124,10 @@ impl Drop for Lock {
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
-    let written = OpenOptions::new()
+    let written = private::options()
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
         .open(&beside)
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&beside, path));

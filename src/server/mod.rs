@@ -47,5 +47,5 @@ pub use kubeconfig::{Kubeconfig, write_private};
 pub use named_certificates::NamedIdentity;
 pub use open::Open;
 pub use secrets::{Secrets, SecretsError};
-pub use signals::stop_requested;
+pub use signals::{request_stop, stop_requested};
 pub use tls::{Tls, Trust};

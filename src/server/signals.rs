@@ -1,11 +1,10 @@
-//! The signals that end the server.
+//! The signals that end the server, and what Windows has in their place.
 
 use std::io;
 use std::process;
 use std::thread;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// How long an orderly end may take. What is cut off then was not acknowledged: that is on disk.
@@ -15,7 +14,8 @@ const STACK_BYTES: usize = 256 << 10;
 /// The exit code after a second signal, as Kubernetes' programs have it.
 const SECOND_SIGNAL: i32 = 1;
 
-/// Waits for SIGTERM and SIGINT on a thread of its own, so that they count also while all others are busy.
+/// Waits for SIGTERM and SIGINT on a thread of its own, so that they count also while all others are busy. On Windows these
+/// are Ctrl-Break and the window's end, and Ctrl-C.
 ///
 /// The receiver gets the name of the first one. From then on the process has 900 ms to end by itself; it ends at once at
 /// the second one.
@@ -27,14 +27,14 @@ pub fn stop_requested() -> io::Result<oneshot::Receiver<&'static str>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
         let _inside = runtime.enter();
-        [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?]
+        Signals::handled()?
     };
     let (first, requested) = oneshot::channel();
     let waiting = async move {
         // A receiver that is gone needs no signal.
-        _ = first.send(next(&mut signals).await);
+        _ = first.send(signals.next().await);
         tokio::select! {
-            _ = next(&mut signals) => process::exit(SECOND_SIGNAL),
+            _ = signals.next() => process::exit(SECOND_SIGNAL),
             () = tokio::time::sleep(END_MAX) => process::exit(0),
         }
     };
@@ -43,9 +43,64 @@ pub fn stop_requested() -> io::Result<oneshot::Receiver<&'static str>> {
     Ok(requested)
 }
 
-async fn next([terminate, interrupt]: &mut [Signal; 2]) -> &'static str {
-    tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
+/// Ends this process as SIGTERM does.
+#[cfg(unix)]
+pub fn request_stop() {
+    use rustix::process::{Signal, getpid, kill_process};
+    _ = kill_process(getpid(), Signal::TERM);
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn handled() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// What a process of Windows sends to itself, which has no signals.
+#[cfg(windows)]
+static STOP: tokio::sync::Notify = tokio::sync::Notify::const_new();
+
+/// Ends this process as Ctrl-Break does.
+#[cfg(windows)]
+pub fn request_stop() {
+    STOP.notify_one();
+}
+
+#[cfg(windows)]
+struct Signals {
+    ctrl_break: tokio::signal::windows::CtrlBreak,
+    ctrl_close: tokio::signal::windows::CtrlClose,
+    ctrl_c: tokio::signal::windows::CtrlC,
+}
+
+#[cfg(windows)]
+impl Signals {
+    fn handled() -> io::Result<Self> {
+        use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close};
+        Ok(Signals { ctrl_break: ctrl_break()?, ctrl_close: ctrl_close()?, ctrl_c: ctrl_c()? })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.ctrl_break.recv() => "Ctrl-Break",
+            _ = self.ctrl_close.recv() => "the end of its window",
+            _ = self.ctrl_c.recv() => "Ctrl-C",
+            () = STOP.notified() => "the end of its parent",
+        }
     }
 }

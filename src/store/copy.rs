@@ -276,11 +276,15 @@ async fn restore_file(source: &mut SqliteConnection, path: &Path, raised: i64) -
     target.close().await?;
     file.sync_all().map_err(failed)?;
     std::fs::rename(&beside, path).map_err(failed)?;
+    sync_folder_of(path).map_err(failed)
+}
+
+/// Has the name of a new file on the disk, too. Windows opens no folders, and has NTFS log the names.
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder).and_then(|folder| folder.sync_all()),
+        Some(folder) if cfg!(unix) && !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
         _ => Ok(()),
     }
-    .map_err(failed)
 }
 
 /// Fills an empty Postgres in one transaction, which has the counter.

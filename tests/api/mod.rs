@@ -39,6 +39,7 @@ mod limits;
 mod busy;
 mod memory;
 mod streams;
+mod floods;
 mod core_apply;
 mod core_kinds;
 mod connect;

@@ -11,6 +11,21 @@ fn path(name: &str) -> String {
     format!("{CONFIG_MAPS}/{name}")
 }
 
+/// Every request is compared with all faults, which stay in memory.
+#[tokio::test]
+async fn a_fault_has_a_size_and_faults_have_a_number() {
+    let folder = Folder::for_test();
+    let server = serve(&folder);
+    let long = |bytes: usize| json!({"match": {"name": "a".repeat(bytes)}, "error": {"code": 500}});
+    let refused = sure(&server, ("POST", FAULTS), Some(&long(16 << 10))).await;
+    assert_eq!((refused.code, &refused.body["message"]), (413, &json!("Request entity too large: limit is 16384")));
+    for _ in 0..1000 {
+        add(&server, long(100)).await;
+    }
+    let refused = sure(&server, ("POST", FAULTS), Some(&long(1))).await;
+    assert_eq!((refused.code, &refused.body["message"]), (400, &json!("there are 1000 faults, which is the most")));
+}
+
 #[tokio::test]
 async fn errors_are_those_of_kubernetes() {
     let folder = Folder::for_test();

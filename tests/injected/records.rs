@@ -161,6 +161,34 @@ async fn secrets_and_tokens_stay_out_of_the_file() {
     assert!(said.contains("secret/s created") && told.contains(" 0 new"), "{told}");
 }
 
+/// What the recorder refused is refused again, with the same words, and is not new.
+#[tokio::test]
+async fn a_refusal_is_in_the_record() {
+    let Some(mut conversation) = Conversation::new() else { return };
+    let server = conversation.server.as_ref().expect("it runs");
+    let pod = json!({"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}]}});
+    let path = "/api/v1/namespaces/default/pods";
+    sure(server, ("POST", path), Some(&pod)).await;
+    let script = conversation.script("script", "kubectl exec a -- true\ntrue\n");
+    let recorded = texts(&conversation.record(&script));
+    assert!(recorded.1.contains("exec, attach and port-forward can't be recorded"), "{recorded:?}");
+    drop(conversation.server.take());
+    let replayed = conversation.replay(&[], &script);
+    let (_, told) = texts(&replayed);
+    assert!(told.contains("exec, attach and port-forward can't be recorded") && told.contains(" 0 new"), "{told}");
+    assert_eq!(replayed.status.code(), Some(0), "{told}");
+}
+
+/// As where the recorder was killed, or the disk was full.
+#[test]
+fn a_last_line_that_is_cut_off_does_not_count() {
+    let folder = Folder::for_test();
+    let text = "{\"format\":\"skiff-record/v1\"}\n{\"id\":1,\"requ";
+    std::fs::write(folder.0.join("a"), text).expect("the folder is ours");
+    let replayed = skiff(&folder.0, &["replay", "a", "--", "true"], &[]);
+    assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
+}
+
 #[test]
 fn what_is_no_record_is_refused() {
     let folder = Folder::for_test();

@@ -11,7 +11,7 @@
 //!   and the 32 or 53 bits that they have.
 //! - What has several types keeps unknown fields; a number or a text is an int-or-string.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
@@ -257,12 +257,11 @@ impl Seen {
         let new = Lists { longest: 0, items: Box::default(), are_named: true };
         let lists = self.lists.get_or_insert(new);
         lists.longest = lists.longest.max(items.len());
-        let mut names = Vec::new();
+        let mut names = BTreeSet::new();
         for item in items {
             lists.items.note(item);
             let name = item.str_at(&["name"]);
-            lists.are_named &= !name.is_empty() && !names.contains(&name);
-            names.push(name);
+            lists.are_named &= !name.is_empty() && names.insert(name);
         }
     }
 

@@ -29,17 +29,35 @@ pub struct TooLarge;
 /// The defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
 /// Source: Kubernetes documentation, "Defaulting"; answers recorded from apiextensions-apiserver 1.37.
 pub fn apply(value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
-    Defaulting { room: DEFAULTS_BYTES_MAX, remembered: HashMap::new() }.enter(value, schema)
+    Defaulting { room: DEFAULTS_BYTES_MAX, remembered: Remembered::default() }.enter(value, schema)
 }
 
-/// From so many properties on it is remembered which of them have defaults: a list may have as many objects, that are nearly empty.
-const REMEMBERED_MIN: usize = 64;
+/// Which properties have defaults, of schemas that have many: a list may have as many objects, that are nearly empty.
+#[derive(Default)]
+pub(super) struct Remembered<'s> {
+    /// By where the schema is in memory.
+    of_schemas: HashMap<*const Structural, Arc<[(&'s str, &'s Structural)]>>,
+}
+
+impl<'s> Remembered<'s> {
+    /// From so many properties on it is worth it.
+    const PROPERTIES_MIN: usize = 64;
+
+    /// Whether `schema` has many properties.
+    pub fn is_worth(schema: &Structural) -> bool {
+        schema.properties.len() >= Self::PROPERTIES_MIN
+    }
+
+    /// The properties of `schema` that have a default.
+    pub fn of(&mut self, schema: &'s Structural) -> Arc<[(&'s str, &'s Structural)]> {
+        Arc::clone(self.of_schemas.entry(schema).or_insert_with(|| with_defaults(schema)))
+    }
+}
 
 struct Defaulting<'s> {
     /// Bytes that defaults may still come to.
     room: usize,
-    /// The properties with defaults of schemas that have many, by where the schema is in memory.
-    remembered: HashMap<*const Structural, Arc<[(&'s str, &'s Structural)]>>,
+    remembered: Remembered<'s>,
 }
 
 impl<'s> Defaulting<'s> {
@@ -70,14 +88,14 @@ impl<'s> Defaulting<'s> {
     }
 
     fn set_absent(&mut self, fields: &mut Map, schema: &'s Structural) -> Result<(), TooLarge> {
-        if schema.properties.len() < REMEMBERED_MIN {
+        if !Remembered::is_worth(schema) {
             work::steps(schema.properties.len());
             for (name, property) in schema.properties.iter() {
                 self.set_if_absent(fields, name, property)?;
             }
             return Ok(());
         }
-        let defaulted = Arc::clone(self.remembered.entry(schema).or_insert_with(|| with_defaults(schema)));
+        let defaulted = self.remembered.of(schema);
         work::steps(defaulted.len());
         defaulted.iter().try_for_each(|(name, property)| self.set_if_absent(fields, name, property))
     }

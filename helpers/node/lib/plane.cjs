@@ -90,6 +90,8 @@ class ControlPlane {
     this.#server.kill('SIGTERM');
     await this.#ended;
     clearTimeout(killed);
+    // One that is killed leaves it behind, and on Windows each is.
+    await rm(path.dirname(this.kubeconfig), { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {

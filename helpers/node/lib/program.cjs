@@ -5,6 +5,9 @@
 const { existsSync, realpathSync, statSync } = require('node:fs');
 const path = require('node:path');
 
+/** What the file is called. */
+const NAME = process.platform === 'win32' ? 'skiff.exe' : 'skiff';
+
 /**
  * The program that the variable SKIFF names, else that of the package for this machine, else that on the PATH.
  *
@@ -20,7 +23,7 @@ function program() {
     }
     return path.resolve(found);
   }
-  const found = packaged() ?? onPath('skiff');
+  const found = packaged() ?? onPath(NAME);
   if (!found) {
     const wanted = `@kubeskiff/${process.platform}-${process.arch}`;
     throw new Error(`no skiff is in the package ${wanted} or on the PATH; SKIFF may name one`);
@@ -31,7 +34,7 @@ function program() {
 /** The program in the package for this kind of machine, where npm has installed that. */
 function packaged() {
   try {
-    return require.resolve(`@kubeskiff/${process.platform}-${process.arch}/bin/skiff`);
+    return require.resolve(`@kubeskiff/${process.platform}-${process.arch}/bin/${NAME}`);
   } catch {
     return undefined;
   }

@@ -15,7 +15,7 @@ pub fn program() -> Result<PathBuf, Error> {
     if let Some(program) = named.as_ref().map(PathBuf::from).filter(|path| path.components().count() > 1) {
         return if program.is_file() { Ok(program) } else { Err(Error::NoProgram(program.display().to_string())) };
     }
-    let name = named.unwrap_or_else(|| "skiff".into());
+    let name = named.unwrap_or_else(|| format!("skiff{}", env::consts::EXE_SUFFIX).into());
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path).map(|folder| folder.join(&name)).find(|program| program.is_file());
     found.ok_or_else(|| Error::NoProgram(name.to_string_lossy().into_owned()))

@@ -13,7 +13,7 @@ pub fn name_of(uri: &Uri) -> String {
     let decoded = decoded(path);
     // `/C:/a` of Windows.
     let is_drive = decoded.as_bytes().get(2) == Some(&b':');
-    if is_drive { decoded[1..].to_owned() } else { decoded }
+    decoded.strip_prefix('/').filter(|_| is_drive).unwrap_or(&decoded).to_owned()
 }
 
 /// The URI of a file by its path.
@@ -70,6 +70,7 @@ mod tests {
         let check = |uri: &str, name: &str| assert_eq!(name_of(&Uri::from_str(uri).expect("it is a URI")), name);
         check("file:///c%3A/a.yaml", "c:/a.yaml");
         check("file://host/a", "/a");
+        check("file://%C3%A4:", "ä:");
         check("untitled:Untitled-1", "untitled:Untitled-1");
     }
 }

@@ -26,6 +26,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use crate::object;
+use crate::private;
 use crate::value::{Map, Value, json};
 
 const FORMAT: &str = "skiff-record/v1";
@@ -110,11 +111,8 @@ impl Writer {
     /// # Errors
     /// It can't be written.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let state = State { file: options.open(path)?, failure: None };
+        let file = private::options().write(true).create(true).truncate(true).open(path)?;
+        let state = State { file, failure: None };
         let writer = Writer { state: Mutex::new(state), last_id: AtomicU64::new(0) };
         let made = Timestamp::now().to_string();
         writer.write(&object! { "format" => FORMAT, "made" => made, "program" => env!("CARGO_PKG_VERSION") });
@@ -126,8 +124,8 @@ impl Writer {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Writes a request and its answer, or why there is none. Of a stream, the parts follow.
-    pub fn exchange(&self, begun: Timestamp, took: Duration, asked: &Asked, answer: Result<&Answer, &str>) {
+    /// Writes a request and its answer, and why that is not the server's if it isn't. Of a stream, the parts follow.
+    pub fn exchange(&self, begun: Timestamp, took: Duration, asked: &Asked, answer: &Answer, failed: Option<&str>) {
         let mut request = object! {
             "method" => asked.method.as_str(),
             "uri" => asked.uri.as_str(),
@@ -136,9 +134,9 @@ impl Writer {
         insert_bytes(request.make_object(), "body", asked.body.as_ref());
         let mut line = object! { "id" => integer(asked.id), "time" => begun.to_string(), "request" => request };
         let fields = line.make_object();
-        match answer {
-            Ok(answer) => _ = fields.insert("response", answer.to_value()),
-            Err(why) => _ = fields.insert("failed", Value::from(why)),
+        fields.insert("response", answer.to_value());
+        if let Some(why) = failed {
+            fields.insert("failed", Value::from(why));
         }
         fields.insert("tookMs", milliseconds(took));
         self.write(&line);
@@ -198,13 +196,15 @@ impl Answer {
     }
 }
 
-/// The requests of a record that were answered, in their order, each with its answer.
+/// The requests of a record that were answered, in their order, each with its answer. A last line that is cut off, as where
+/// the recorder was killed, does not count.
 ///
 /// # Errors
 /// The file can't be read, or is not a record.
 pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let mut lines = text.lines().enumerate();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines().enumerate();
     let first = lines.next().and_then(|(_, line)| json::decode(line.as_bytes()).ok()).unwrap_or_default();
     if first.str_at(&["format"]) != FORMAT {
         return Err(format!("it is not a record: its first line has no format {FORMAT}"));

@@ -75,9 +75,13 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
         headers: kept(&head.headers),
         body: masked(sensitive, body.as_ref().unwrap_or(&Bytes::new())),
     };
+    // The program gets the same refusal from the record.
     let refuse = |code: u16, why: &str| {
-        proxy.writer.exchange(begun, started.elapsed(), &asked, Err(why));
-        refusal(&Status::plain(code, why))
+        let status = Status::plain(code, why);
+        let headers = vec![("content-type".to_owned(), JSON.to_owned())];
+        let content = Content::Whole(Some(json::encode(&status.to_value()).into()));
+        proxy.writer.exchange(begun, started.elapsed(), &asked, &Answer { code, headers, content }, Some(why));
+        refusal(&status)
     };
     let Ok(body) = body else { return refuse(413, "the body of the request is too long to be recorded") };
     if websocket::is_upgrade(&head.headers) || head.headers.contains_key(header::UPGRADE) {
@@ -93,7 +97,7 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
         Answer { code: head.status.as_u16(), headers: headers_of(&head.headers), content: Content::default() };
     let body = if is_stream(&uri) {
         answer.content = Content::Stream(Vec::new(), Ended::default());
-        proxy.writer.exchange(begun, started.elapsed(), &asked, Ok(&answer));
+        proxy.writer.exchange(begun, started.elapsed(), &asked, &answer, None);
         let form = Form::of(text(&head.headers, header::CONTENT_TYPE));
         let begun = Instant::now();
         let (proxy, splitter) = (Arc::clone(&proxy), Splitter::new(form));
@@ -104,7 +108,7 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
             Err(error) => return refuse(502, &format!("the answer breaks off: {error}")),
         };
         answer.content = Content::Whole(masked(sensitive, &whole));
-        proxy.writer.exchange(begun, started.elapsed(), &asked, Ok(&answer));
+        proxy.writer.exchange(begun, started.elapsed(), &asked, &answer, None);
         Body::from(whole)
     };
     let mut response = Response::new(body);

@@ -30,6 +30,7 @@ use crate::http::{Limits, SERVER_VERSION};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::gates::Gates;
 use crate::meta::minor::Minor;
+use crate::private;
 use crate::registry::Lifetimes;
 use crate::server::{AllowedOrigins, Authority, Identity, NamedIdentity, Trust};
 use crate::store::{Config, Durability, Location};
@@ -401,8 +402,7 @@ fn make_identity(listen: SocketAddr) -> Result<Identity, crate::server::Certific
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+    private::options().write(true).create(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

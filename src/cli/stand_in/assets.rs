@@ -1,16 +1,16 @@
 //! `skiff assets`: a folder with this program under the names of others.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::super::print::{output, tell};
 use super::archive::{Archive, folder_of};
-use super::{StandIn, kubectl};
+use super::{StandIn, file_name, kubectl};
 use crate::meta::minor::Minor;
 
 /// Print a folder with kube-apiserver, etcd and kubectl, for envtest
@@ -59,7 +59,7 @@ fn home() -> PathBuf {
     if let Some(folder) = named("SKIFF_ASSETS_DIR") {
         return folder;
     }
-    let user = named("HOME").unwrap_or_else(env::temp_dir);
+    let user = env::home_dir().filter(|home| !home.as_os_str().is_empty()).unwrap_or_else(env::temp_dir);
     let cache = named("XDG_CACHE_HOME")
         .unwrap_or_else(|| if cfg!(target_os = "macos") { user.join("Library/Caches") } else { user.join(".cache") });
     cache.join("skiff/assets")
@@ -105,14 +105,16 @@ fn put(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn is_whole(folder: &Path) -> bool {
-    let is_program = |name: &str| fs::metadata(folder.join(name)).is_ok_and(|file| file.is_file() && file.len() > 0);
+    let is_program =
+        |name: &str| fs::metadata(folder.join(file_name(name))).is_ok_and(|file| file.is_file() && file.len() > 0);
     StandIn::NAMES.iter().all(|(name, _)| is_program(name))
 }
 
 /// Names a program by what changes with every build of it.
 fn name_of(program: &Path) -> io::Result<String> {
     let file = fs::metadata(program)?;
-    let facts = format!("{} {} {}", file.len(), file.mtime(), file.mtime_nsec());
+    let made = Timestamp::try_from(file.modified()?).map_err(io::Error::other)?;
+    let facts = format!("{} {made}", file.len());
     let digest = Sha256::digest(facts);
     let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{}-{digits}", env!("CARGO_PKG_VERSION")))
@@ -122,7 +124,7 @@ fn name_of(program: &Path) -> io::Result<String> {
 fn fill(program: &Path, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (name, _) in StandIn::NAMES {
-        let file = folder.join(name);
+        let file = folder.join(file_name(name));
         if fs::hard_link(program, &file).is_err() {
             fs::copy(program, &file)?;
         }

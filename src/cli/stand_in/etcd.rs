@@ -27,6 +27,7 @@ use tokio_rustls::TlsAcceptor;
 use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
 use super::flags::{Flags, Manner, Table};
+use crate::private;
 use crate::server::{Identity, stop_requested};
 
 /// Where a stand-in for kube-apiserver asks for the store.
@@ -194,6 +195,5 @@ impl State {
 
 /// Makes a folder that its owner alone may read.
 fn make_private(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    private::folders().recursive(true).create(folder)
 }

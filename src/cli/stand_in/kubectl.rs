@@ -2,9 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
-use std::os::unix;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs, io};
@@ -15,6 +12,7 @@ use hyper::Method;
 use super::super::cluster::{Client, Config};
 use super::super::documents;
 use super::super::print::{note, output};
+use super::file_name;
 use crate::http::SERVER_VERSION;
 use crate::value::{Value, json};
 
@@ -34,9 +32,12 @@ pub async fn run(arguments: Vec<OsString>) -> ExitCode {
     if let Some(real) = find(&asked) {
         asked.push(real.clone());
         let asked = env::join_paths(&asked).unwrap_or_default();
-        let error = Command::new(&real).args(&arguments).env(ASKED, asked).exec();
-        note(format_args!("{}: {error}", real.display()));
-        return ExitCode::FAILURE;
+        let mut command = Command::new(&real);
+        command.args(&arguments).env(ASKED, asked);
+        return become_of(&mut command).unwrap_or_else(|error| {
+            note(format_args!("{}: {error}", real.display()));
+            ExitCode::FAILURE
+        });
     }
     let texts: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     match answer(&texts).await {
@@ -48,13 +49,26 @@ pub async fn run(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// Goes on as that program; returns only where it can't.
+#[cfg(unix)]
+fn become_of(command: &mut Command) -> io::Result<ExitCode> {
+    Err(std::os::unix::process::CommandExt::exec(command))
+}
+
+/// Runs that program, and returns how it ended.
+#[cfg(not(unix))]
+fn become_of(command: &mut Command) -> io::Result<ExitCode> {
+    let code = command.status()?.code();
+    Ok(code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
 /// Links to the real kubectl in `folder`, which has this program under that name, as far as the PATH has one.
 ///
 /// # Errors
 ///
 /// The link can't be made.
 pub fn note_real(folder: &Path) -> io::Result<()> {
-    let asked: Vec<_> = env::current_exe().into_iter().chain([folder.join("kubectl")]).collect();
+    let asked: Vec<_> = env::current_exe().into_iter().chain([folder.join(file_name("kubectl"))]).collect();
     let found = env::var_os("PATH").and_then(|folders| find_in(&folders, &asked));
     let Some(real) = found else { return Ok(()) };
     let (real, link) = (path::absolute(real)?, folder.join(NOTED));
@@ -62,8 +76,19 @@ pub fn note_real(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let beside = folder.join(format!("{NOTED}.{}", uuid::Uuid::new_v4()));
-    unix::fs::symlink(&real, &beside)?;
+    link_to(&real, &beside)?;
     fs::rename(&beside, &link)
+}
+
+#[cfg(unix)]
+fn link_to(real: &Path, link: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(real, link)
+}
+
+/// For links Windows asks for a right that few have; every program gets a PATH there.
+#[cfg(not(unix))]
+fn link_to(_real: &Path, _link: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// The first kubectl on the PATH that is none of those that were asked; without a PATH, the one that was noted.
@@ -77,14 +102,37 @@ fn find(asked: &[PathBuf]) -> Option<PathBuf> {
 }
 
 fn find_in(folders: &OsStr, asked: &[PathBuf]) -> Option<PathBuf> {
-    env::split_paths(folders).map(|folder| folder.join("kubectl")).find(|path| is_other_program(path, asked))
+    env::split_paths(folders).map(|folder| folder.join(file_name("kubectl"))).find(|path| is_other_program(path, asked))
 }
 
 /// Whether this can be run, and is none of those that were asked.
 fn is_other_program(path: &Path, asked: &[PathBuf]) -> bool {
-    let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-    let runs = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
-    runs && asked.iter().all(|known| identity(known) != identity(path))
+    fs::metadata(path).is_ok_and(|file| file.is_file() && runs(&file))
+        && asked.iter().all(|known| identity(known) != identity(path))
+}
+
+#[cfg(unix)]
+fn runs(file: &fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o111 != 0
+}
+
+/// Which file it is, under whichever name.
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).map(|file| (file.dev(), file.ino())).ok()
+}
+
+/// Its name tells.
+#[cfg(not(unix))]
+fn runs(_file: &fs::Metadata) -> bool {
+    true
+}
+
+/// What is in the file: a link and a copy have another name.
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<(u64, std::time::SystemTime)> {
+    fs::metadata(path).and_then(|file| Ok((file.len(), file.modified()?))).ok()
 }
 
 /// What was asked.

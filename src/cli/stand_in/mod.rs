@@ -15,6 +15,7 @@ mod flags;
 mod kubectl;
 mod store;
 
+use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -50,7 +51,12 @@ impl StandIn {
 /// What a program of this name is to be.
 pub fn called(program: Option<&OsString>) -> Option<StandIn> {
     let name = Path::new(program?).file_name()?;
-    StandIn::NAMES.iter().find(|(known, _)| name == *known).map(|(_, stand_in)| *stand_in)
+    StandIn::NAMES.iter().find(|(known, _)| name == &*file_name(known)).map(|(_, stand_in)| *stand_in)
+}
+
+/// What the file of a program is called: `etcd.exe` on Windows.
+fn file_name(program: &str) -> String {
+    format!("{program}{EXE_SUFFIX}")
 }
 
 #[cfg(test)]

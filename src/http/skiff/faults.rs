@@ -15,6 +15,8 @@ use super::super::faults::{self, Active, FAULTS_MAX, TooMany};
 use super::Answer;
 
 const JSON: &str = "application/json";
+/// How long the text of a fault may be: all faults are kept in memory, and every request is compared with them.
+const FAULT_BYTES_MAX: usize = 16 << 10;
 
 pub(super) async fn serve(app: &App, exchange: &Exchange, id: Option<&str>, body: Body) -> Answer {
     match (&exchange.method, id) {
@@ -46,6 +48,9 @@ async fn read(app: &App, exchange: &Exchange, body: Body) -> Result<Value, Statu
         return Err(Status::unsupported_media_type(&format!("the body must be {JSON}, not {media_type}")));
     }
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
+    if bytes.len() > FAULT_BYTES_MAX {
+        return Err(Status::request_entity_too_large(&format!("limit is {FAULT_BYTES_MAX}")));
+    }
     let (value, repeated) =
         json::decode_strict(&bytes).map_err(|error| Status::bad_request(&format!("the body is not JSON: {error}")))?;
     if repeated.is_empty() { Ok(value) } else { Err(Status::bad_request("the body has a field twice")) }

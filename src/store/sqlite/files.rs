@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::StoreError;
+use crate::private;
 
 /// What is open beside SQLite.
 pub struct Files {
@@ -88,11 +89,7 @@ pub async fn setting_up(path: &Path) -> Result<File, StoreError> {
 /// Opens or makes a file that its owner alone may read: the keys that the server signs with are in the database. SQLite's
 /// other files take over its mode.
 pub fn open_private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.create(true).read(true).write(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private::options().create(true).read(true).write(true).truncate(false).open(path)
 }
 
 /// The file of the log that SQLite keeps beside the database.

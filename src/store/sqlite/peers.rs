@@ -3,12 +3,11 @@
 //! Beside the database `state.db`, `state.peers` has a slot for each of them, in which it leaves the newest revision that it
 //! has committed before it acknowledges it. So one read of a small file tells whether what is in memory is the newest. A lock
 //! on `state.peer-N` says that the process of slot `N` lives, and on the socket `state.peer-N.sock` it is told that there is
-//! something to read: that may get lost, and is made up for by looking now and then.
+//! something to read: that may get lost, and is made up for by looking now and then. Where there are no such sockets, as on
+//! Windows, it is looked for more often.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +34,7 @@ pub struct Peers {
     slots: File,
     own: usize,
     _alive: File,
-    told: Option<tokio::net::UnixDatagram>,
-    telling: UnixDatagram,
+    notices: Notices,
 }
 
 impl Peers {
@@ -49,16 +47,8 @@ impl Peers {
         }
         let free = (0..SLOTS).find_map(|slot| Some((slot, take(database, slot).ok()?)));
         let (own, alive) = free.ok_or_else(|| StoreError::InUse(database.to_owned()))?;
-        let telling = UnixDatagram::unbound().map_err(failed)?;
-        telling.set_nonblocking(true).map_err(failed)?;
-        let peers = Peers {
-            database: database.to_owned(),
-            slots,
-            own,
-            _alive: alive,
-            told: listen(&socket_of(database, own)).ok(),
-            telling,
-        };
+        let notices = Notices::open(&socket_of(database, own)).map_err(failed)?;
+        let peers = Peers { database: database.to_owned(), slots, own, _alive: alive, notices };
         // What the last process of this slot has committed may not have been read by all.
         if peers.read().is_none_or(|committed| committed[own] == 0) {
             peers.leave(NOTHING).map_err(failed)?;
@@ -78,24 +68,18 @@ impl Peers {
         }
         let Some(all) = self.read() else { return };
         for (slot, _) in self.others(&all) {
-            // A peer that is gone, or has not yet read the last notice, needs no other.
-            _ = self.telling.send_to(&[0], socket_of(&self.database, slot));
+            self.notices.send(&socket_of(&self.database, slot));
         }
     }
 
     /// Waits until another process says that it has written.
     pub async fn told(&self) {
-        let Some(told) = &self.told else { return std::future::pending().await };
-        let mut buffer = [0];
-        if told.recv(&mut buffer).await.is_err() {
-            return std::future::pending().await;
-        }
-        while told.try_recv(&mut buffer).is_ok() {}
+        self.notices.next().await;
     }
 
     /// How often is to be looked whether there is something new.
     pub fn look_every(&self) -> Duration {
-        if self.told.is_some() { LOOK_EVERY } else { LOOK_EVERY_UNTOLD }
+        if self.notices.arrive() { LOOK_EVERY } else { LOOK_EVERY_UNTOLD }
     }
 
     /// The slot of this process.
@@ -118,13 +102,13 @@ impl Peers {
         let mut bytes = [0; SLOT_BYTES];
         bytes[..8].copy_from_slice(&newest.to_le_bytes());
         bytes[8..].copy_from_slice(&(!newest).to_le_bytes());
-        self.slots.write_all_at(&bytes, (self.own * SLOT_BYTES) as u64)
+        write_at(&self.slots, &bytes, (self.own * SLOT_BYTES) as u64)
     }
 
     /// What each slot says; `None` where one can't be read.
     fn read(&self) -> Option<[i64; SLOTS]> {
         let mut bytes = [0; SLOTS * SLOT_BYTES];
-        self.slots.read_exact_at(&mut bytes, 0).ok()?;
+        read_at_start(&self.slots, &mut bytes).ok()?;
         let mut committed = [0; SLOTS];
         let (slots, _) = bytes.as_chunks::<SLOT_BYTES>();
         for (newest, slot) in committed.iter_mut().zip(slots) {
@@ -157,13 +141,96 @@ fn socket_of(database: &Path, slot: usize) -> PathBuf {
     database.with_extension(format!("peer-{slot}.sock"))
 }
 
+/// Writes all bytes in one go, so that no reader sees some of them.
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
+    if written == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Reads as much as there is room for.
+#[cfg(unix)]
+fn read_at_start(file: &File, bytes: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, 0)
+}
+
+#[cfg(windows)]
+fn read_at_start(file: &File, bytes: &mut [u8]) -> io::Result<()> {
+    let read = std::os::windows::fs::FileExt::seek_read(file, bytes, 0)?;
+    if read == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// What processes tell each other without waiting.
+#[cfg(unix)]
+struct Notices {
+    /// None where the path is too long for a socket.
+    own: Option<tokio::net::UnixDatagram>,
+    others: std::os::unix::net::UnixDatagram,
+}
+
+#[cfg(unix)]
+impl Notices {
+    fn open(own: &Path) -> io::Result<Self> {
+        let others = std::os::unix::net::UnixDatagram::unbound()?;
+        others.set_nonblocking(true)?;
+        Ok(Notices { own: listen(own).ok(), others })
+    }
+
+    /// Whether this process gets any.
+    fn arrive(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Waits for one, and takes all that are there.
+    async fn next(&self) {
+        let Some(own) = &self.own else { return std::future::pending().await };
+        let mut buffer = [0];
+        if own.recv(&mut buffer).await.is_err() {
+            return std::future::pending().await;
+        }
+        while own.try_recv(&mut buffer).is_ok() {}
+    }
+
+    fn send(&self, socket: &Path) {
+        // A peer that is gone, or has not yet read the last notice, needs no other.
+        _ = self.others.send_to(&[0], socket);
+    }
+}
+
 /// The socket of a slot, whose last process may have left its own behind.
+#[cfg(unix)]
 fn listen(path: &Path) -> io::Result<tokio::net::UnixDatagram> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     tokio::net::UnixDatagram::bind(path)
+}
+
+/// Windows has none.
+#[cfg(windows)]
+struct Notices;
+
+#[cfg(windows)]
+impl Notices {
+    fn open(_own: &Path) -> io::Result<Self> {
+        Ok(Notices)
+    }
+
+    fn arrive(&self) -> bool {
+        false
+    }
+
+    async fn next(&self) {
+        std::future::pending().await
+    }
+
+    fn send(&self, _socket: &Path) {}
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kubeskiff::apply::TypeSchema;
-use kubeskiff::author::{self, DefinedKind, diff, explain, fix, lint};
+use kubeskiff::author::{self, DefinedKind, diff, explain, fix, infer, lint};
 use kubeskiff::crd::{self, ServedVersion, defaults, definition as decoding, names, strategy, validate, warnings};
 use kubeskiff::http::{discovery, openapi};
 use kubeskiff::meta::field::Path;
@@ -16,6 +16,8 @@ use crate::inputs::{SCHEMAS, Shape, definition, definition_of, items, list, valu
 use crate::pass::{Pass, pass};
 
 const SIZE: usize = 6;
+/// Beyond the number of properties from which they are not gone through for each object.
+const INFERRED_SIZE: usize = 200;
 /// The documents have parts that every definition shares: what grows is more than these.
 const OPEN_API_SIZE: usize = 40;
 
@@ -82,7 +84,27 @@ pub fn passes() -> Vec<Pass> {
         ]);
     }
     passes.extend(many());
+    passes.extend(inferred());
     passes
+}
+
+/// Definitions made of objects that are then held against them.
+fn inferred() -> impl Iterator<Item = Pass> {
+    let shapes: [Shape; 3] = [
+        ("items with a field each", |size| list(size, |at| format!(r#"{{"f{at}":{at}}}"#))),
+        ("items with a name each", |size| list(size, |at| format!(r#"{{"name":"n{at}"}}"#))),
+        ("fields", |size| format!("{{{}}}", items(size, |at| format!(r#""f{at}":{at}"#)))),
+    ];
+    shapes.into_iter().map(|(shape, spec)| {
+        let object = move |size| {
+            let head = r#""apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}"#;
+            vec![value(&format!(r#"{{{head},"spec":{{"s":{}}}}}"#, spec(size)))]
+        };
+        pass("infer", shape, INFERRED_SIZE, object, |objects| {
+            let definition = infer::infer(objects, &infer::Hints::default()).expect("it is of one kind");
+            infer::faults(&definition, objects)
+        })
+    })
 }
 
 fn structural(schema: &str) -> Option<Structural> {

@@ -202,6 +202,15 @@ impl<'a> Evaluation<'_, 'a> {
                 self.entry(node, below, &path.key(name), name, value, old, kept)?;
             }
         }
+        // Both come sorted; whichever are fewer are gone through.
+        if fields.len() < node.properties.len() {
+            for (name, value) in fields.iter() {
+                if let Some(below) = node.properties.get(name) {
+                    self.entry(node, below, &path.child(name), name, value, old, kept)?;
+                }
+            }
+            return Ok(());
+        }
         for (name, below) in node.properties.iter() {
             if let Some(value) = fields.get(name) {
                 self.entry(node, below, &path.child(name), name, value, old, kept)?;

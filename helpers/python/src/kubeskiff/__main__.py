@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 from ._program import ProgramNotFound, program
@@ -15,6 +16,9 @@ def main() -> int:
     except ProgramNotFound as error:
         print(f"kubeskiff: {error}", file=sys.stderr)
         return 2
+    if os.name == "nt":
+        # There a program can't take another's place: this one would end, and its caller not wait for the other.
+        return subprocess.call(command)
     os.execv(command[0], command)
 
 

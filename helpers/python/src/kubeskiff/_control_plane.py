@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -250,6 +251,8 @@ class ControlPlane:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._said.join()
+        # One that is killed leaves it behind, and on Windows each is.
+        shutil.rmtree(self.kubeconfig.parent, ignore_errors=True)
 
 
 class Fork(ControlPlane):

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+# What pip calls it.
+_NAME = "skiff.exe" if os.name == "nt" else "skiff"
+
+
 class ProgramNotFound(Exception):
     """There is no ``skiff``: not in ``SKIFF``, not in this package, not on the ``PATH``."""
 
@@ -25,8 +29,8 @@ def program() -> Path:
             raise ProgramNotFound(f"SKIFF is {named}, which is not a program")
         return Path(found).absolute()
     for folder in _folders():
-        if (folder / "skiff").is_file():
-            return folder / "skiff"
+        if (folder / _NAME).is_file():
+            return folder / _NAME
     found = shutil.which("skiff")
     if found is None:
         raise ProgramNotFound("no skiff is in this package or on the PATH; SKIFF may name one")

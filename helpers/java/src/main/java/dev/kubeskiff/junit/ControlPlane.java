@@ -11,11 +11,13 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
@@ -193,7 +195,7 @@ public final class ControlPlane implements AutoCloseable {
         String madeName = (String) made.get("name");
         Path file = host.kubeconfig.resolveSibling(madeName + ".kubeconfig");
         try {
-            Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+            createPrivate(file);
             Files.writeString(file, (String) made.get("kubeconfig"));
         } catch (IOException error) {
             throw new UncheckedIOException("the kubeconfig of a copy can't be written", error);
@@ -250,9 +252,28 @@ public final class ControlPlane implements AutoCloseable {
                 server.destroyForcibly().waitFor();
             }
             said.finish();
+            removeFolder();
         } catch (InterruptedException interrupted) {
             server.destroyForcibly();
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Makes a file for this user alone. On Windows, which has no modes, those may read it who may read its folder. */
+    private static void createPrivate(Path file) throws IOException {
+        if (file.getFileSystem().supportedFileAttributeViews().contains("posix")) {
+            Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        } else {
+            Files.createFile(file);
+        }
+    }
+
+    /** Removes what the server leaves behind that is killed, as on Windows each is. */
+    private void removeFolder() {
+        try (Stream<Path> left = Files.walk(kubeconfig.getParent())) {
+            left.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
+        } catch (IOException | UncheckedIOException gone) {
+            // It has removed the folder itself.
         }
     }
 

@@ -8,6 +8,8 @@ import java.util.Optional;
 
 /** Where the program {@code skiff} is. */
 final class Program {
+    private static final String NAME = File.separatorChar == '\\' ? "skiff.exe" : "skiff";
+
     private Program() {
     }
 
@@ -18,7 +20,7 @@ final class Program {
      */
     static Path find() {
         String named = Optional.ofNullable(System.getProperty("skiff")).orElse(System.getenv("SKIFF"));
-        String name = named == null || named.isEmpty() ? "skiff" : named;
+        String name = named == null || named.isEmpty() ? NAME : named;
         if (name.contains(File.separator)) {
             return Optional.of(Path.of(name)).filter(Files::isExecutable).orElseThrow(() -> missing(name));
         }
