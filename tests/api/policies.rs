@@ -111,6 +111,17 @@ fn subresources_connections_and_collections_are_asked_about() {
         &format!("failed expression: {exec}"),
     );
     assert_eq!(server.send("POST", &format!("{pods}/x/exec?command=ls"), &[], None).status, 404);
+    // Options have no labels, and no selector but an empty one selects them.
+    let mut constraints = rules("", &["pods/attach"], &["CONNECT"]);
+    constraints["objectSelector"] = json!({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]});
+    enforce(
+        &server,
+        "labels",
+        json!({"matchConstraints": constraints, "validations": [{"expression": "false"}]}),
+        json!({}),
+    );
+    assert_eq!(server.send("POST", &format!("{pods}/x/attach"), &[], None).status, 404);
+    assert_eq!(server.send("POST", &format!("{pods}/x/attach?dryRun=All"), &[], None).status, 400);
     // What is asked for behind the pod is the path of the options, whatever the query says.
     policy("proxy", "", &["pods/proxy"], &["CONNECT"], "!has(object.path)");
     check_denied(

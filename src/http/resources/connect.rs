@@ -27,6 +27,9 @@ pub(super) async fn connect(
     let is_true = |name: &str| matches!(query(name), "1" | "t" | "T" | "true" | "TRUE" | "True");
     let registry = &app.registry;
     if action != Action::Log {
+        if exchange.query.all("dryRun").next().is_some() {
+            return Err(Status::bad_request("dryRun is not supported").into());
+        }
         let mut warnings = Warnings::default();
         let options = connect_options(exchange, target);
         let admitted = registry.admit_connection(target, &exchange.user, options, &mut warnings).await;
