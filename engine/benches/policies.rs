@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use kubeskiff_engine::cel::library::authorizer::{Authorizer, Check, Decision, Resource};
+use kubeskiff_engine::meta::minor::Minor;
 use kubeskiff_engine::policy::{Input, Policy as _, Validating};
 use kubeskiff_engine::value::{Value, yaml};
 
@@ -65,7 +66,7 @@ fn read(text: &str) -> Value {
 fn policy(spec: &str) -> Validating {
     let mut policy = read("{metadata: {name: p}}");
     policy.make_object().insert("spec", read(spec));
-    Validating::decode(&policy)
+    Validating::decode(&policy, Minor::NEWEST)
 }
 
 fn decisions(criterion: &mut Criterion) {

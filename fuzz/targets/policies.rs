@@ -6,6 +6,7 @@ use kubeskiff::author::policies::admit::{Admission, Admitted, Sent};
 use kubeskiff::author::policies::{Policies, Who, price};
 use kubeskiff::author::{Catalog, Checked};
 use kubeskiff::cel::library::authorizer::{Authorizer, Check, Decision};
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::object;
 use kubeskiff::value::{Value, json};
 
@@ -51,7 +52,7 @@ fn run(data: &[u8]) {
         let manifests = manifests(kind, &spec);
         let catalog = Catalog::default();
         _ = price::price(&manifests[0], &catalog);
-        let policies = Policies::read(&manifests);
+        let policies = Policies::read(Minor::NEWEST, &manifests);
         let first = admit(&policies, &catalog, &object);
         let again = admit(&policies, &catalog, &object);
         assert_eq!(shown(&first), shown(&again), "a request ends in the same way a second time");

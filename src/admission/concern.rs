@@ -76,7 +76,7 @@ impl<'c> Concern<'c> {
             name: attributes.name,
         };
         let Some(version) = criteria.version(&asked) else { return Ok(None) };
-        let selected = criteria.selects_object(object, attributes.old);
+        let selected = criteria.selects_object(attributes.operation, object, attributes.old);
         if selected == Ok(false) || !self.selects_namespace(criteria, object, namespaces).await? {
             return Ok(None);
         }

@@ -45,7 +45,7 @@ pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> R
     });
     let (policies, bindings) =
         loaded.map_err(|why| format!("failed to load static policy manifests from {}: {why}", shown(&folder)))?;
-    Ok(hooks(&policies, &bindings))
+    Ok(hooks(&policies, &bindings, minor))
 }
 
 /// The webhooks of a kind that the plugin's configuration leads to; none where it names no folder.
@@ -110,11 +110,11 @@ fn check_references(policies: &[Value], bindings: &[Value]) -> Result<(), String
     Ok(())
 }
 
-fn hooks<P: Policy>(policies: &[Value], bindings: &[Value]) -> Arc<[Hook<P>]> {
+fn hooks<P: Policy>(policies: &[Value], bindings: &[Value], minor: Minor) -> Arc<[Hook<P>]> {
     let bound = policies.iter().map(|policy| {
         let is_its = |binding: &&Value| binding.str_at(&["spec", "policyName"]) == name_of(policy);
         let bindings = bindings.iter().filter(is_its).map(|binding| Arc::new(Binding::decode(binding))).collect();
-        Hook { policy: Arc::new(P::decode(policy)), bindings }
+        Hook { policy: Arc::new(P::decode(policy, minor)), bindings }
     });
     bound.filter(|hook| !hook.bindings.is_empty()).collect()
 }

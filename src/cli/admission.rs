@@ -27,7 +27,7 @@ use crate::kinds::quota::LimitedResources;
 use crate::memory::Memory;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
-use crate::policy::{Mutating, Validating};
+use crate::policy::{Mutating, Policy, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
 use crate::value::Value;
@@ -46,6 +46,7 @@ pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
 /// What plugins are made of.
 struct Parts {
+    minor: Minor,
     storage: Storage,
     objects: Arc<dyn Objects>,
     authorizer: Arc<dyn Authorizer>,
@@ -74,6 +75,10 @@ struct Settings {
 }
 
 impl Parts {
+    fn policies<P: Policy>(&self, in_files: &Arc<[Hook<P>]>) -> StoredPolicies<P> {
+        StoredPolicies::new(self.storage.clone(), Arc::clone(in_files), self.minor)
+    }
+
     fn webhooks(&self, mutating: bool) -> Box<dyn Step> {
         let settings = &self.settings;
         let in_files = if mutating { &settings.mutating_webhooks } else { &settings.validating_webhooks };
@@ -165,7 +170,7 @@ const PLUGINS: [Plugin; 37] = [
     ("PodResizeValidator", true, |parts| Box::new(PodResizeValidator { objects: Arc::clone(&parts.objects) })),
     (MUTATING_POLICIES, true, |parts| {
         Box::new(MutatingPolicies {
-            source: StoredPolicies::new(parts.storage.clone(), Arc::clone(&parts.settings.mutating_policies)),
+            source: parts.policies(&parts.settings.mutating_policies),
             authorizer: Arc::clone(&parts.authorizer),
             figures: Arc::clone(&parts.figures),
         })
@@ -173,7 +178,7 @@ const PLUGINS: [Plugin; 37] = [
     (MUTATING_WEBHOOKS, true, |parts| parts.webhooks(true)),
     (VALIDATING_POLICIES, true, |parts| {
         Box::new(ValidatingPolicies {
-            source: StoredPolicies::new(parts.storage.clone(), Arc::clone(&parts.settings.validating_policies)),
+            source: parts.policies(&parts.settings.validating_policies),
             authorizer: Arc::clone(&parts.authorizer),
             figures: Arc::clone(&parts.figures),
         })
@@ -370,6 +375,7 @@ impl Admission {
     ) -> Chain {
         let figures: Arc<Figures> = Arc::default();
         let parts = Parts {
+            minor,
             storage: storage.clone(),
             objects: Arc::new(StoredObjects { storage: storage.clone(), memory: Arc::clone(memory) }),
             authorizer,

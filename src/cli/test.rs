@@ -323,7 +323,7 @@ impl Test {
     ) -> Result<(), Vec<Fault>> {
         let (catalog, unreadable) = catalog(minor, path, &suite, coverage)?;
         tested.faults.extend(unreadable);
-        let given = given(path, &suite)?;
+        let given = given(minor, path, &suite)?;
         coverage.policies.expect(&given.set);
         let who = |user| given.who(user);
         let stage = Stage { catalog: &catalog, policies: &given.set, who: &who };
@@ -407,10 +407,10 @@ fn catalog(
 }
 
 /// The policies that a suite is about. What a server would refuse is a fault.
-fn given(path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> {
+fn given(minor: Minor, path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> {
     let paths: Vec<PathBuf> = suite.policies.iter().map(|name| folder_of(path).join(name)).collect();
     let sources = documents::read_each(&paths);
-    let given = Given::new(policies::values(&sources));
+    let given = Given::new(minor, policies::values(&sources));
     let mut faults = Fault::of_sources(path, &sources);
     for (name, errors) in given.set.refused() {
         let is_it =

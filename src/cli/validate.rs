@@ -212,7 +212,7 @@ impl Validate {
     ) -> (Checker<'c>, Vec<Item>) {
         let (catalog, faulty) = self.catalog(given, sources, minor);
         let all = values(given).chain(values(sources));
-        let (known, policies) = (Known::new(all.clone()), Given::new(all));
+        let (known, policies) = (Known::new(all.clone()), Given::new(minor, all));
         let old = each(before).map(|(_, document)| (Identity::of(&document.value), &document.value)).collect();
         (Checker { validate: self, catalog, policies, known, old }, faulty)
     }
@@ -426,7 +426,7 @@ mod tests {
         let told = || {
             let source = Source::of_text("-", text.into());
             let known = Known::new([].into_iter());
-            let (catalog, policies) = (Catalog::default(), Given::new([].into_iter()));
+            let (catalog, policies) = (Catalog::default(), Given::new(Minor::NEWEST, [].into_iter()));
             let checker = Checker { validate: &validate, catalog, policies, known, old: HashMap::new() };
             let items: Vec<Item> = source.entries().map(|(source, entry)| checker.item(source, entry)).collect();
             assert_eq!(items.iter().filter(|item| !item.is_fine()).count(), count.div_ceil(3));

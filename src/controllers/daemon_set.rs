@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::amounts::amount_of;
+use super::back_off::BackOff;
 use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, sooner};
 use super::family::{self, Family};
 use super::history::{self, POD_HASH};
@@ -25,6 +26,9 @@ use crate::value::Value;
 
 const SETS: Kind = Kind("apps", "daemonsets");
 const TYPE: (&str, &str) = ("apps/v1", "DaemonSet");
+/// How long a node waits for a new pod after the first one failed, and at most, in seconds.
+const FAILURE_S: i64 = 1;
+const FAILURE_S_MAX: i64 = 15 * 60;
 const GENERATION: &str = "pod-template-generation";
 /// What its pods tolerate, by key and effect.
 const TOLERATED: [(&str, &str); 6] = [
@@ -40,6 +44,8 @@ struct DaemonSets {
     client: Client,
     family: Family,
     sets: Mutex<BTreeSet<String>>,
+    /// Of failed pods, by set and node.
+    failures: Mutex<BackOff>,
 }
 
 impl Reconciler for DaemonSets {
@@ -75,7 +81,8 @@ impl Reconciler for DaemonSets {
         let revisions = history::revisions(&self.client, TYPE, &set).await?;
         let hash = revisions.last().map(history::hash_of).unwrap_or_default().to_owned();
         let seen = Seen::new(&set, &nodes, &found, &hash, self.client.now());
-        let plan = plan(&seen);
+        let mut plan = plan(&seen);
+        let pause = hold_back(&seen, &mut plan, &mut self.failures.lock().unwrap_or_else(PoisonError::into_inner));
         plan.delete.values().for_each(|pod| self.tell_of_ended(&set, pod));
         let gone: Vec<Value> = plan.delete.values().map(|pod| (*pod).clone()).collect();
         delete_pods(&self.client, &set, &gone).await?;
@@ -86,7 +93,7 @@ impl Reconciler for DaemonSets {
         let limit = set.at(&["spec", "revisionHistoryLimit"]).and_then(Value::as_i64).unwrap_or(10);
         let live: Vec<&str> = found.iter().map(|pod| pod.str_at(&["metadata", "labels", POD_HASH])).collect();
         history::clean_up(&self.client, &revisions, limit, &live).await?;
-        Ok(again.map_or(Progress::Done, Progress::After))
+        Ok(sooner(again, pause).map_or(Progress::Done, Progress::After))
     }
 }
 
@@ -256,6 +263,28 @@ fn plan<'s>(seen: &Seen<'s>) -> Plan<'s> {
     plan
 }
 
+/// Lets failed pods stay on nodes where one failed shortly before; and for how long.
+fn hold_back(seen: &Seen<'_>, plan: &mut Plan<'_>, failures: &mut BackOff) -> Option<Duration> {
+    let (uid, generation) =
+        (seen.set.str_at(&["metadata", "uid"]), int_at(seen.set, &["status", "observedGeneration"]));
+    let mut again = None;
+    plan.delete.retain(|_, pod| {
+        let node = node_of(pod);
+        let may_stay = seen.nodes.get(node).is_some_and(|allowed| *allowed != Allowed::No);
+        if !may_stay || pod.str_at(&["status", "phase"]) != "Failed" {
+            return true;
+        }
+        let key = format!("{uid}/{generation}/{node}");
+        let pause = failures.left(&key, seen.now);
+        if pause.is_none() {
+            failures.begin(key, seen.now);
+        }
+        again = sooner(again, pause);
+        pause.is_none()
+    });
+    again
+}
+
 /// Replaces pods of older templates: those that are not available anyway, and as many others as may be missing.
 fn roll<'s>(seen: &Seen<'s>, plan: &mut Plan<'s>) {
     if seen.set.str_at(&["spec", "updateStrategy", "type"]) != "RollingUpdate" {
@@ -396,7 +425,8 @@ fn status_of(seen: &Seen<'_>) -> (Value, Option<Duration>) {
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
     let family = Family::new(SETS, TYPE, PODS);
-    let sets = DaemonSets { client: means.client("daemonset-controller"), family, sets: Mutex::default() };
+    let failures = Mutex::new(BackOff::new(FAILURE_S, FAILURE_S_MAX));
+    let sets = DaemonSets { client: means.client("daemonset-controller"), family, sets: Mutex::default(), failures };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), sets))
 }
 
@@ -453,6 +483,29 @@ mod tests {
         assert_eq!(planned(&nodes, &found), (names(&[]), names(&["on-c", "on-gone"])));
         let twice = [pod("first", "a", "new"), pod("second", "a", "new")];
         assert_eq!(planned(&nodes[..1], &twice), (names(&[]), names(&["second"])));
+    }
+
+    #[test]
+    fn pods_that_fail_again_and_again_stay_longer_each_time() {
+        let (set, nodes) = (set(), [node("a", ""), node("b", "taints: [{key: k, effect: NoExecute}]")]);
+        let failed = ["a", "b"].map(|node| {
+            let mut pod = pod(&format!("on-{node}"), node, "new");
+            pod.make_object().insert("status", read("{phase: Failed}"));
+            pod
+        });
+        let mut failures = BackOff::new(1, 60);
+        let mut at = |millis: i64| {
+            let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+            let seen = Seen::new(&set, &nodes, &failed, "new", start + jiff::SignedDuration::from_millis(millis));
+            let mut plan = plan(&seen);
+            let pause = hold_back(&seen, &mut plan, &mut failures);
+            (plan.delete.keys().copied().collect::<Vec<_>>().join(" "), pause.map_or(0, |pause| pause.as_millis()))
+        };
+        // Where none may stay, none waits.
+        assert_eq!(at(0), ("on-a on-b".to_owned(), 0));
+        assert_eq!(at(400), ("on-b".to_owned(), 600));
+        assert_eq!(at(1000), ("on-a on-b".to_owned(), 0));
+        assert_eq!(at(1500), ("on-b".to_owned(), 1500));
     }
 
     #[test]

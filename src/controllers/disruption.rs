@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::amounts::amount_of;
-use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, left, place, sooner, written};
+use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, key_of, left, place, sooner, written};
 use super::conditions::{self, Said};
 use super::pods;
 use super::queue::Progress;
@@ -17,6 +17,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
+use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::registry::Subresource;
 use crate::store::{Collection, Entry, Stored};
@@ -38,6 +39,17 @@ struct Known {
     budgets: BTreeSet<String>,
     /// Where the controllers are that were asked for their number of pods.
     scaled: BTreeSet<Collection>,
+    /// The keys of pods that were told to have several budgets.
+    told: BTreeSet<String>,
+}
+
+impl Known {
+    /// The keys of the budgets of a namespace.
+    fn budgets_in(&self, namespace: &str) -> Vec<String> {
+        let prefix = format!("{namespace}/");
+        let from = self.budgets.range(prefix.clone()..);
+        from.take_while(|key| key.starts_with(&prefix)).cloned().collect()
+    }
 }
 
 /// How many pods there are to be.
@@ -68,14 +80,15 @@ impl Reconciler for Disruption {
             };
             return vec![change.key.to_string()];
         }
+        if PODS.is(&change.collection) && change.stored.is_none() {
+            known.told.remove(&*change.key);
+        }
         if !PODS.is(&change.collection) && !known.scaled.contains(&change.collection) {
             return Vec::new();
         }
         // Which of them it is about shows when they are looked at.
         let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
-        let prefix = format!("{namespace}/");
-        let from = known.budgets.range(prefix.clone()..);
-        from.take_while(|key| key.starts_with(&prefix)).cloned().collect()
+        known.budgets_in(namespace)
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
@@ -84,6 +97,7 @@ impl Reconciler for Disruption {
         let selector = eviction::selector(&budget);
         let is_covered = |pod: &Stored| selector.as_ref().is_some_and(|it| it.matches(|name| pod.label(name)));
         let covered = self.client.list(PODS, namespace, is_covered).await?;
+        self.tell_of_several(key, namespace, &covered).await?;
         let now = self.client.now();
         if covered.is_empty() && was_told_otherwise(&budget) {
             self.client.tell_normal(&budget, "NoPods", "No matching pods found".to_owned());
@@ -109,6 +123,30 @@ impl Reconciler for Disruption {
 impl Disruption {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells each pod once that other budgets cover it than the first one by name, which is that of `key`.
+    async fn tell_of_several(&self, key: &str, namespace: &str, covered: &[Value]) -> Result<(), Status> {
+        let keys = self.known().budgets_in(namespace);
+        if keys.len() < 2 || covered.is_empty() {
+            return Ok(());
+        }
+        let mut selectors = Vec::with_capacity(keys.len());
+        for key in &keys {
+            let budget = self.client.get(BUDGETS, key).await?;
+            selectors.push((key, budget.as_ref().and_then(eviction::selector)));
+        }
+        for pod in covered {
+            let label = |name: &str| pod.at(&["metadata", "labels", name]).and_then(Value::as_str);
+            let covers = |selector: &Option<LabelSelector>| selector.as_ref().is_some_and(|it| it.matches(label));
+            let mut covering = selectors.iter().filter(|(_, selector)| covers(selector));
+            let is_first = covering.next().is_some_and(|(first, _)| *first == key);
+            if is_first && covering.next().is_some() && self.known().told.insert(key_of(pod)) {
+                let chosen = key.rsplit('/').next().unwrap_or_default();
+                self.client.tell_warning(pod, "MultiplePodDisruptionBudgets", several_budgets(pod, chosen));
+            }
+        }
+        Ok(())
     }
 
     /// How many pods there are to be, where the budget depends on it: what their controllers say.
@@ -179,6 +217,13 @@ impl Disruption {
 fn was_told_otherwise(budget: &Value) -> bool {
     let seen = int_at(budget, &["status", "observedGeneration"]);
     seen != int_at(budget, &["metadata", "generation"]) || int_at(budget, &["status", "expectedPods"]) > 0
+}
+
+/// What a pod is told that several budgets cover.
+fn several_budgets(pod: &Value, chosen: &str) -> String {
+    let (namespace, name) = place(pod);
+    let [namespace, name, chosen] = [namespace, name, chosen].map(go_quote);
+    format!("Pod {namespace}/{name} matches multiple PodDisruptionBudgets.  Chose {chosen} arbitrarily.")
 }
 
 /// What is told of pods that a budget covers and no controller has.

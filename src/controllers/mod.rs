@@ -17,6 +17,7 @@
 mod identity;
 mod authority;
 mod queue;
+mod back_off;
 mod changes;
 mod metadata;
 mod definitions;

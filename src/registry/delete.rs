@@ -2,6 +2,7 @@
 //!
 //! An object with finalizers is marked and stays until they are gone; one without is removed at once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
@@ -42,6 +43,13 @@ pub struct DeleteRequest {
     pub ignore_store_read_error: bool,
     /// The fields of the options that were sent, for admission.
     pub options: Value,
+}
+
+impl DeleteRequest {
+    /// The seconds that are asked for: less than none are one.
+    fn asked_seconds(&self) -> Option<i64> {
+        self.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds })
+    }
 }
 
 /// What a deletion is answered with.
@@ -111,6 +119,9 @@ impl Registry {
         let old = self.derive(&target.resource, &target.version, &stored).await;
         let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
         check_preconditions(target, options, &old)?;
+        if is_pending(target, options, &old) {
+            return Ok(Some(Deletion::Stays(old)));
+        }
         let write = Admitted {
             operation: Operation::Delete,
             target,
@@ -118,7 +129,7 @@ impl Registry {
             old: Some(&old),
             user,
             dry_run: options.dry_run,
-            options: &options.options,
+            options: &seen_options(target, options, &old),
             charges: &Charges::default(),
         };
         self.admit_mutating(&write, &mut Value::Null, warnings).await?;
@@ -216,7 +227,10 @@ impl Registry {
     ///
     /// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`.
     fn grace(&self, target: &Target, options: &DeleteRequest, object: &mut Value) -> Grace {
-        let asked = options.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds });
+        if is_pending(target, options, object) {
+            return Grace::Pending;
+        }
+        let asked = options.asked_seconds();
         let Some(seconds) = target.resource.strategy.grace_period(object, asked) else { return Grace::None };
         let now = self.clock.now();
         let after = |start: Timestamp, seconds: i64| {
@@ -235,8 +249,9 @@ impl Registry {
         };
         let given = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
         match asked {
-            _ if given == 0 => Grace::None,
-            Some(asked) if asked < given => {
+            None => Grace::None,
+            Some(_) if given == 0 => Grace::None,
+            Some(asked) => {
                 let shortened = ends.checked_sub(SignedDuration::from_secs(given)).unwrap_or(now);
                 let ends = shortened.checked_add(SignedDuration::from_secs(asked)).unwrap_or(now);
                 // What has run out is as short as can be, and still some time.
@@ -245,7 +260,6 @@ impl Registry {
                 metadata.insert("deletionGracePeriodSeconds", Value::Int(seconds));
                 Grace::Seconds(seconds)
             }
-            _ => Grace::Pending,
         }
     }
 
@@ -360,6 +374,42 @@ fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Dele
     let Some((outcome, found)) = outcome else { return Ok(()) };
     warnings.absorb(found.into_notes());
     outcome
+}
+
+/// Whether an object that takes its time has some left, and is not to go sooner. Nobody is asked about its deletion again.
+fn is_pending(target: &Target, options: &DeleteRequest, object: &Value) -> bool {
+    let metadata = |name: &str| object.at(&["metadata", name]);
+    let given = metadata("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
+    let asked = options.asked_seconds();
+    metadata("deletionTimestamp").is_some()
+        && given != 0
+        && asked.is_none_or(|asked| asked >= given)
+        && target.resource.strategy.grace_period(object, asked).is_some()
+}
+
+/// The options as admission sees them: with the seconds that an object has which takes its time, and with the uid where the kind
+/// checks preconditions itself.
+///
+/// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`, the strategy of pods, and `Delete` of namespaces and
+/// definitions, which write them there first.
+fn seen_options<'o>(target: &Target, options: &'o DeleteRequest, object: &Value) -> Cow<'o, Value> {
+    let asked = options.asked_seconds();
+    let is_marked = object.at(&["metadata", "deletionTimestamp"]).is_some();
+    let own = target.resource.strategy.grace_period(object, asked).filter(|_| !is_marked);
+    let seconds = own.or(asked).filter(|seconds| options.grace_period_s != Some(*seconds));
+    let lacks_uid = target.resource.strategy.precondition_failed().is_some() && options.uid.is_none();
+    if seconds.is_none() && !lacks_uid {
+        return Cow::Borrowed(&options.options);
+    }
+    let mut seen = options.options.clone();
+    if let Some(seconds) = seconds {
+        seen.make_object().insert("gracePeriodSeconds", Value::Int(seconds));
+    }
+    if lacks_uid {
+        let uid = object.at(&["metadata", "uid"]).cloned().unwrap_or_default();
+        seen.make_object().entry("preconditions").make_object().insert("uid", uid);
+    }
+    Cow::Owned(seen)
 }
 
 /// Some kinds leave their dependents behind, and say so to whom that may surprise.

@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use super::derive::set_resource_version;
 use super::store_failed;
 use crate::admission::policies::{Hook, Namespaces, Source};
+use crate::meta::minor::Minor;
 use crate::meta::{Revision, Status};
 use crate::policy::environment::show_namespace;
 use crate::policy::{Binding, Policy};
@@ -30,6 +31,8 @@ pub struct StoredPolicies<P> {
     /// Policies, then bindings.
     collections: [Collection; 2],
     in_files: Arc<[Hook<P>]>,
+    /// As which Kubernetes evaluates them.
+    minor: Minor,
     seen: RwLock<Arc<Seen<P>>>,
     /// Held by the one that takes in changes.
     refreshing: Mutex<()>,
@@ -50,8 +53,8 @@ struct Seen<P> {
 }
 
 impl<P: Policy> StoredPolicies<P> {
-    /// The stored ones, and those that stand in files.
-    pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>) -> Self {
+    /// The stored ones, and those that stand in files, evaluated as that minor does it.
+    pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor) -> Self {
         let collections =
             [P::POLICIES, P::BINDINGS].map(|plural| Collection::new("admissionregistration.k8s.io", plural));
         let seen = Seen { snapshots: Vec::new(), compiled: HashMap::new(), hooks: Arc::default() };
@@ -59,6 +62,7 @@ impl<P: Policy> StoredPolicies<P> {
             storage,
             collections,
             in_files,
+            minor,
             seen: RwLock::new(Arc::new(seen)),
             refreshing: Mutex::default(),
             namespaces: SyncMutex::default(),
@@ -92,7 +96,7 @@ impl<P: Policy> StoredPolicies<P> {
 
 impl<P: Policy> Seen<P> {
     /// Reads bindings, and those policies that are bound and were not read before.
-    fn take_in(&self, in_files: &[Hook<P>], snapshots: Vec<Snapshot>) -> Seen<P> {
+    fn take_in(&self, in_files: &[Hook<P>], minor: Minor, snapshots: Vec<Snapshot>) -> Seen<P> {
         let [policies, bindings] = snapshots.as_slice() else {
             return Seen { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
         };
@@ -109,7 +113,7 @@ impl<P: Policy> Seen<P> {
         for stored in policies.range("", None) {
             work::step();
             let Some(bindings) = bound.remove(&*stored.key) else { continue };
-            let Some(policy) = self.compiled(stored) else { continue };
+            let Some(policy) = self.compiled(stored, minor) else { continue };
             compiled.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
             hooks.push(Hook { policy, bindings });
         }
@@ -117,10 +121,10 @@ impl<P: Policy> Seen<P> {
     }
 
     /// A policy that can't be read decides nothing.
-    fn compiled(&self, stored: &Stored) -> Option<Arc<P>> {
+    fn compiled(&self, stored: &Stored, minor: Minor) -> Option<Arc<P>> {
         match self.compiled.get(&stored.key) {
             Some((revision, policy)) if *revision == stored.revision => Some(Arc::clone(policy)),
-            _ => json::decode(&stored.bytes).ok().map(|policy| Arc::new(P::decode(&policy))),
+            _ => json::decode(&stored.bytes).ok().map(|policy| Arc::new(P::decode(&policy, minor))),
         }
     }
 }
@@ -137,7 +141,7 @@ impl<P: Policy> Source<P> for StoredPolicies<P> {
         if let Some(hooks) = self.known(&snapshots) {
             return Ok(hooks);
         }
-        let seen = Arc::new(self.current().take_in(&self.in_files, snapshots));
+        let seen = Arc::new(self.current().take_in(&self.in_files, self.minor, snapshots));
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(Arc::clone(&seen.hooks))
     }

@@ -111,6 +111,17 @@ fn subresources_connections_and_collections_are_asked_about() {
         &format!("failed expression: {exec}"),
     );
     assert_eq!(server.send("POST", &format!("{pods}/x/exec?command=ls"), &[], None).status, 404);
+    // Options have no labels, and no selector but an empty one selects them.
+    let mut constraints = rules("", &["pods/attach"], &["CONNECT"]);
+    constraints["objectSelector"] = json!({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]});
+    enforce(
+        &server,
+        "labels",
+        json!({"matchConstraints": constraints, "validations": [{"expression": "false"}]}),
+        json!({}),
+    );
+    assert_eq!(server.send("POST", &format!("{pods}/x/attach"), &[], None).status, 404);
+    assert_eq!(server.send("POST", &format!("{pods}/x/attach?dryRun=All"), &[], None).status, 400);
     // What is asked for behind the pod is the path of the options, whatever the query says.
     policy("proxy", "", &["pods/proxy"], &["CONNECT"], "!has(object.path)");
     check_denied(
@@ -119,12 +130,52 @@ fn subresources_connections_and_collections_are_asked_about() {
         "failed expression: !has(object.path)",
     );
     assert_ne!(server.send("GET", &format!("{pods}/x/proxy?path=c"), &[], None).status, 422);
+    for method in ["PATCH", "OPTIONS"] {
+        let answer = server.send(method, &format!("{pods}/x/proxy/a"), &[], None);
+        check_denied(&answer, "proxy", "failed expression: !has(object.path)");
+    }
     let account = "/api/v1/namespaces/default/serviceaccounts";
     make(&server, account, &json!({"metadata": {"name": "x"}}));
     let token =
         |seconds: u32| create(&server, &format!("{account}/x/token"), &json!({"spec": {"expirationSeconds": seconds}}));
     check_denied(&token(600), "token", "failed expression: object.spec.expirationSeconds > 700");
     assert_eq!(token(800).status, 201);
+}
+
+#[test]
+fn a_deletion_is_asked_about_with_the_options_that_it_comes_to_and_once() {
+    let (server, _folder) = start();
+    let pods = "/api/v1/namespaces/default/pods";
+    let spec =
+        json!({"nodeName": "n", "terminationGracePeriodSeconds": 7, "containers": [{"name": "c", "image": "i"}]});
+    make(&server, pods, &json!({"metadata": {"name": "a"}, "spec": spec}));
+    let deletes = |name: &str, expression: &str| {
+        let constraints = rules("", &["pods"], &["DELETE"]);
+        enforce(
+            &server,
+            name,
+            json!({"matchConstraints": constraints, "validations": [{"expression": expression}]}),
+            json!({}),
+        );
+    };
+    deletes("seven", "request.options.gracePeriodSeconds != 7");
+    let why = "failed expression: request.options.gracePeriodSeconds != 7";
+    let path = format!("{pods}/a");
+    check_denied(&server.send("DELETE", &path, &[], None), "seven", why);
+    assert_eq!(server.send("DELETE", &format!("{path}?gracePeriodSeconds=5"), &[], None).status, 200);
+    // It has five seconds left: nothing is decided any more, unless it is to go sooner.
+    deletes("never", "false");
+    assert_eq!(server.send("DELETE", &path, &[], None).status, 200);
+    // Kinds that check preconditions themselves have the uid there.
+    make(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "gone"}}));
+    let spec = json!({
+        "matchConstraints": rules("", &["namespaces"], &["DELETE"]),
+        "validations": [{"expression": "request.options.preconditions.uid != oldObject.metadata.uid", "message": "its uid"}]
+    });
+    enforce(&server, "uid", spec, json!({}));
+    check_denied(&server.send("DELETE", "/api/v1/namespaces/gone", &[], None), "uid", "its uid");
+    let sooner = server.send("DELETE", &format!("{path}?gracePeriodSeconds=1"), &[], None);
+    check_denied(&sooner, "never", "failed expression: false");
 }
 
 #[test]

@@ -274,6 +274,22 @@ fn a_node_is_drained_as_far_as_a_budget_allows() {
 }
 
 #[test]
+fn a_pod_that_several_budgets_cover_is_told_so_once() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create pdb second --selector=app=web --min-available=1");
+    cluster.ok("create pdb first --selector=app=web --min-available=1");
+    cluster.ok("create deployment web --image=web:1");
+    cluster.rolled_out("deployment/web");
+    let events = "events --field-selector=reason=MultiplePodDisruptionBudgets";
+    until("the pod is told", || !cluster.get(events, ".items[*].message").is_empty());
+    cluster.ok("label pods -l app=web changed=yes");
+    cluster.wait("pdb/first", ".status.currentHealthy", "1");
+    let pod = cluster.get("pods -l app=web", ".items[0].metadata.name");
+    let why = format!("Pod \"default\"/\"{pod}\" matches multiple PodDisruptionBudgets.  Chose \"first\" arbitrarily.");
+    assert_eq!(cluster.get(events, ".items[*].message"), why);
+}
+
+#[test]
 fn jobs_run_to_their_end() {
     let Some(cluster) = cluster(&PROFILE) else { return };
     let job = |name: &str, spec: &str, annotations: &str| {
@@ -383,6 +399,9 @@ fn a_stateful_set_keeps_its_pods_and_their_claims() {
     let told = cluster.ok("get events --field-selector involvedObject.kind=StatefulSet");
     assert!(told.contains("Create Pod db-0 in StatefulSet db successful"), "{told}");
     assert!(told.contains("Create Claim data-db-0 Pod db-0 in StatefulSet db success"), "{told}");
+    // A pod has the label with its name again, where somebody took it.
+    cluster.ok("label pod db-0 statefulset.kubernetes.io/pod-name-");
+    cluster.wait("pod/db-0", ".metadata.labels.statefulset\\.kubernetes\\.io/pod-name", "db-0");
     let retention = "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenScaled\":\"Retain\"}}}";
     cluster.ok(&format!("patch statefulset db --type=merge -p {retention}"));
     cluster.ok("delete statefulset db");

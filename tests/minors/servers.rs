@@ -246,6 +246,13 @@ spec:
   validations: [{expression: \"EXPRESSION\"}]
 ";
 
+const BOUND: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: a}
+spec: {policyName: a, validationActions: [Deny]}
+";
+
 #[test]
 fn gates_change_what_a_minor_does() {
     let server =
@@ -273,6 +280,29 @@ fn expressions_of_policies_are_those_of_the_minor() {
     assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("undeclared reference to 'isIP'"), "{answer}");
     let answer = write("1.31", "isIP(object.metadata.name)");
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
+
+#[test]
+fn policies_decide_as_those_of_the_minor() {
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+    let create = |minor: &str| {
+        let server = Server::start(minor);
+        let text = LENGTHS.replace("ADDRESS", "a").replace("EXPRESSION", "object.metadata.name.orValue('') == 'a'");
+        for (path, body) in [(POLICIES, text.as_str()), (BINDINGS, BOUND)] {
+            let answer = server.ask("POST", path, body);
+            assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+        }
+        server.ask(
+            "POST",
+            "/api/v1/namespaces/default/configmaps?dryRun=All",
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+        )
+    };
+    let answer = create("1.36");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let answer = create("1.37");
+    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("no such overload"), "{answer}");
 }
 
 const STATEFUL_SET: &str = "

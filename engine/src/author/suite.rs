@@ -261,7 +261,7 @@ struct Start<'s> {
 impl<'s> Start<'s> {
     fn new(written: &'s Value, base: Option<&'s Value>) -> Result<Self, String> {
         let object = patched(written.get("object").or(base), written.get("patch"))?;
-        let old = written.get("oldObject").or(base.filter(|_| written.get("oldPatch").is_some()));
+        let old = written.get("oldObject").or(base.filter(|_| is_update(written)));
         let old = old.map(|old| patched(Some(old), written.get("oldPatch"))).transpose()?;
         let part = Part::of(written);
         let expect = written.get("expect").cloned().unwrap_or_else(|| object! {});
@@ -293,8 +293,10 @@ impl<'s> Start<'s> {
     fn varied(&self, row: &Value) -> Result<(Value, Option<Value>), String> {
         let object = patched(Some(&self.object), row.get("patch"))?;
         let old = match (&self.old, row.get("oldPatch")) {
-            (None, None) => None,
-            (None, patch) => Some(patched(self.base, patch)?),
+            (None, patch) if patch.is_some() || (is_update(row) && self.base.is_some()) => {
+                Some(patched(self.base, patch)?)
+            }
+            (None, _) => None,
             (old, patch) => Some(patched(old.as_ref(), patch)?),
         };
         Ok((object, old))
@@ -306,6 +308,11 @@ impl<'s> Start<'s> {
         let (setting, expected) = (Setting::decode(self.written, row), Expected::Stated(expect.clone()));
         Case { name, path, object, old, part: self.part, setting, expected }
     }
+}
+
+/// Whether a case, or a row, begins with the base: it is an update, or says what was different before.
+fn is_update(written: &Value) -> bool {
+    written.get("oldPatch").is_some() || written.str_at(&["operation"]) == "UPDATE"
 }
 
 /// `schemas/suite.json` as a structural schema: what it forbids beside its properties, pruning finds.
@@ -732,6 +739,19 @@ mod tests {
         let told: Vec<(&str, &str)> = faults.iter().map(|fault| (fault.path.as_str(), fault.text.as_str())).collect();
         let of_case = ("cases[0].objekt", "unknown field \"cases[0].objekt\"");
         assert_eq!(told, [("case", "unknown field \"case\""), of_case]);
+    }
+
+    #[test]
+    fn an_update_of_the_base_begins_with_it() {
+        let change = "patch: [{op: replace, path: /a, value: 2}]";
+        let rows = format!("{{name: v, table: [{{name: u, operation: UPDATE, {change}}}, {{name: c, {change}}}]}}");
+        let cases = format!("{{name: x, operation: UPDATE, {change}}}, {{name: z, {change}}}, {rows}");
+        let suite = yaml::decode(format!("{{base: {{a: 1}}, cases: [{cases}]}}").as_bytes());
+        let suite = parse(&suite.expect("the test is YAML")).expect("it is a suite");
+        let old = |case: &Case| case.old.as_ref().map(|old| old.get("a").and_then(Value::as_i64));
+        let begins: Vec<_> = suite.cases.iter().map(|case| (case.name.as_str(), old(case))).collect();
+        let base = Some(Some(1));
+        assert_eq!(begins, [("x", base), ("z", None), ("v/u", base), ("v/c", None)]);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
-static REQUEST: LazyLock<Type> = LazyLock::new(|| work::essential(|| request().ty));
+/// What `request` is declared as, with the lengths of what it holds.
+pub static REQUEST: LazyLock<DeclType> = LazyLock::new(|| work::essential(request));
 static NAMESPACE: LazyLock<Type> = LazyLock::new(|| work::essential(|| namespace().ty));
 
 /// What there is beside `namespaceObject` and `request`.
@@ -53,7 +54,7 @@ impl Declarations {
             .with_variable("object", self.object.clone())
             .with_variable("oldObject", self.object.clone())
             .with_variable("namespaceObject", NAMESPACE.clone())
-            .with_variable("request", REQUEST.clone());
+            .with_variable("request", REQUEST.ty.clone());
         if let Some(variables) = &self.variables {
             env = env.with_variable("variables", Type::Object(Arc::clone(variables)));
         }
@@ -131,27 +132,42 @@ pub(super) fn texts() -> DeclType {
     DeclType::list(scalar(Type::String), 0)
 }
 
+/// The longest name of an object, and of a group.
+const NAME_LENGTH: u64 = 253;
+/// The longest name of a namespace, a version, a kind, a resource or a part of one.
+const LABEL_LENGTH: u64 = 63;
+/// The longest of `CREATE`, `UPDATE`, `DELETE` and `CONNECT`.
+const OPERATION_LENGTH: u64 = 7;
+/// The bytes of the headers of a request, by which a user is known.
+const HEADER_BYTES: u64 = 1024 * 1024;
+/// The bytes that a text of a user takes there at least: a comma and two quotes.
+const USER_TEXT_BYTES: u64 = 3;
+
 fn request() -> DeclType {
-    let text = || scalar(Type::String);
-    let kind = object("kubernetes.GroupVersionKind", &[("group", text()), ("version", text()), ("kind", text())]);
+    let text = |length: u64| DeclType::scalar(Type::String, length, 0);
+    let (name, label) = (|| text(NAME_LENGTH), || text(LABEL_LENGTH));
+    let of_user = || text(HEADER_BYTES);
+    let texts_of_user = || DeclType::list(of_user(), HEADER_BYTES / USER_TEXT_BYTES);
+    let extra = DeclType::map(of_user(), texts_of_user(), HEADER_BYTES / USER_TEXT_BYTES);
+    let kind = object("kubernetes.GroupVersionKind", &[("group", name()), ("version", label()), ("kind", label())]);
     let resource =
-        object("kubernetes.GroupVersionResource", &[("group", text()), ("version", text()), ("resource", text())]);
+        object("kubernetes.GroupVersionResource", &[("group", name()), ("version", label()), ("resource", label())]);
     let user = object(
         "kubernetes.UserInfo",
-        &[("username", text()), ("uid", text()), ("groups", texts()), ("extra", DeclType::map(text(), texts(), 0))],
+        &[("username", of_user()), ("uid", of_user()), ("groups", texts_of_user()), ("extra", extra)],
     );
     object(
         "kubernetes.AdmissionRequest",
         &[
             ("kind", kind.clone()),
             ("resource", resource.clone()),
-            ("subResource", text()),
+            ("subResource", label()),
             ("requestKind", kind),
             ("requestResource", resource),
-            ("requestSubResource", text()),
-            ("name", text()),
-            ("namespace", text()),
-            ("operation", text()),
+            ("requestSubResource", label()),
+            ("name", name()),
+            ("namespace", label()),
+            ("operation", text(OPERATION_LENGTH)),
             ("userInfo", user),
             ("dryRun", scalar(Type::Bool)),
             ("options", scalar(Type::Dyn)),

@@ -7,6 +7,7 @@ use super::expression::{self, Expression};
 use super::matching::Criteria;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::Value;
 
@@ -64,8 +65,8 @@ impl ParamKind {
 }
 
 impl Head {
-    /// Reads a policy that has been validated.
-    pub fn decode(policy: &Value) -> Self {
+    /// Reads a policy that has been validated, for that version of Kubernetes.
+    pub fn decode(policy: &Value, minor: Minor) -> Self {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let param_kind = spec.get("paramKind").filter(|kind| !kind.is_null()).map(|kind| ParamKind {
             api_version: kind.str_at(&["apiVersion"]).to_owned(),
@@ -74,6 +75,7 @@ impl Head {
         let mut declared = Declarations {
             params: param_kind.as_ref().map(|_| Type::Dyn),
             variables: Some(environment::no_variables()),
+            minor,
             ..Declarations::default()
         };
         let variables = decode_variables(spec, &mut declared);

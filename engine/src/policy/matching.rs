@@ -92,13 +92,20 @@ impl Criteria {
         rules.iter().find_map(|rule| others().find(|version| rule.matches(asked, version))).cloned()
     }
 
-    /// Whether the object or what it was has the labels that are asked for.
+    /// Whether the object or what it was has the labels that are asked for. The options of a connection have no labels, and also
+    /// none that are absent.
     ///
     /// # Errors
     /// The selector is not one.
-    pub fn selects_object(&self, object: &Value, old: Option<&Value>) -> Result<bool, &SelectorError> {
+    pub fn selects_object(
+        &self,
+        operation: Operation,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<bool, &SelectorError> {
         let selector = self.objects.as_ref()?;
-        let selects = |object: &Value| !object.is_null() && matches(selector, object.at(&["metadata", "labels"]));
+        let has_labels = |object: &Value| operation != Operation::Connect && !object.is_null();
+        let selects = |object: &Value| has_labels(object) && matches(selector, object.at(&["metadata", "labels"]));
         Ok(selector.is_empty() || selects(object) || old.is_some_and(selects))
     }
 

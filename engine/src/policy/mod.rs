@@ -52,6 +52,7 @@ pub use validating::Validating;
 pub use verdicts::{Denial, Verdicts};
 
 use crate::crd::ServedVersion;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// The group of the policies.
@@ -80,8 +81,9 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// The resource of their bindings.
     const BINDINGS: &'static str;
 
-    /// Reads a policy that has been validated. What does not compile says so when it is asked.
-    fn decode(policy: &Value) -> Self;
+    /// Reads a policy that has been validated; its expressions are evaluated as that minor does it. What does not compile says
+    /// so when it is asked.
+    fn decode(policy: &Value, minor: Minor) -> Self;
 
     /// What all policies have.
     fn head(&self) -> &Head;

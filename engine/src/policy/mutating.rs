@@ -11,6 +11,7 @@ use super::mutation::{Misread, Mutated, MutationType, apply_configuration, check
 use super::{Head, Policy};
 use crate::apply::TypeSchema;
 use crate::cel::env::Env;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::json::Layout;
 
@@ -45,8 +46,8 @@ impl Policy for Mutating {
     const POLICIES: &'static str = "mutatingadmissionpolicies";
     const BINDINGS: &'static str = "mutatingadmissionpolicybindings";
 
-    fn decode(policy: &Value) -> Self {
-        let head = Head::decode(policy);
+    fn decode(policy: &Value, minor: Minor) -> Self {
+        let head = Head::decode(policy, minor);
         let env = head.environment().with_mutations();
         let mutations = policy.items_at(&["spec", "mutations"]).iter();
         Mutating {

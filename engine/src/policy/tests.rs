@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::validating::{Annotated, Decision, Verdict};
 use super::{Input, Policy as _, Validating};
 use crate::cel::library::authorizer::{Authorizer, Check, Decision as Asked, Resource};
+use crate::meta::minor::Minor;
 use crate::value::{Value, yaml};
 use crate::work::counted;
 
@@ -42,7 +43,7 @@ fn evaluate(spec: &str) -> Verdict {
         authorizer: Some(Arc::new(OnlyReading)),
         request_resource: &Resource::default(),
     };
-    Validating::decode(&policy).evaluate(&input)
+    Validating::decode(&policy, Minor::NEWEST).evaluate(&input)
 }
 
 fn denied(message: &str) -> Decision {
@@ -242,7 +243,7 @@ fn types_of_variables_that_nest_grow_no_further_than_they_are_known() {
         let policy = "{metadata: {name: p}, spec: {variables: [{name: v0, expression: '1'}, NESTED]}}";
         read(&policy.replace("NESTED", &nested))
     };
-    let steps = |policy: &Value| counted(|| Validating::decode(policy)).1;
+    let steps = |policy: &Value| counted(|| Validating::decode(policy, Minor::NEWEST)).1;
     let (few, many) = (steps(&spec(200)), steps(&spec(2_000)));
     assert!(many < 15 * few, "{few} and {many} steps");
 }

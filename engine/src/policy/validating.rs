@@ -8,6 +8,7 @@ use super::{Head, Policy};
 use crate::cel::env::Expressions;
 use crate::cel::eval::Value as Cel;
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// The longest message that an expression may make, in bytes.
@@ -100,8 +101,8 @@ impl Policy for Validating {
     const POLICIES: &'static str = "validatingadmissionpolicies";
     const BINDINGS: &'static str = "validatingadmissionpolicybindings";
 
-    fn decode(policy: &Value) -> Self {
-        let head = Head::decode(policy);
+    fn decode(policy: &Value, minor: Minor) -> Self {
+        let head = Head::decode(policy, minor);
         let env = head.environment();
         let message_env = head.declared.without_authorizer().environment(Expressions::Stored);
         let text = |value: &Value, name: &str| value.str_at(&[name]).to_owned();

@@ -132,13 +132,13 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
     };
     Ok(match question {
         Question::Evaluate => {
-            let given = Given::new(inputs.manifests());
+            let given = Given::new(inputs.minor(), inputs.manifests());
             playground::evaluate(&inputs, &given.set, &|user| given.who(user))
         }
         Question::Complete => {
             let pane = sent.str_at(&["pane"]);
             let pane = Pane::named(pane).ok_or_else(|| format!("there is no pane `{pane}`"))?;
-            let given = Given::new(inputs.manifests());
+            let given = Given::new(inputs.minor(), inputs.manifests());
             playground::complete(
                 &inputs,
                 pane,
@@ -152,7 +152,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
         Question::User => text(playground::with_user(&inputs, sent.get("user").unwrap_or(&Value::Null))),
         Question::Param => text(playground::with_param(&inputs, sent.get("param").unwrap_or(&Value::Null))),
         Question::Case => {
-            let given = Given::new(inputs.manifests());
+            let given = Given::new(inputs.minor(), inputs.manifests());
             text(playground::case(&inputs, &given.set, &|user| given.who(user)))
         }
     })

@@ -19,6 +19,7 @@ use crate::author::policies::coverage::{Coverage, Tried};
 use crate::author::policies::{Place, Policies, Who, case};
 use crate::author::{Catalog, Checked};
 use crate::kinds::default_roles::{cluster_role_bindings, cluster_roles};
+use crate::meta::minor::Minor;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::policy::matching::matches;
@@ -72,14 +73,14 @@ impl Authorizer for Roles {
 }
 
 impl Given {
-    /// Takes policies, what they look up, and roles out of manifests.
-    pub fn new<'m>(manifests: impl Iterator<Item = &'m Value> + Clone) -> Self {
+    /// Takes policies, what they look up, and roles out of manifests, for that version of Kubernetes.
+    pub fn new<'m>(minor: Minor, manifests: impl Iterator<Item = &'m Value> + Clone) -> Self {
         let mut roles = Policy::default();
         let mut objects: Vec<Value> = cluster_roles().chain(cluster_role_bindings()).collect();
         objects.extend(manifests.clone().filter(|object| is_role(object)).cloned());
         gather_rules(&mut objects);
         objects.iter().for_each(|object| take_role(&mut roles, object));
-        Given { set: Policies::read(manifests), roles: Arc::new(Roles(roles)) }
+        Given { set: Policies::read(minor, manifests), roles: Arc::new(Roles(roles)) }
     }
 
     /// Whoever is behind a UserInfo.

@@ -61,6 +61,7 @@ impl Reconciler for StatefulSets {
         let pods = plan::by_ordinal(&set, &found);
         let seen = Seen { set: &set, pods, current: names[0], update: names[1], now: self.client.now() };
         self.keep_claims(&seen).await?;
+        self.keep_names(&seen).await?;
         let plan = plan::plan(&seen);
         let has_acted = self.carry_out_all(&set, &plan.acts, [current, update]).await;
         self.client.update_status(SETS, &set, plan::status_of(&seen)).await?;
@@ -163,6 +164,22 @@ impl StatefulSets {
                     self.give_owners(seen.set, pod, &claim, owners).await?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Gives pods that the set wants the labels of their number, where somebody took the one with the name.
+    async fn keep_names(&self, seen: &Seen<'_>) -> Result<(), Status> {
+        for (ordinal, pod) in seen.pods.iter().filter(|(ordinal, pod)| seen.has_place(**ordinal) && !is_going(pod)) {
+            let (namespace, name) = place(pod);
+            if pod.str_at(&["metadata", "labels", POD_NAME]) == name {
+                continue;
+            }
+            let labels = object! { POD_NAME => name, POD_INDEX => ordinal.to_string() };
+            let metadata = object! { "uid" => pod.str_at(&["metadata", "uid"]), "labels" => labels };
+            let kept = self.client.merge(PODS, namespace, name, &object! { "metadata" => metadata }).await;
+            self.tell(seen.set, pod, ["SuccessfulUpdate", "FailedUpdate"], "Update", kept.as_ref().err());
+            kept?;
         }
         Ok(())
     }

@@ -236,6 +236,11 @@ fn check_built_in_route(
     if !known || (!path.rest.is_empty() && !passes_on) {
         return Err(Status::not_found_generic().into());
     }
+    // What is passed on has any of the usual methods, and a body and an answer of any type.
+    const PASSED_ON: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    if passes_on && PASSED_ON.contains(&exchange.method.as_str()) {
+        return Ok(());
+    }
     let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
         (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
         (false, _) if let Some(part) = part => part.verbs.contains(&verb.as_str()),

@@ -6,6 +6,7 @@ use kubeskiff::author::policies::admit::{Admission, Sent};
 use kubeskiff::author::policies::{Policies, Who};
 use kubeskiff::author::{Catalog, Checked};
 use kubeskiff::cel::library::authorizer::{Authorizer, Check, Decision};
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::value::Value;
 
 use crate::inputs::{Shape, fields, list, value};
@@ -87,10 +88,12 @@ pub fn passes() -> Vec<Pass> {
     let mut passes = Vec::new();
     for (shape, spec) in SPECS {
         let manifests = move |size| [policy("p", &spec(size)), binding("p")];
-        passes.push(pass("policy read", shape, SIZE, manifests, |manifests| Policies::read(manifests).is_empty()));
+        passes.push(pass("policy read", shape, SIZE, manifests, |manifests| {
+            Policies::read(Minor::NEWEST, manifests).is_empty()
+        }));
         // A broken one is refused.
         if shape != BROKEN {
-            let read = move |size| (Policies::read(&manifests(size)), object(size));
+            let read = move |size| (Policies::read(Minor::NEWEST, &manifests(size)), object(size));
             passes.push(pass("policy asked", shape, SIZE, read, ask));
         }
     }
@@ -98,7 +101,7 @@ pub fn passes() -> Vec<Pass> {
         let name = |at: usize| format!("p{at}");
         let one = r#""validations":[{"expression":"object.data.k0 == 'v'"}]"#;
         let manifests: Vec<_> = (0..size).flat_map(|at| [policy(&name(at), one), binding(&name(at))]).collect();
-        (Policies::read(&manifests), object(1))
+        (Policies::read(Minor::NEWEST, &manifests), object(1))
     };
     passes.push(pass("policy asked", "many policies", SIZE, many, ask));
     passes

@@ -136,8 +136,10 @@ impl Workspace {
         files: Vec<String>,
         is_about_policies: bool,
     ) -> Option<Action> {
-        let policies =
-            Policies::read(files.iter().filter_map(|file| self.files.get(file)).flat_map(|file| &file.policies));
+        let policies = Policies::read(
+            self.minor(),
+            files.iter().filter_map(|file| self.files.get(file)).flat_map(|file| &file.policies),
+        );
         let stage = Stage { catalog: &self.catalog, policies: &policies, who: &*self.who };
         let written = suite::Case {
             name: name.to_owned(),

@@ -229,7 +229,7 @@ impl Workspace {
     }
 
     fn read_policies(&mut self) {
-        self.policies = Policies::read(self.policy_values());
+        self.policies = Policies::read(self.minor(), self.policy_values());
         let texts: Vec<String> = self.policy_values().map(crate::value::json::encode_to_string).collect();
         self.policies_stamp = hash_of(&texts.concat());
     }

@@ -89,7 +89,7 @@ fn inputs(definition: &str, object: &str, old: &str) -> Inputs {
 }
 
 fn evaluated(inputs: &Inputs) -> Value {
-    evaluate(inputs, &Policies::read(inputs.manifests()), &who)
+    evaluate(inputs, &Policies::read(inputs.minor(), inputs.manifests()), &who)
 }
 
 fn boat(spec: &str) -> String {
@@ -233,7 +233,7 @@ fn a_case_of_a_suite_holds_what_it_says() {
         (&policies, boat("{length: 25, crew: []}"), String::new()),
     ] {
         let inputs = inputs(definition, &object, &old);
-        let set = Policies::read(inputs.manifests());
+        let set = Policies::read(inputs.minor(), inputs.manifests());
         let text = case(&inputs, &set, &who).expect("there is a verdict");
         let suite = parse(&yaml::decode(text.as_bytes()).expect("it is YAML")).unwrap_or_default();
         let catalog = catalog(&inputs, inputs.minor(), &mut Vec::new());

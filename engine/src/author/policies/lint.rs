@@ -182,6 +182,11 @@ impl Linter<'_> {
             }
             _ => {}
         }
+        let part = |object: &'_ Value, field: &str| object.at(&["spec", field]).cloned().unwrap_or_default();
+        for at in dead::foreign_rules(&part(binding, "matchResources"), &part(policy, "matchConstraints")) {
+            let message = format!("policy `{name}` matches nothing of this");
+            self.tell(index, &MATCH_NEVER, &format!("spec.matchResources.{at}"), message);
+        }
     }
 
     fn look_at_match(&mut self, index: usize, object: &Value, field: &str, mutates: bool) {
@@ -385,6 +390,27 @@ spec:
             ids(&[&refused, &binding(&format!(", {never}"))]),
             ["policy-refused", "policy-refused", "match-never"]
         );
+    }
+
+    #[test]
+    fn a_rule_of_a_binding_that_its_policy_does_not_match_is_told() {
+        let fine = policy(&format!("{RULES}, validations: [{{expression: object.spec.length > 2}}]"));
+        let bound =
+            |rule: &str| binding(&format!(", matchResources: {{resourceRules: [{{apiVersions: ['*'], {rule}}}]}}"));
+        let told = [("match-never", "policy `p` matches nothing of this")];
+        for rule in [
+            "operations: [CREATE], apiGroups: [harbour.example.com], resources: [boats/status]",
+            "operations: [DELETE], apiGroups: [harbour.example.com], resources: [boats]",
+            "operations: ['*'], apiGroups: [apps], resources: [deployments]",
+        ] {
+            check(&[fine.clone(), bound(rule)], &told);
+        }
+        for rule in [
+            "operations: [CREATE], apiGroups: [harbour.example.com], resources: [boats]",
+            "operations: ['*'], apiGroups: ['*'], resources: ['*/*'], scope: Namespaced",
+        ] {
+            check(&[fine.clone(), bound(rule)], &[]);
+        }
     }
 
     #[test]

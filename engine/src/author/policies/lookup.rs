@@ -61,7 +61,7 @@ impl Policies {
         };
         let Some(version) = criteria.version(&subject) else { return Ok(None) };
         let old = Some(asked.old).filter(|old| !old.is_null());
-        let selected = criteria.selects_object(object, old);
+        let selected = criteria.selects_object(asked.operation, object, old);
         if selected == Ok(false) || !self.selects_namespace(criteria, asked, object)? {
             return Ok(None);
         }

@@ -136,7 +136,7 @@ struct Variable {
 
 impl World {
     fn new(minor: Minor, spec: &Value, kind: &ServedVersion, params: Option<&DeclType>) -> Self {
-        let mut roots = BTreeMap::new();
+        let mut roots = BTreeMap::from([("request", environment::REQUEST.clone())]);
         if let Some(object) = type_check::declared(kind, Quantities::Shown) {
             roots.insert("oldObject", object.clone());
             roots.insert("object", object);

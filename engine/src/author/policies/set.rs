@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Place;
 use crate::kinds;
 use crate::meta::field::ErrorList;
+use crate::meta::minor::Minor;
 use crate::policy::{Binding, GROUP, Mutating, Policy, Validating};
 use crate::value::Value;
 
@@ -50,9 +51,9 @@ pub fn is_policy(manifest: &Value) -> bool {
 }
 
 impl Policies {
-    /// Takes policies, bindings and what they look up out of manifests. What a server would refuse is not asked;
-    /// [`Policies::refused`] tells of it.
-    pub fn read<'m>(manifests: impl IntoIterator<Item = &'m Value>) -> Policies {
+    /// Takes policies, bindings and what they look up out of manifests; expressions are evaluated as that minor does it. What a
+    /// server would refuse is not asked; [`Policies::refused`] tells of it.
+    pub fn read<'m>(minor: Minor, manifests: impl IntoIterator<Item = &'m Value>) -> Policies {
         let mut policies = Policies::default();
         let [mut validating, mut mutating] = [BTreeMap::new(), BTreeMap::new()];
         let mut bindings: [BTreeMap<String, Vec<Binding>>; 2] = Default::default();
@@ -72,8 +73,8 @@ impl Policies {
         let [of_validating, of_mutating] = bindings;
         policies.list(KINDS[0].0, &validating);
         policies.list(KINDS[1].0, &mutating);
-        policies.validating = bind(&validating, of_validating);
-        policies.mutating = bind(&mutating, of_mutating);
+        policies.validating = bind(&validating, of_validating, minor);
+        policies.mutating = bind(&mutating, of_mutating, minor);
         policies.others = policies.lookups(&others);
         policies
     }
@@ -132,11 +133,15 @@ impl Policies {
 }
 
 /// Policies that something binds, in the order of their names.
-fn bind<P: Policy>(policies: &BTreeMap<String, Value>, mut bindings: BTreeMap<String, Vec<Binding>>) -> Vec<Bound<P>> {
+fn bind<P: Policy>(
+    policies: &BTreeMap<String, Value>,
+    mut bindings: BTreeMap<String, Vec<Binding>>,
+    minor: Minor,
+) -> Vec<Bound<P>> {
     let bound = |(name, policy): (&String, &Value)| {
         let mut bindings = bindings.remove(name)?;
         bindings.sort_by(|one, other| one.name.cmp(&other.name));
-        Some(Bound { policy: P::decode(policy), bindings })
+        Some(Bound { policy: P::decode(policy, minor), bindings })
     };
     policies.iter().filter_map(bound).collect()
 }

@@ -7,6 +7,7 @@ use super::coverage::Coverage;
 use super::{Policies, Who, case};
 use crate::author::{BuiltIn, Catalog, Checked, Options, create, update};
 use crate::cel::library::authorizer::{Authorizer, Check, Decision};
+use crate::meta::minor::Minor;
 use crate::policy::Operation;
 use crate::value::{Value, yaml};
 
@@ -77,16 +78,21 @@ fn validating(spec: &str) -> [Value; 2] {
     policy("Validating", spec, "validationActions: [Deny]")
 }
 
+fn boats() -> Catalog {
+    let mut catalog = Catalog::default();
+    catalog.add(&read(BOATS)).expect("it is a definition");
+    catalog
+}
+
 fn boat(rest: &str) -> Value {
     read(&format!("{{apiVersion: harbour.example.com/v1, kind: Boat, metadata: {{name: a}}, {rest}}}"))
 }
 
 /// What becomes of a request.
 fn admit(manifests: &[Value], sent: Sent<'_>, setting: &str, coverage: &mut Coverage) -> Admitted {
-    let mut catalog = Catalog::default();
-    catalog.add(&read(BOATS)).expect("it is a definition");
+    let catalog = boats();
     let setting = case::Setting::decode(&read(setting), None);
-    let policies = Policies::read(manifests);
+    let policies = Policies::read(Minor::NEWEST, manifests);
     assert!(policies.refused().is_empty(), "{:?}", policies.refused());
     let who = Who { user: setting.user, authorizer: Arc::new(OnlyReading) };
     let (beside, namespace) = (&setting.beside, &setting.namespace);
@@ -377,7 +383,20 @@ fn built_in_kinds_and_definitions_are_asked_about() {
 
 #[test]
 fn what_a_server_refuses_is_not_asked() {
-    let policies = Policies::read(&validating("validations: [{expression: object.}]"));
+    let policies = Policies::read(Minor::NEWEST, &validating("validations: [{expression: object.}]"));
     assert!(policies.is_empty());
     assert_eq!(policies.refused()[0].0, "ValidatingAdmissionPolicy p");
+}
+
+#[test]
+fn what_a_request_says_of_its_user_has_a_price() {
+    let cost = |text: &str| {
+        let rules = "matchConstraints: {resourceRules: [{apiGroups: [harbour.example.com], apiVersions: [v1], \
+                     operations: ['*'], resources: [boats]}]}";
+        let policy = read(&format!("spec: {{{rules}, validations: [{{expression: \"{text}\"}}]}}"));
+        super::price::price(&policy, &boats()).expressions[0].cost
+    };
+    assert_eq!(cost("request.namespace == 'a' && request.operation != 'DELETE'"), Some(6));
+    let of_groups = cost("'system:nodes' in request.userInfo.groups").expect("the kind is known");
+    assert!(of_groups < super::price::LIMIT, "{of_groups}");
 }

@@ -24,8 +24,8 @@ pub(super) enum Node {
     Or(Box<[Node; 2]>),
     Compare(Box<[Node; 2]>, Comparison),
     NotStrictlyFalse(Box<Node>),
-    OptionalOr(Box<[Node; 2]>),
-    OptionalOrValue(Box<[Node; 2]>),
+    OptionalOr(Box<[Node; 2]>, NoOptional),
+    OptionalOrValue(Box<[Node; 2]>, NoOptional),
     Call(Box<Call>),
     Membership(Box<Membership>),
     List(Vec<Element>),
@@ -39,6 +39,15 @@ pub(super) enum Node {
     Insert(Box<Insert>),
     /// `cel.@mapInsert(accumulator, entries)` in the step of a comprehension.
     Merge(Box<Merge>),
+}
+
+/// What `or` and `orValue` make of a value that is not an optional. Only values without a type can be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NoOptional {
+    /// There is no such overload.
+    Fails,
+    /// The value itself.
+    IsKept,
 }
 
 /// How two values are compared.

@@ -9,7 +9,7 @@ use super::error::EvalError;
 use super::machine::{Binding, Compose, Machine};
 use super::node::{
     Append, Attribute, Call, Candidate, Comparison, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key,
-    Membership, Merge, Message, Node, Qualifier, Quantifier, Root, Shortcut,
+    Membership, Merge, Message, NoOptional, Node, Qualifier, Quantifier, Root, Shortcut,
 };
 use super::value::Value;
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
@@ -20,8 +20,12 @@ use crate::cel::escape::unescape;
 use crate::cel::function::{Calling, Mismatch, Overload, Run};
 use crate::cel::mutation;
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::meta::pattern::Pattern;
 use crate::work;
+
+/// The version of Kubernetes from which on `or` and `orValue` fail on what is not an optional.
+const OPTIONALS_CHECKED_SINCE: Minor = Minor::of(37);
 
 /// An expression that is ready to run, any number of times and on any thread.
 #[derive(Debug)]
@@ -210,8 +214,12 @@ impl<'p> Planner<'p> {
             operators::INDEX => index(arguments, false),
             operators::OPTIONAL_SELECT => self.plan_optional_select(expr, arguments),
             operators::OPTIONAL_INDEX => index(arguments, true),
-            "or" if self.calls(expr, "optional_or_optional") => Ok(Node::OptionalOr(Box::new(arguments))),
-            "orValue" if self.calls(expr, "optional_orValue_value") => Ok(Node::OptionalOrValue(Box::new(arguments))),
+            "or" if self.calls(expr, "optional_or_optional") => {
+                Ok(Node::OptionalOr(Box::new(arguments), self.no_optional()))
+            }
+            "orValue" if self.calls(expr, "optional_orValue_value") => {
+                Ok(Node::OptionalOrValue(Box::new(arguments), self.no_optional()))
+            }
             operators::IN if self.calls_only(expr, "in_list") => match membership(arguments) {
                 Ok(node) => Ok(node),
                 Err(arguments) => self.plan_function(expr, function, arguments.into()),
@@ -233,6 +241,10 @@ impl<'p> Planner<'p> {
     }
 
     /// Whether a call may be one of the overload `id`.
+    fn no_optional(&self) -> NoOptional {
+        if self.env.minor() < OPTIONALS_CHECKED_SINCE { NoOptional::IsKept } else { NoOptional::Fails }
+    }
+
     fn calls(&self, expr: &Expr, id: &str) -> bool {
         match self.expr.overloads(expr.id) {
             [only] => only.id == id,

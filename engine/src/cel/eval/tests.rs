@@ -4,6 +4,7 @@ use super::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
 use super::{Binding, Program, Value};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::value::json;
 
 /// Evaluates `text` and shows the value or error, and the cost.
@@ -27,6 +28,20 @@ fn check_with(text: &str, variables: &[(&str, Binding<'_>)], limit: u64, expecte
         Err(error) => format!("error: {error}"),
     };
     assert_eq!((shown.as_str(), evaluation.cost), (expected, cost), "{text}");
+}
+
+#[test]
+fn what_is_not_an_optional_is_its_own_value_before_1_37() {
+    let evaluate = |minor: u16, text: &str| {
+        let env = Env::of(Minor::of(minor), Expressions::Stored);
+        let checked = env.compile(text).unwrap_or_else(|issues| panic!("{issues}"));
+        let program = Program::new(&checked, &env).unwrap_or_else(|error| panic!("{error}"));
+        program.evaluate(&[], u64::MAX).result.map(|value| super::show::show(&value)).map_err(|error| error.to_string())
+    };
+    for text in ["dyn('a').orValue('b')", "dyn('a').or(optional.of('b'))"] {
+        assert_eq!(evaluate(36, text), Ok("a".to_owned()));
+        assert_eq!(evaluate(37, text), Err("no such overload".to_owned()));
+    }
 }
 
 fn number(number: i64) -> Binding<'static> {

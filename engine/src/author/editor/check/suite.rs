@@ -74,7 +74,7 @@ pub fn policies_of(workspace: &Workspace, folder: &str, suite: &Suite) -> Result
             }
         }
     }
-    if unknown.is_empty() { Ok(Policies::read(values)) } else { Err(unknown) }
+    if unknown.is_empty() { Ok(Policies::read(workspace.minor(), values)) } else { Err(unknown) }
 }
 
 /// A definition that a case needs and its suite does not name.

@@ -23,6 +23,46 @@ pub(super) fn dead_parts(resources: &Value, served: &[Arc<ServedVersion>], mutat
     dead
 }
 
+/// The rules of a binding that let nothing pass which `policy`, a `MatchResources`, matches, each with its field.
+pub(super) fn foreign_rules(binding: &Value, policy: &Value) -> Vec<String> {
+    const RULES: &str = "resourceRules";
+    let meets = |rule: &Value| policy.items_at(&[RULES]).iter().any(|other| overlap(rule, other));
+    let rules = binding.items_at(&[RULES]).iter().enumerate();
+    rules.filter(|(_, rule)| !meets(rule)).map(|(at, _)| format!("{RULES}[{at}]")).collect()
+}
+
+/// Whether a request may be matched by both rules. Their versions are not looked at, nor the groups of events: what is sent in
+/// one may be matched in another.
+fn overlap(rule: &Value, other: &Value) -> bool {
+    let share = |field: &str, is_one: fn(&str, &str) -> bool| {
+        let others = texts(other, field);
+        texts(rule, field).iter().any(|text| others.iter().any(|other| is_one(text, other)))
+    };
+    let names = [rule, other].map(|rule| texts(rule, "resourceNames"));
+    let share_names = names.iter().any(Vec::is_empty) || share("resourceNames", |name, other| name == other);
+    let are_events = [rule, other].iter().any(|rule| texts(rule, "resources").contains(&"events"));
+    share("operations", may_be)
+        && (are_events || share("apiGroups", may_be))
+        && share("resources", may_be_one)
+        && share_names
+        && may_be(scope(rule), scope(other))
+}
+
+fn may_be(text: &str, other: &str) -> bool {
+    text == other || text == "*" || other == "*"
+}
+
+fn scope(rule: &Value) -> &str {
+    Some(rule.str_at(&["scope"])).filter(|scope| !scope.is_empty()).unwrap_or("*")
+}
+
+/// Whether two names of resources, with their parts, may stand for the same.
+fn may_be_one(name: &str, other: &str) -> bool {
+    let (plural, part) = name.split_once('/').unwrap_or((name, ""));
+    let (other_plural, other_part) = other.split_once('/').unwrap_or((other, ""));
+    may_be(plural, other_plural) && may_be(part, other_part)
+}
+
 fn texts<'r>(rule: &'r Value, field: &str) -> Vec<&'r str> {
     rule.items_at(&[field]).iter().filter_map(Value::as_str).collect()
 }

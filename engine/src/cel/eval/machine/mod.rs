@@ -12,7 +12,7 @@ mod construct;
 use super::error::EvalError;
 use super::list::List;
 use super::map::check_hashable;
-use super::node::{Comparison, ConstantSet, Node};
+use super::node::{Comparison, ConstantSet, NoOptional, Node};
 use super::value::{Scope, Value};
 use crate::cel::cost::actual::{comparison, equality};
 use crate::cel::cost::model;
@@ -151,15 +151,15 @@ impl<'a, 'm> Machine<'a, 'm> {
                     value => Ok(Value::Bool(!matches!(value, Ok(Value::Bool(false))))),
                 }
             }
-            Node::OptionalOr(sides) => match self.evaluate(&sides[0])? {
+            Node::OptionalOr(sides, other) => match self.evaluate(&sides[0])? {
                 Value::Optional(None) => self.evaluate(&sides[1]),
                 value @ Value::Optional(Some(_)) => Ok(value),
-                _ => Err(EvalError::no_such_overload()),
+                value => not_optional(value, *other),
             },
-            Node::OptionalOrValue(sides) => match self.evaluate(&sides[0])? {
+            Node::OptionalOrValue(sides, other) => match self.evaluate(&sides[0])? {
                 Value::Optional(None) => self.evaluate(&sides[1]),
                 Value::Optional(Some(value)) => Ok((*value).clone()),
-                _ => Err(EvalError::no_such_overload()),
+                value => not_optional(value, *other),
             },
             Node::Membership(membership) => {
                 let element = self.evaluate(&membership.element)?;
@@ -266,5 +266,13 @@ impl ConstantSet {
             Value::String(text) => self.strings.contains(text.as_str()),
             _ => false,
         }
+    }
+}
+
+/// What comes of a value where an optional is wanted.
+fn not_optional(value: Value<'_>, how: NoOptional) -> Outcome<'_> {
+    match how {
+        NoOptional::Fails => Err(EvalError::no_such_overload()),
+        NoOptional::IsKept => Ok(value),
     }
 }
