@@ -15,6 +15,7 @@ use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
 use crate::value::{Value, json, yaml};
 
+use super::document_cache::Document;
 use super::exchange::Exchange;
 use super::frame::{Compressed, GZIP_THRESHOLD_BYTES, gzip};
 use super::list_pieces::ListPieces;
@@ -175,6 +176,15 @@ impl HttpBody for ListBody {
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.0.left_bytes() as u64)
     }
+}
+
+/// A document of a given type.
+pub(super) fn document(exchange: &Exchange, content_type: &str, document: &Document) -> Response<Body> {
+    let compress = document.bytes.len() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
+    let compressed = if compress { document.compressed() } else { None };
+    let is_compressed = compressed.is_some();
+    let bytes = compressed.unwrap_or_else(|| document.bytes.clone());
+    finish(exchange, 200, content_type, Body::from(bytes), is_compressed)
 }
 
 /// Bytes of a given type.

@@ -1,7 +1,12 @@
 //! Documents that were made, kept by a hash of what they describe.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use axum::body::Bytes;
+
+use super::frame::gzip;
+use super::openapi;
 
 /// Bytes of documents that are kept; one document may have more.
 const KEPT_BYTES_MAX: usize = 64 << 20;
@@ -18,21 +23,49 @@ pub(super) struct Documents {
 #[derive(Clone)]
 struct Made {
     hash: String,
-    document: Arc<Vec<u8>>,
+    document: Arc<Document>,
+}
+
+/// A document, with what is the same each time it is sent. All answers share its bytes.
+pub(super) struct Document {
+    pub bytes: Bytes,
+    /// Its entity tag, in quotes.
+    pub tag: String,
+    compressed: OnceLock<Bytes>,
+}
+
+impl Document {
+    pub fn new(bytes: Vec<u8>) -> Self {
+        let tag = format!("\"{}\"", openapi::etag(&bytes));
+        Document { bytes: bytes.into(), tag, compressed: OnceLock::new() }
+    }
+
+    /// Its bytes under gzip; `None` where they can't be compressed. They are made outside of the lock, as that may be ended.
+    pub fn compressed(&self) -> Option<Bytes> {
+        if let Some(made) = self.compressed.get() {
+            return Some(made.clone());
+        }
+        let made = gzip(&self.bytes).ok()?;
+        Some(self.compressed.get_or_init(|| made.into()).clone())
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.bytes.len() + self.compressed.get().map_or(0, Bytes::len)
+    }
 }
 
 impl Documents {
     /// The document is made outside of the lock, as that may take long and be ended.
-    pub fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<Vec<u8>> {
+    pub fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<Document> {
         let is_it = |made: &&Made| made.hash == hash;
         let known = self.locked().get(name).and_then(|made| made.iter().find(is_it).cloned());
         if let Some(made) = known {
             return made.document;
         }
-        let document = Arc::new(make());
+        let document = Arc::new(Document::new(make()));
         let mut known = self.locked();
-        let kept: usize = known.values().flatten().map(|made| made.document.len()).sum();
-        if kept + document.len() > KEPT_BYTES_MAX {
+        let kept: usize = known.values().flatten().map(|made| made.document.size_bytes()).sum();
+        if kept + document.size_bytes() > KEPT_BYTES_MAX {
             known.clear();
         }
         let of_name = known.entry(name.to_owned()).or_default();
@@ -46,5 +79,22 @@ impl Documents {
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Made>>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_made_and_compressed_once_for_all_answers() {
+        let documents = Documents::default();
+        let first = documents.get("v2", "a", || b"{}".repeat(1_000));
+        let again = documents.get("v2", "a", || panic!("it is known"));
+        assert_eq!((first.bytes.as_ptr(), &first.tag), (again.bytes.as_ptr(), &again.tag));
+        let compressed = [&first, &again].map(|document| document.compressed().expect("it is compressed"));
+        assert_eq!(compressed[0].as_ptr(), compressed[1].as_ptr());
+        let changed = documents.get("v2", "b", || b"[]".repeat(1_000));
+        assert_ne!(changed.tag, first.tag);
     }
 }

@@ -19,6 +19,7 @@ use crate::work;
 
 use super::answer::{self, Content};
 use super::app::App;
+use super::document_cache::Document;
 use super::exchange::Exchange;
 use super::negotiate::{self, Encoding, Endpoint};
 use super::path::{NOT_FOUND_TEXT, Target};
@@ -82,7 +83,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             match discovery::wants_aggregated(&exchange.accept) {
                 Some(version) => {
                     let bytes = layout::lay_out(json::encode(&discovery::aggregated(core, version, &resources)));
-                    tagged(exchange, &discovery::aggregated_content_type(version), &bytes)
+                    tagged(exchange, &discovery::aggregated_content_type(version), &Document::new(bytes))
                 }
                 None if core => value(exchange, discovery::core_versions(""))?,
                 None => value(exchange, discovery::groups(&resources))?,
@@ -102,8 +103,8 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, (hash, _))| (path.as_str(), hash.as_str()));
-            let bytes = json::encode(&openapi::v3_index(index));
-            tagged(exchange, Encoding::Json.content_type(), &bytes)
+            let index = Document::new(json::encode(&openapi::v3_index(index)));
+            tagged(exchange, Encoding::Json.content_type(), &index)
         }
         Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
         _ => not_found(),
@@ -133,15 +134,14 @@ fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body
 }
 
 /// JSON with a tag: a client that has it already gets 304.
-fn tagged(exchange: &Exchange, content_type: &str, bytes: &[u8]) -> Response<Body> {
-    let tag = format!("\"{}\"", openapi::etag(bytes));
-    let known = exchange.if_none_match.split(',').any(|known| known.trim() == tag);
+fn tagged(exchange: &Exchange, content_type: &str, document: &Document) -> Response<Body> {
+    let known = exchange.if_none_match.split(',').any(|known| known.trim() == document.tag);
     let mut response = if known {
         answer::body(exchange, 304, content_type, Vec::new())
     } else {
-        answer::body(exchange, 200, content_type, bytes.to_vec())
+        answer::document(exchange, content_type, document)
     };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
+    if let Ok(tag) = HeaderValue::from_str(&document.tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
