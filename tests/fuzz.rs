@@ -5,6 +5,7 @@ pub mod targets;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use targets::{TARGETS, Target};
 
@@ -32,6 +33,14 @@ fn properties_hold_over_the_corpora_and_some_seeds() {
     let failed: Vec<&str> =
         running.into_iter().filter_map(|(name, thread)| thread.join().err().map(|_| name)).collect();
     assert!(failed.is_empty(), "what fails stands above: {failed:?}");
+}
+
+#[test]
+fn controllers_are_given_all_that_their_corpus_has() {
+    for input in corpus("controllers") {
+        let not_made = targets::controllers::not_made(&input, Duration::from_secs(30));
+        assert!(not_made.is_empty(), "{not_made:?}");
+    }
 }
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {

@@ -64,8 +64,19 @@ fn struct_of(field: &'static Field) -> Option<&'static Message> {
 /// Values of the type of a field, the plain ones first.
 fn values(field: &'static Field) -> Vec<Value> {
     let texts = || {
-        let texts =
-            ["a", "", "Not_Valid!", "a/b/c", "1", "1Mi", "-1", "2026-01-02T03:04:05Z", "10.0.0.1", "example.com/a"];
+        let texts = [
+            "a",
+            "",
+            "Not_Valid!",
+            "a/b/c",
+            "1",
+            "1Mi",
+            "-1",
+            "2026-01-02T03:04:05Z",
+            "2026-01-02T03:04:05.000000Z",
+            "10.0.0.1",
+            "example.com/a",
+        ];
         texts.into_iter().map(Value::from).chain([Value::from("a".repeat(300))])
     };
     let numbers = || [1, 0, -1, 70_000, i64::from(i32::MAX)].into_iter().map(Value::Int);

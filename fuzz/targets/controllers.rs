@@ -33,15 +33,26 @@ thread_local! {
 fn run(data: &[u8]) {
     notice_panics();
     let Ok(objects) = yaml::decode_all(data) else { return };
-    let nodes = NodePlan { count: 2, ..NodePlan::default() };
-    let switches = Switches::parse(&["*".to_owned()], Profile::Cluster).expect("it names all");
-    let server = Server::with_controllers(switches, nodes);
+    let server = server();
     PANICKED.set(false);
     for object in objects.iter().take(OBJECTS_MAX) {
-        create(&server, object);
+        create(&server, object, WORK);
     }
     server.wait(WORK);
     assert!(!PANICKED.get(), "a controller panicked");
+}
+
+/// The objects of an input, as YAML, that are not made within so long.
+pub fn not_made(data: &[u8], within: Duration) -> Vec<Value> {
+    let objects = yaml::decode_all(data).expect("it is YAML");
+    let server = server();
+    objects.into_iter().filter(|object| !create(&server, object, within)).collect()
+}
+
+fn server() -> Server {
+    let nodes = NodePlan { count: 2, ..NodePlan::default() };
+    let switches = Switches::parse(&["*".to_owned()], Profile::Cluster).expect("it names all");
+    Server::with_controllers(switches, nodes)
 }
 
 /// A panic of a controller is caught where it runs.
@@ -56,18 +67,21 @@ fn notice_panics() {
     });
 }
 
-fn create(server: &Server, object: &Value) {
-    let Some(path) = collection(object) else { return };
+/// Makes an object, and gives it its status; returns whether it is made.
+fn create(server: &Server, object: &Value, within: Duration) -> bool {
+    let Some(path) = collection(object) else { return false };
     let send = |method: &str, path: &str, content_type: &str, body: &Value| {
         let body = json::encode(body);
-        server.send(Sent { method, path, accept: "application/json", content_type, body: &body }, WORK)
+        server.send(Sent { method, path, accept: "application/json", content_type, body: &body }, within)
     };
-    let Some((201, made)) = send("POST", &path, "application/json", object) else { return };
+    let Some((201, made)) = send("POST", &path, "application/json", object) else { return false };
     let made = json::decode(&made).unwrap_or_default();
-    let Some(status) = object.get("status") else { return };
-    let name = made.str_at(&["metadata", "name"]);
-    let patch = kubeskiff::object! { "status" => status.clone() };
-    send("PATCH", &format!("{path}/{name}/status"), "application/merge-patch+json", &patch);
+    if let Some(status) = object.get("status") {
+        let name = made.str_at(&["metadata", "name"]);
+        let patch = kubeskiff::object! { "status" => status.clone() };
+        send("PATCH", &format!("{path}/{name}/status"), "application/merge-patch+json", &patch);
+    }
+    true
 }
 
 /// Where objects of the kinds are that controllers read.

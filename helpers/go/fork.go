@@ -102,7 +102,7 @@ func (p *ControlPlane) OpenFork(options ...ForkOption) (*ControlPlane, error) {
 		return nil, err
 	}
 	fork := &ControlPlane{first: first, name: made.Name}
-	fork.Kubeconfig = filepath.Join(filepath.Dir(first.Kubeconfig), made.Name+".kubeconfig")
+	fork.Kubeconfig = filepath.Join(first.folder, made.Name+".kubeconfig")
 	if err := os.WriteFile(fork.Kubeconfig, []byte(made.Kubeconfig), 0o600); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (p *ControlPlane) OpenFork(options ...ForkOption) (*ControlPlane, error) {
 // stopFork gives the memory of a copy back.
 func (p *ControlPlane) stopFork() error {
 	// Where it is gone already, there is nothing to remove.
-	_ = os.Remove(p.Kubeconfig)
+	_ = os.Remove(filepath.Join(p.first.folder, p.name+".kubeconfig"))
 	return ignoreNotFound(p.first.ask(http.MethodDelete, "/skiff/v1/planes/"+p.name, nil, nil))
 }
 

@@ -78,6 +78,8 @@ type ControlPlane struct {
 	server *exec.Cmd
 	said   *lines
 	ended  chan struct{}
+	// What is removed at the end.
+	folder string
 
 	// Of a copy, the one that has the server, and the name that it has there.
 	first *ControlPlane
@@ -112,7 +114,7 @@ func start(settings *settings) (*ControlPlane, error) {
 	}
 	// Where it ends before, the line is empty.
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
-	plane := &ControlPlane{server: server, said: said, ended: make(chan struct{}), Kubeconfig: filepath.Join(folder, "kubeconfig")}
+	plane := &ControlPlane{server: server, said: said, ended: make(chan struct{}), folder: folder, Kubeconfig: filepath.Join(folder, "kubeconfig")}
 	go plane.wait()
 	if !strings.HasPrefix(line, "ready ") {
 		// It says why until its end.
@@ -146,7 +148,7 @@ func (p *ControlPlane) Stop() error {
 		_ = p.server.Process.Kill()
 	}
 	// One that is killed leaves its folder behind.
-	defer func() { _ = os.RemoveAll(filepath.Dir(p.Kubeconfig)) }()
+	defer func() { _ = os.RemoveAll(p.folder) }()
 	select {
 	case <-p.ended:
 	case <-time.After(stopMax):

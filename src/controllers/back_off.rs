@@ -14,6 +14,8 @@ pub(super) struct BackOff {
     first: SignedDuration,
     longest: SignedDuration,
     pauses: HashMap<String, Pause>,
+    /// When those that rest were last forgotten.
+    swept: Timestamp,
 }
 
 struct Pause {
@@ -25,7 +27,7 @@ impl BackOff {
     /// No pauses yet.
     pub(super) fn new(first_s: i64, longest_s: i64) -> Self {
         let (first, longest) = (SignedDuration::from_secs(first_s), SignedDuration::from_secs(longest_s));
-        BackOff { first, longest, pauses: HashMap::new() }
+        BackOff { first, longest, pauses: HashMap::new(), swept: Timestamp::MIN }
     }
 
     /// How long `key` still has to wait; `None` where it may go on.
@@ -38,8 +40,13 @@ impl BackOff {
     /// Begins the next pause of `key`.
     pub(super) fn begin(&mut self, key: String, now: Timestamp) {
         let rests = self.longest + self.longest;
-        self.pauses.retain(|_, pause| now.duration_since(pause.since) <= rests);
-        let length = match self.pauses.get(&key) {
+        let is_new = |pause: &Pause| now.duration_since(pause.since) > rests;
+        // Now and then, as all are looked at.
+        if now.duration_since(self.swept) > rests {
+            self.pauses.retain(|_, pause| !is_new(pause));
+            self.swept = now;
+        }
+        let length = match self.pauses.get(&key).filter(|pause| !is_new(pause)) {
             Some(before) => (before.length + before.length).min(self.longest),
             None => self.first,
         };

@@ -21,7 +21,8 @@ use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::registry::Subresource;
 use crate::store::{Collection, Entry, Stored};
-use crate::value::{Map, Value, go_quote};
+use crate::value::{Map, Value, go_quote, json};
+use crate::work;
 
 const BUDGETS: Kind = Kind("policy", "poddisruptionbudgets");
 const REPLICA_SETS: Kind = Kind("apps", "replicasets");
@@ -35,8 +36,8 @@ struct Disruption {
 
 #[derive(Default)]
 struct Known {
-    /// The keys of the budgets.
-    budgets: BTreeSet<String>,
+    /// The budgets by their keys, with what they select.
+    budgets: BTreeMap<String, Option<Arc<LabelSelector>>>,
     /// Where the controllers are that were asked for their number of pods.
     scaled: BTreeSet<Collection>,
     /// The keys of pods that were told to have several budgets.
@@ -44,11 +45,10 @@ struct Known {
 }
 
 impl Known {
-    /// The keys of the budgets of a namespace.
-    fn budgets_in(&self, namespace: &str) -> Vec<String> {
+    /// The budgets of a namespace.
+    fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = (&String, &Option<Arc<LabelSelector>>)> {
         let prefix = format!("{namespace}/");
-        let from = self.budgets.range(prefix.clone()..);
-        from.take_while(|key| key.starts_with(&prefix)).cloned().collect()
+        self.budgets.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
     }
 }
 
@@ -74,10 +74,10 @@ impl Reconciler for Disruption {
     fn note(&self, change: &Entry) -> Vec<String> {
         let mut known = self.known();
         if BUDGETS.is(&change.collection) {
-            match change.stored {
-                Some(_) => known.budgets.insert(change.key.to_string()),
-                None => known.budgets.remove(&*change.key),
-            };
+            match &change.stored {
+                Some(budget) => _ = known.budgets.insert(change.key.to_string(), selector_of(budget)),
+                None => _ = known.budgets.remove(&*change.key),
+            }
             return vec![change.key.to_string()];
         }
         if PODS.is(&change.collection) && change.stored.is_none() {
@@ -88,7 +88,7 @@ impl Reconciler for Disruption {
         }
         // Which of them it is about shows when they are looked at.
         let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
-        known.budgets_in(namespace)
+        known.budgets_in(namespace).map(|(key, _)| key.clone()).collect()
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
@@ -97,7 +97,7 @@ impl Reconciler for Disruption {
         let selector = eviction::selector(&budget);
         let is_covered = |pod: &Stored| selector.as_ref().is_some_and(|it| it.matches(|name| pod.label(name)));
         let covered = self.client.list(PODS, namespace, is_covered).await?;
-        self.tell_of_several(key, namespace, &covered).await?;
+        self.tell_of_several(key, namespace, &covered);
         let now = self.client.now();
         if covered.is_empty() && was_told_otherwise(&budget) {
             self.client.tell_normal(&budget, "NoPods", "No matching pods found".to_owned());
@@ -126,27 +126,23 @@ impl Disruption {
     }
 
     /// Tells each pod once that other budgets cover it than the first one by name, which is that of `key`.
-    async fn tell_of_several(&self, key: &str, namespace: &str, covered: &[Value]) -> Result<(), Status> {
-        let keys = self.known().budgets_in(namespace);
-        if keys.len() < 2 || covered.is_empty() {
-            return Ok(());
-        }
-        let mut selectors = Vec::with_capacity(keys.len());
-        for key in &keys {
-            let budget = self.client.get(BUDGETS, key).await?;
-            selectors.push((key, budget.as_ref().and_then(eviction::selector)));
-        }
+    fn tell_of_several(&self, key: &str, namespace: &str, covered: &[Value]) {
+        let mut known = self.known();
+        let budgets = known.budgets_in(namespace);
+        let selectors: Vec<_> = budgets.map(|(key, selector)| (key.clone(), selector.clone())).collect();
         for pod in covered {
             let label = |name: &str| pod.at(&["metadata", "labels", name]).and_then(Value::as_str);
-            let covers = |selector: &Option<LabelSelector>| selector.as_ref().is_some_and(|it| it.matches(label));
+            let covers = |selector: &Option<Arc<LabelSelector>>| {
+                work::step();
+                selector.as_ref().is_some_and(|it| it.matches(label))
+            };
             let mut covering = selectors.iter().filter(|(_, selector)| covers(selector));
-            let is_first = covering.next().is_some_and(|(first, _)| *first == key);
-            if is_first && covering.next().is_some() && self.known().told.insert(key_of(pod)) {
+            let is_first = covering.next().is_some_and(|(first, _)| first == key);
+            if is_first && covering.next().is_some() && known.told.insert(key_of(pod)) {
                 let chosen = key.rsplit('/').next().unwrap_or_default();
                 self.client.tell_warning(pod, "MultiplePodDisruptionBudgets", several_budgets(pod, chosen));
             }
         }
-        Ok(())
     }
 
     /// How many pods there are to be, where the budget depends on it: what their controllers say.
@@ -217,6 +213,12 @@ impl Disruption {
 fn was_told_otherwise(budget: &Value) -> bool {
     let seen = int_at(budget, &["status", "observedGeneration"]);
     seen != int_at(budget, &["metadata", "generation"]) || int_at(budget, &["status", "expectedPods"]) > 0
+}
+
+/// What a stored budget selects.
+fn selector_of(budget: &Stored) -> Option<Arc<LabelSelector>> {
+    let budget = json::decode(&budget.bytes).ok()?;
+    eviction::selector(&budget).map(Arc::new)
 }
 
 /// What a pod is told that several budgets cover.

@@ -11,6 +11,8 @@ use crate::server::{Folder, Server};
 /// What a flood may send until its connection ends: what the system and the server have taken before they look.
 const SENT_BYTES_MAX: usize = 32 << 20;
 
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RESET: u8 = 3;
@@ -34,6 +36,25 @@ fn request(method: &str, path: &str) -> Vec<u8> {
     fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }
 
+/// Whether a request made of the same frames is answered, so that a flood is not ended for its form.
+fn is_answered(server: &Server) -> bool {
+    let mut connection = TcpStream::connect(server.plain).expect("it listens");
+    let asked = frame(HEADERS, END_HEADERS | END_STREAM, 1, &request("GET", "/livez"));
+    let sent = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[]), asked].concat();
+    connection.write_all(&sent).expect("it is taken");
+    loop {
+        let mut head = [0; 9];
+        if connection.read_exact(&mut head).is_err() {
+            return false;
+        }
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        connection.read_exact(&mut vec![0; length]).expect("the frame is whole");
+        if head[3] == HEADERS {
+            return head[8] == 1;
+        }
+    }
+}
+
 /// Sends what `next` makes, for 0 and what follows, until the connection ends.
 fn flood(server: &Server, next: impl Fn(u32) -> Vec<u8>) {
     let mut connection = TcpStream::connect(server.plain).expect("it listens");
@@ -41,7 +62,7 @@ fn flood(server: &Server, next: impl Fn(u32) -> Vec<u8>) {
     // Whoever reads nothing is another case.
     let reading = thread::spawn(move || while answers.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {});
     let mut sent = 0;
-    let preface = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
+    let preface = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
     for part in std::iter::once(preface).chain((0..).map(next)) {
         sent += part.len();
         if connection.write_all(&part).is_err() {
@@ -58,6 +79,7 @@ fn floods_of_frames_end_their_connection() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);
     const LIST: &str = "/api/v1/namespaces";
+    assert!(is_answered(&server));
     let begun = |place: u32, method: &str, then: Vec<u8>| match place {
         0 => frame(HEADERS, if method == "GET" { 0 } else { END_HEADERS }, 1, &request(method, LIST)),
         _ => then.repeat(100),

@@ -27,6 +27,7 @@ class ControlPlane {
   #said;
   #ended;
   #api;
+  #folder;
 
   constructor(server, said, ended, url, kubeconfig) {
     this.#server = server;
@@ -34,6 +35,7 @@ class ControlPlane {
     this.#ended = ended;
     this.url = url;
     this.kubeconfig = kubeconfig;
+    this.#folder = path.dirname(kubeconfig);
   }
 
   get environment() {
@@ -64,7 +66,7 @@ class ControlPlane {
   /** A copy of the control plane that has this name in the process of this one. */
   async forkOf(from, { profile, controllers, simulateNodes } = {}) {
     const made = await this.#asked().send('POST', PLANES, { from, profile, controllers, simulateNodes });
-    const kubeconfig = path.join(path.dirname(this.kubeconfig), `${made.name}.kubeconfig`);
+    const kubeconfig = path.join(this.#folder, `${made.name}.kubeconfig`);
     await writeFile(kubeconfig, made.kubeconfig, { mode: 0o600 });
     return new Fork(this, made.name, made.url, kubeconfig);
   }
@@ -91,7 +93,7 @@ class ControlPlane {
     await this.#ended;
     clearTimeout(killed);
     // One that is killed leaves it behind, and on Windows each is.
-    await rm(path.dirname(this.kubeconfig), { recursive: true, force: true });
+    await rm(this.#folder, { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
@@ -103,11 +105,13 @@ class ControlPlane {
 class Fork extends ControlPlane {
   #first;
   #name;
+  #written;
 
   constructor(first, name, url, kubeconfig) {
     super(undefined, undefined, undefined, url, kubeconfig);
     this.#first = first;
     this.#name = name;
+    this.#written = kubeconfig;
   }
 
   get log() {
@@ -120,7 +124,7 @@ class Fork extends ControlPlane {
   }
 
   async stop() {
-    await rm(this.kubeconfig, { force: true });
+    await rm(this.#written, { force: true });
     await this.#first.removeFork(this.#name);
   }
 }

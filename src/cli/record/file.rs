@@ -202,8 +202,9 @@ impl Answer {
 /// # Errors
 /// The file can't be read, or is not a record.
 pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut bytes = fs::read(path).map_err(|error| error.to_string())?;
+    bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default());
+    let whole = String::from_utf8(bytes).map_err(|error| error.to_string())?;
     let mut lines = whole.lines().enumerate();
     let first = lines.next().and_then(|(_, line)| json::decode(line.as_bytes()).ok()).unwrap_or_default();
     if first.str_at(&["format"]) != FORMAT {

@@ -240,11 +240,12 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// Whether a call may be one of the overload `id`.
+    /// What becomes of a value that is not an optional.
     fn no_optional(&self) -> NoOptional {
         if self.env.minor() < OPTIONALS_CHECKED_SINCE { NoOptional::IsKept } else { NoOptional::Fails }
     }
 
+    /// Whether a call may be one of the overload `id`.
     fn calls(&self, expr: &Expr, id: &str) -> bool {
         match self.expr.overloads(expr.id) {
             [only] => only.id == id,

@@ -93,6 +93,7 @@ class ControlPlane:
         self._said = said
         self.url = url
         self.kubeconfig = kubeconfig
+        self._folder = kubeconfig.parent
         self._api: Api | None = None
 
     def __enter__(self) -> ControlPlane:
@@ -252,7 +253,7 @@ class ControlPlane:
             self._process.stdout.close()
         self._said.join()
         # One that is killed leaves it behind, and on Windows each is.
-        shutil.rmtree(self.kubeconfig.parent, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Fork(ControlPlane):
@@ -262,6 +263,7 @@ class Fork(ControlPlane):
         super().__init__(first._process, first._said, url, kubeconfig)
         self._first = first
         self._name = name
+        self._written = kubeconfig
 
     def log_since(self, line: int) -> list[str]:
         """What it was asked, of what the server has said from that line on."""
@@ -280,7 +282,7 @@ class Fork(ControlPlane):
 
     def stop(self) -> None:
         """Ends it, and gives its memory back. It may be called again."""
-        self.kubeconfig.unlink(missing_ok=True)
+        self._written.unlink(missing_ok=True)
         try:
             self._first._asked().send("DELETE", f"{_PLANES}/{self._name}")
         except ApiError as refused:
@@ -296,7 +298,7 @@ def _fork(
     if controllers is not None:
         wanted["controllers"] = list(controllers)
     made = first._asked().send("POST", _PLANES, wanted)
-    kubeconfig = first.kubeconfig.with_name(f"{made['name']}.kubeconfig")
+    kubeconfig = first._folder / f"{made['name']}.kubeconfig"
     with open(kubeconfig, "w", encoding="utf-8", opener=_private) as file:
         file.write(made["kubeconfig"])
     return Fork(first, made["name"], made["url"], kubeconfig)

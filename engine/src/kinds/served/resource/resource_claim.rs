@@ -79,7 +79,7 @@ impl Strategy for ResourceClaim {
         SHAPE.change(new, |new| request::drop_disabled(version.minor, new.at_mut(DEVICES), newest.at(DEVICES)));
         if subresource == Subresource::Status {
             status::drop_deallocated(new, old);
-            status::drop_disabled(version.minor, new, old);
+            status::drop_disabled(version.minor, new, &newest);
         }
     }
 
