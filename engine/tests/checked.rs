@@ -91,7 +91,10 @@ fn values(field: &'static Field) -> Vec<Value> {
             let selector = object! { "matchLabels" => object! { "Not Valid!" => "a" } };
             vec![object! {}, object! { "metadata" => object! { "labels" => object! { "a" => "b" } } }, selector]
         }
-        FieldKind::Message(_) => texts().chain(numbers()).chain([object! {}]).collect(),
+        FieldKind::Message(_) => {
+            let texts_in_a_list = Value::Array(vec![Value::from("a")]);
+            texts().chain(numbers()).chain([object! {}, texts_in_a_list]).collect()
+        }
     };
     let list = |items: &[Value]| Value::Array(items.to_vec());
     match field.shape {
@@ -196,18 +199,18 @@ fn contexts(example: &Value, way: &Way, ways: &[Way]) -> Vec<Value> {
 
 /// What the rules of a kind say to one of its fields.
 fn held(built_in: &BuiltIn, example: &Value, way: &Way, ways: &[Way]) -> Held {
-    let mut found = Held::Off;
+    let mut found = None;
     for context in contexts(example, way, ways) {
-        found = found.min(held_in(built_in, &context, way));
-        if found == Held::Checked {
+        found = found.into_iter().chain(held_in(built_in, &context, way)).min();
+        if found == Some(Held::Checked) {
             break;
         }
     }
-    found
+    found.unwrap_or_else(|| panic!("no value is known that `{}` can have", shown(way)))
 }
 
-/// What they say to it in one object.
-fn held_in(built_in: &BuiltIn, context: &Value, way: &Way) -> Held {
+/// What they say to it in one object; `None` where none of the values can be decoded there.
+fn held_in(built_in: &BuiltIn, context: &Value, way: &Way) -> Option<Held> {
     let with = |value: Option<&Value>| {
         let mut object = context.clone();
         *place(&mut object, way) = value.cloned().unwrap_or_default();
@@ -221,7 +224,7 @@ fn held_in(built_in: &BuiltIn, context: &Value, way: &Way) -> Held {
         let object = with(Some(&value));
         let Ok(checked) = built_in.write(&object, None) else { continue };
         if told(&checked) != unset {
-            return Held::Checked;
+            return Some(Held::Checked);
         }
         let mut prepared = checked.prepared;
         is_kept |= !place(&mut prepared, way).is_null();
@@ -232,9 +235,9 @@ fn held_in(built_in: &BuiltIn, context: &Value, way: &Way) -> Held {
         updated.is_ok_and(|checked| told(&checked).len() > unset.len())
     };
     if taken.windows(2).any(stays) {
-        return Held::Fixed;
+        return Some(Held::Fixed);
     }
-    if is_kept { Held::Free } else { Held::Off }
+    (!taken.is_empty()).then_some(if is_kept { Held::Free } else { Held::Off })
 }
 
 /// `spec.containers[]`.
