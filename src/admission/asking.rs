@@ -1,20 +1,16 @@
 //! The variable `authorizer` of expressions: what the user behind a request may do.
 //!
-//! Expressions don't wait. Most authorisers answer from memory, at once; for one that asks elsewhere the thread is held, and what
-//! else there is to do on it is done on another.
+//! Expressions don't wait. Most authorisers answer from memory, at once; for one that asks elsewhere the thread is held, as
+//! far as the overseer of the work lets it ([`work::wait`]); otherwise the check fails.
 
 use std::sync::Arc;
-
-use futures_util::FutureExt as _;
-use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::block_in_place;
 
 use super::Attributes;
 use crate::auth::{self, ResourceAttributes, UserInfo};
 use crate::cel::library::authorizer::{self as cel, Check, Decision, Resource};
-
-/// What is said where a thread can't be held.
-const NO_THREAD: &str = "the authorizer can't be asked from here";
+use crate::webhook::patience::CROWDED;
+use crate::work;
+use futures_util::FutureExt as _;
 
 /// What `authorizer.requestResource` stands for.
 pub fn request_resource(attributes: &Attributes<'_>) -> Resource {
@@ -45,11 +41,11 @@ impl Asking {
         if let Some(decision) = (&mut asked).now_or_never() {
             return decision;
         }
-        match Handle::try_current() {
-            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
-                block_in_place(|| runtime.block_on(asked))
-            }
-            _ => auth::Decision { error: NO_THREAD.to_owned(), ..auth::Decision::NO_OPINION },
+        let mut decision = None;
+        let waited = work::wait(&mut |context| asked.as_mut().poll(context).map(|decided| decision = Some(decided)));
+        match (waited, decision) {
+            (Ok(()), Some(decision)) => decision,
+            _ => auth::Decision { error: CROWDED.to_owned(), ..auth::Decision::NO_OPINION },
         }
     }
 }

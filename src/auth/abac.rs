@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_policy_is_told_as_there() {
+    fn a_line_that_is_not_a_policy_is_told_as_there() {
         let check = |text: &str, expected: &str| {
             let fault = PolicyList::parse(text.as_bytes()).expect_err("it is not a policy");
             assert_eq!(fault.of_file("p"), format!("error reading policy file p, line {expected}"));

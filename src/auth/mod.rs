@@ -16,6 +16,7 @@
 mod authorize;
 mod chain;
 mod abac;
+mod answers;
 mod webhook;
 mod certificate;
 pub mod node;

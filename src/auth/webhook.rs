@@ -5,13 +5,13 @@
 //!
 //! Source: `k8s.io/apiserver/plugin/pkg/authorizer/webhook`, release 1.36; answers recorded from it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::answers::Answers;
 use super::chain::aggregate;
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use crate::kinds;
@@ -27,8 +27,6 @@ const KIND: &str = "SubjectAccessReview";
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:82";
 /// How long it is waited before a call is made once more.
 const RETRY_BACKOFF: Duration = Duration::from_millis(500);
-/// How many answers are remembered.
-const ANSWERS_MAX: usize = 8192;
 /// How long what a client chose of a request may be together, for its answer to be remembered.
 const CHOSEN_BYTES_MAX: usize = 10_000;
 /// The first minor that tells the service what a request selects.
@@ -134,11 +132,18 @@ fn check_type(answer: &Value, version: ReviewVersion) -> Result<(), String> {
     Err(format!("converting ({found}.{kind}) to ({}.{KIND}): unknown conversion", version.as_str()))
 }
 
-/// An answer, until when it holds, and when it was last asked for.
-struct Remembered {
-    answer: Answer,
-    until: Instant,
-    used: Instant,
+/// Why there is no answer.
+enum Unanswered {
+    /// The service can't be asked, or its answer can't be read.
+    Failed(String),
+    /// Too many wait for services. How many do is not to decide what somebody may do, so it is refused.
+    Crowded,
+}
+
+impl From<String> for Unanswered {
+    fn from(error: String) -> Self {
+        Unanswered::Failed(error)
+    }
 }
 
 /// A service that is asked who may do what.
@@ -146,7 +151,7 @@ pub struct AccessWebhook {
     endpoint: Endpoint,
     client: Arc<Client>,
     answering: Answering,
-    answers: Mutex<HashMap<String, Remembered>>,
+    answers: Mutex<Answers<Answer>>,
 }
 
 impl AccessWebhook {
@@ -159,10 +164,10 @@ impl AccessWebhook {
     }
 
     /// What the service says, now or before.
-    async fn answer(&self, spec: Value, is_short: bool) -> Result<Answer, String> {
+    async fn answer(&self, spec: Value, is_short: bool) -> Result<Answer, Unanswered> {
         let key = json::encode_to_string(&spec);
-        let now = Instant::now();
-        if let Some(known) = self.recall(&key, now) {
+        let known = self.answers().recall(&key, Instant::now());
+        if let Some(known) = known {
             return Ok(known);
         }
         let Answering { version, timeout, .. } = self.answering;
@@ -171,7 +176,7 @@ impl AccessWebhook {
             "spec" => spec, "status" => object! { "allowed" => false },
         };
         if !patience::release().await {
-            return Err(patience::CROWDED.to_owned());
+            return Err(Unanswered::Crowded);
         }
         let body = Bytes::from(json::encode(&review));
         let manner = Manner::of_conversion(timeout);
@@ -183,25 +188,13 @@ impl AccessWebhook {
         Ok(answer)
     }
 
-    fn recall(&self, key: &str, now: Instant) -> Option<Answer> {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = answers.get_mut(key).filter(|known| now < known.until)?;
-        known.used = now;
-        Some(known.answer.clone())
+    fn answers(&self) -> MutexGuard<'_, Answers<Answer>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remember(&self, key: String, answer: &Answer) {
         let ttl = if answer.allowed { self.answering.authorized_ttl } else { self.answering.unauthorized_ttl };
-        if ttl.is_zero() {
-            return;
-        }
-        let now = Instant::now();
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= ANSWERS_MAX {
-            let oldest = answers.iter().min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
-            oldest.map(|oldest| answers.remove(&oldest));
-        }
-        answers.insert(key, Remembered { answer: answer.clone(), until: now + ttl, used: now });
+        self.answers().remember(key, answer.clone(), answer.reason.len(), (Instant::now(), ttl));
     }
 }
 
@@ -219,7 +212,10 @@ impl Authorizer for AccessWebhook {
         }
         match self.answer(wanted.spec(*version), wanted.chosen_bytes() < CHOSEN_BYTES_MAX).await {
             Ok(answer) => answer.decide(),
-            Err(error) => self.failed(error),
+            Err(Unanswered::Failed(error)) => self.failed(error),
+            Err(Unanswered::Crowded) => {
+                Decision { verdict: Verdict::Deny, reason: String::new(), error: patience::CROWDED.to_owned() }
+            }
         }
     }
 
@@ -395,8 +391,8 @@ mod tests {
         check("{", v1, "couldn't get version/kind; json parse error: unexpected end of JSON input");
     }
 
-    #[test]
-    fn answers_are_remembered_as_long_as_is_said() {
+    /// A service that nobody reaches.
+    fn webhook() -> AccessWebhook {
         let answering = Answering {
             version: ReviewVersion::V1,
             timeout: Duration::from_secs(1),
@@ -408,12 +404,39 @@ mod tests {
         };
         let address = crate::webhook::Address::Url("https://localhost".to_owned());
         let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
-        let webhook = AccessWebhook::new(endpoint, Arc::new(Client::new(Vec::new(), Vec::new())), answering);
+        AccessWebhook::new(endpoint, Arc::new(Client::new(Vec::new(), Vec::new())), answering)
+    }
+
+    /// Never lets go.
+    struct Crowded;
+
+    #[async_trait]
+    impl patience::Releasable for Crowded {
+        async fn release(&self) -> bool {
+            false
+        }
+
+        fn make_room(&self) {}
+    }
+
+    #[tokio::test]
+    async fn who_finds_too_many_waiting_is_refused_whatever_the_failure_policy_says() {
+        let (webhook, user) = (webhook(), UserInfo::authenticated("jane", Vec::new()));
+        let attributes = Attributes::Path { verb: "get", path: "/x" };
+        let decision = patience::holding(Arc::new(Crowded), webhook.authorize(&user, &attributes)).await;
+        let error = patience::CROWDED.to_owned();
+        assert_eq!(decision, Decision { verdict: Verdict::Deny, reason: String::new(), error });
+    }
+
+    #[test]
+    fn answers_are_remembered_as_long_as_is_said() {
+        let webhook = webhook();
         let allowed = Answer { allowed: true, ..Answer::default() };
         webhook.remember("a".to_owned(), &allowed);
         webhook.remember("b".to_owned(), &Answer::default());
         let now = Instant::now();
-        assert_eq!([webhook.recall("a", now), webhook.recall("b", now)], [Some(allowed), None]);
-        assert_eq!(webhook.recall("a", now + Duration::from_secs(61)), None);
+        let recall = |key: &str, now| webhook.answers().recall(key, now);
+        assert_eq!([recall("a", now), recall("b", now)], [Some(allowed), None]);
+        assert_eq!(recall("a", now + Duration::from_secs(61)), None);
     }
 }

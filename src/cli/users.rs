@@ -85,7 +85,7 @@ impl Users {
         }
     }
 
-    /// Who decides, in the order of the modes, and the policy that is decided by, if there is one. Of a copy, `known` is what its
+    /// Who decides, in the order of the modes, and the policy of roles and bindings, if it decides about anything. Of a copy, `known` is what its
     /// origin had taken in.
     pub fn authorizer(
         &self,
@@ -93,8 +93,7 @@ impl Users {
         minor: Minor,
         known: Option<Current>,
     ) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
-        let is_open = self.lets_everybody();
-        let policy = (self.reads_roles() && !is_open).then(|| {
+        let policy = self.needs_roles().then(|| {
             Arc::new(match known {
                 Some(known) => StoredPolicy::beginning_with(known, storage.clone()),
                 None => StoredPolicy::new(storage.clone()),
@@ -120,8 +119,10 @@ impl Users {
         self.authorization_mode.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 
-    fn reads_roles(&self) -> bool {
-        self.authorization_mode.iter().any(|mode| matches!(mode, AuthorizationMode::Rbac))
+    /// Whether roles and bindings decide about anything. Whoever else decides what users do, nobody grants more than they
+    /// have by roles; where everything is allowed anyway, nobody is asked.
+    fn needs_roles(&self) -> bool {
+        self.authorization_mode.iter().any(|mode| !matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 
     /// Whether who shows nothing is let in: where that would give them every right, they are not, as in kube-apiserver.
@@ -230,5 +231,32 @@ impl From<StoreError> for KeyError {
 impl From<NoSigningKey> for KeyError {
     fn from(error: NoSigningKey) -> Self {
         KeyError::Key(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+    use crate::registry::fixture;
+
+    #[tokio::test]
+    async fn roles_count_in_every_mode_but_where_everything_is_allowed() {
+        let storage = fixture::registry().await.storage.clone();
+        for (modes, expected) in [
+            ("AlwaysAllow", false),
+            ("AlwaysDeny", true),
+            ("Node", true),
+            ("RBAC", true),
+            ("RBAC,AlwaysAllow", true),
+            ("AlwaysDeny,AlwaysAllow", true),
+        ] {
+            let arguments = ["skiff", &format!("--authorization-mode={modes}")];
+            let matches = Users::augment_args(Command::new("skiff")).get_matches_from(arguments);
+            let users = Users::from_arg_matches(&matches).expect("they are arguments");
+            let (_, policy) = users.authorizer(&storage, Minor::NEWEST, None);
+            assert_eq!(policy.is_some(), expected, "{modes}");
+        }
     }
 }

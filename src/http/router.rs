@@ -1,5 +1,6 @@
 //! The one fallback: from a path to what answers it.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
 use crate::audit::PLANE;
-use crate::auth::Attributes;
+use crate::auth::{Attributes, UserInfo};
 use crate::meta::Status;
 use crate::meta::gates::Gate;
 use crate::processor::{Expected, Share, metered};
@@ -19,6 +20,7 @@ use crate::webhook::patience;
 use super::app::App;
 use super::classify::{self, document_route};
 use super::exchange::{AUDIT_ID, Exchange};
+use super::impersonation::Impersonated;
 use super::limits::RequestKind;
 use super::observe::Observed;
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Selected, Target};
@@ -81,20 +83,44 @@ async fn respond(
     body: Body,
 ) -> Response<Body> {
     let Some(target) = target else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
-    match impersonate(app, exchange, &target).await {
-        Ok(()) => {
-            let serve = |target, body| within_limits(app, exchange, observed, target, body);
-            faults::answer(app, exchange, target, body, serve).await
+    let mut patience = match Patience::of(app, exchange, observed, &target) {
+        Ok(patience) => patience,
+        Err(status) => return answer::status(exchange, &status),
+    };
+    match std::mem::replace(&mut exchange.wanted_user, Ok(None)) {
+        Ok(None) => {}
+        Ok(Some(wanted)) => {
+            let begun = Instant::now();
+            let impersonated = impersonate(app, exchange, &wanted, &target);
+            match Box::pin(within_limits(app, exchange, observed, patience, impersonated)).await {
+                Ok(Ok(impersonated)) => {
+                    observed.impersonated(&impersonated);
+                    exchange.user = impersonated.user;
+                }
+                Ok(Err(status)) => return answer::denial(exchange, &status),
+                Err(refusal) => return refusal,
+            }
+            patience = patience.after(begun.elapsed());
         }
-        Err(status) => answer::denial(exchange, &status),
+        Err(status) => return answer::denial(exchange, &status),
     }
+    let (app, exchange) = (app, &*exchange);
+    let serve = async |target, body| {
+        let answered = within_limits(app, exchange, observed, patience, answer(app, exchange, target, body)).await;
+        answered.unwrap_or_else(|refusal| refusal)
+    };
+    faults::answer(app, exchange, target, body, serve).await
 }
 
-/// Lets the user become the one in whose name the request is.
+/// Who the user becomes, as the request is in the name of `wanted`.
 ///
-/// Errors: 400 for headers that make no sense, 403 with the right that is missing.
-async fn impersonate(app: &App, exchange: &mut Exchange, target: &Target) -> Result<(), Status> {
-    let Some(wanted) = std::mem::replace(&mut exchange.wanted_user, Ok(None))? else { return Ok(()) };
+/// Errors: 403 with the right that is missing.
+async fn impersonate(
+    app: &App,
+    exchange: &Exchange,
+    wanted: &UserInfo,
+    target: &Target,
+) -> Result<Impersonated, Status> {
     app.refresh_policy().await?;
     let method = exchange.method.as_str().to_lowercase();
     let (verb, name);
@@ -108,57 +134,77 @@ async fn impersonate(app: &App, exchange: &mut Exchange, target: &Target) -> Res
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };
     let authorizer = (&*app.authorizer, app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation));
-    let impersonated =
-        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, &wanted, &attributes).await?;
-    exchange.observe(|observed| observed.impersonated(&impersonated));
-    exchange.user = impersonated.user;
-    Ok(())
+    impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await
 }
 
-async fn within_limits(
+/// How long a request may take.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// As long as it takes, without a permit.
+    Unlimited,
+    Limited {
+        allowed: Duration,
+        /// What it is told when that is over.
+        why: &'static str,
+    },
+}
+
+impl Patience {
+    /// Errors: 400 for a timeout that makes no sense.
+    fn of(app: &App, exchange: &Exchange, observed: &Observed, target: &Target) -> Result<Self, Status> {
+        if observed.kind() == RequestKind::LongRunning || matches!(target, Target::Probe { .. }) {
+            return Ok(Patience::Unlimited);
+        }
+        let allowed = match exchange.query.timeout() {
+            Ok(None) => app.limits.request_timeout,
+            Ok(Some(wanted)) => wanted.min(app.limits.request_timeout),
+            Err(error) => {
+                let message = format!("invalid timeout specified in the request URL - {error}");
+                return Err(Status::bad_request(&message));
+            }
+        };
+        let is_change = observed.kind() == RequestKind::Mutating
+            && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
+        Ok(if is_change {
+            let why = "request did not complete within requested timeout - context deadline exceeded";
+            Patience::Limited { allowed: allowed.min(CHANGE_TIMEOUT_MAX), why }
+        } else {
+            Patience::Limited { allowed, why: "request did not complete within the allotted timeout" }
+        })
+    }
+
+    /// What is left once it has taken so long.
+    fn after(self, spent: Duration) -> Self {
+        match self {
+            Patience::Unlimited => self,
+            Patience::Limited { allowed, why } => Patience::Limited { allowed: allowed.saturating_sub(spent), why },
+        }
+    }
+}
+
+/// Works on a request with a permit, for as long as it may take.
+///
+/// Errors: the answer where there is no permit, or no time left.
+async fn within_limits<T>(
     app: &App,
     exchange: &Exchange,
     observed: &Observed,
-    target: Target,
-    body: Body,
-) -> Response<Body> {
-    if observed.kind() == RequestKind::LongRunning || matches!(target, Target::Probe { .. }) {
-        return answer(app, exchange, target, body).await;
-    }
-    let allowed = match exchange.query.timeout() {
-        Ok(None) => app.limits.request_timeout,
-        Ok(Some(wanted)) => wanted.min(app.limits.request_timeout),
-        Err(error) => {
-            let message = format!("invalid timeout specified in the request URL - {error}");
-            return answer::status(exchange, &Status::bad_request(&message));
-        }
-    };
+    patience: Patience,
+    work: impl Future<Output = T>,
+) -> Result<T, Response<Body>> {
+    let Patience::Limited { allowed, why } = patience else { return Ok(work.await) };
     let share = exchange.share.get();
     let expected = share.map_or(Expected::Short, |share| share.expected());
     let Some(permit) = app.permits.take(observed.kind(), expected).await else {
-        return share::too_many_requests(exchange, observed);
-    };
-    let is_change = observed.kind() == RequestKind::Mutating
-        && matches!(&target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
-    let (allowed, why) = if is_change {
-        (
-            allowed.min(CHANGE_TIMEOUT_MAX),
-            "request did not complete within requested timeout - context deadline exceeded",
-        )
-    } else {
-        (allowed, "request did not complete within the allotted timeout")
+        return Err(share::too_many_requests(exchange, observed));
     };
     if let Some(share) = share {
         share.set_deadline(Instant::now() + allowed);
     }
-    let answer = patience::holding(Arc::new(permit), answer(app, exchange, target, body));
-    match timeout(allowed, answer).await {
-        Ok(response) => response,
-        Err(_) => {
-            observed.terminated(504);
-            answer::status(exchange, &Status::timeout(why))
-        }
-    }
+    timeout(allowed, patience::holding(Arc::new(permit), work)).await.map_err(|_| {
+        observed.terminated(504);
+        answer::status(exchange, &Status::timeout(why))
+    })
 }
 
 async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> Response<Body> {
@@ -209,7 +255,9 @@ mod tests {
     use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
-    use crate::auth::{AlwaysAllow, UserInfo};
+    use async_trait::async_trait;
+
+    use crate::auth::{AlwaysAllow, Authorizer, Decision, Rules};
     use crate::controllers::{self, NodePlan, Switches};
     use crate::registry::fixture;
     use crate::store;
@@ -280,6 +328,34 @@ mod tests {
         assert!(bytes <= bytes_max, "{bytes} bytes");
         let handled = handle(State(Arc::clone(&app)), Request::new(Body::empty()));
         assert!(size_of_val(&handled) <= bytes_max, "{} bytes", size_of_val(&handled));
+    }
+
+    /// Never comes to anything.
+    struct Hangs;
+
+    #[async_trait]
+    impl Authorizer for Hangs {
+        async fn authorize(&self, _: &UserInfo, _: &Attributes<'_>) -> Decision {
+            std::future::pending().await
+        }
+
+        fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
+            Rules::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn whether_a_user_may_become_another_is_decided_within_the_time_of_the_request() {
+        let router = router(App::new(fixture::registry().await, Arc::new(Hangs)));
+        let request = axum::http::Request::builder().uri("/api/v1/namespaces?timeout=10ms");
+        let mut request = request.header("impersonate-user", "joe").body(Body::empty()).expect("it is a request");
+        request.extensions_mut().insert(UserInfo::authenticated("jane", Vec::new()));
+        let Ok(answer) = router.oneshot(request).await;
+        let code = answer.status().as_u16();
+        let body = answer.into_body().collect().await.expect("it is in memory").to_bytes();
+        let status = json::decode(&body).expect("it is JSON");
+        let why = "Timeout: request did not complete within the allotted timeout";
+        assert_eq!((code, status.str_at(&["message"])), (504, why));
     }
 
     #[tokio::test]

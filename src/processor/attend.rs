@@ -1,7 +1,7 @@
 //! Watches over work while it is on a thread.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use super::Share;
-use super::turns::{Alone, Turn};
-use crate::work::{Ended, Oversee};
+use super::turns::{Alone, Turn, poll_on_thread};
+use crate::work::{Ended, Oversee, Polled};
 
 /// How long work may go on where it began.
 const INLINE_MAX: Duration = Duration::from_millis(1);
@@ -22,6 +22,11 @@ const LOOKS_INLINE_MAX: u32 = 8;
 const SLICE: Duration = Duration::from_millis(50);
 /// How long to wait for another thread to take over what else is to be done on this one.
 const HAND_OVER_PAUSE: Duration = Duration::from_micros(100);
+/// How long the server waits for the answer of a service while it does something for itself.
+const BACKGROUND_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Whether a thread is held as the server waits while it does something for itself: one at most is.
+static BACKGROUND_WAITS: AtomicBool = AtomicBool::new(false);
 
 /// Watches over a request.
 pub(super) struct Attendant {
@@ -151,6 +156,16 @@ impl Oversee for Attendant {
         self.share.has_written.store(true, Ordering::Relaxed);
     }
 
+    /// Gives up its turn meanwhile. The time that it waits does not make it long.
+    fn wait(&mut self, poll: Polled<'_>) -> Result<(), Ended> {
+        may_hold_thread()?;
+        let _asking = self.share.turns.ask()?;
+        self.end();
+        let waited = block_in_place(|| poll_on_thread(poll, || self.share.is_wanted(Instant::now())));
+        self.run = Run::begin();
+        waited
+    }
+
     fn end(&mut self) {
         self.used = self.used();
         (self.turn, self.alone) = (None, None);
@@ -182,6 +197,40 @@ impl Oversee for Background {
             self.0.hand_over(now);
         }
     }
+
+    fn wait(&mut self, poll: Polled<'_>) -> Result<(), Ended> {
+        may_hold_thread()?;
+        let _waits = BackgroundWaits::begin()?;
+        let until = Instant::now() + BACKGROUND_WAIT_MAX;
+        let in_time = || if Instant::now() < until { Ok(()) } else { Err(Ended::Overload) };
+        let waited = block_in_place(|| poll_on_thread(poll, in_time));
+        self.0 = Run::begin();
+        waited
+    }
+}
+
+/// The server waits while it does something for itself, until this is dropped.
+struct BackgroundWaits;
+
+impl BackgroundWaits {
+    /// Errors: it does already.
+    fn begin() -> Result<Self, Ended> {
+        if BACKGROUND_WAITS.swap(true, Ordering::AcqRel) { Err(Ended::Overload) } else { Ok(BackgroundWaits) }
+    }
+}
+
+impl Drop for BackgroundWaits {
+    fn drop(&mut self) {
+        BACKGROUND_WAITS.store(false, Ordering::Release);
+    }
+}
+
+/// Errors: this thread is not one of several of a runtime, so nothing would go on while it is held.
+fn may_hold_thread() -> Result<(), Ended> {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => Ok(()),
+        _ => Err(Ended::Overload),
+    }
 }
 
 /// Gives another thread time to take over what else is to be done on this one.
@@ -191,10 +240,7 @@ pub(super) fn leave_thread() {
 
 /// Runs what blocks this thread, where it is one of the runtime's: another takes its place.
 fn on_blocking_thread<T>(block: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => block_in_place(block),
-        _ => block(),
-    }
+    if may_hold_thread().is_ok() { block_in_place(block) } else { block() }
 }
 
 /// Processor time of this thread.

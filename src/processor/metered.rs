@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
     use crate::processor::{Expected, Processor, THREADS_BESIDE};
-    use crate::work::{Ended, commit, step};
+    use crate::work::{self, Ended, NoThread, commit, step};
 
     fn share(processor: &Processor) -> Arc<Share> {
         processor.share("jane", "a kind", Expected::Short)
@@ -89,6 +89,44 @@ mod tests {
         share.set_deadline(Instant::now() + Duration::from_millis(5));
         let ended = metered(&share, async { (0..u64::MAX).for_each(|_| step()) }).await;
         assert!(matches!(ended, Err(Broken::Ended(Ended::Deadline))));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_for_a_service_gives_up_its_turn_until_its_deadline() {
+        let processor = Processor::of(1, THREADS_BESIDE);
+        let share = processor.share("jane", "a kind", Expected::Long);
+        let joe = Arc::from("joe");
+        let asks = async {
+            share.ready().await?;
+            let mut other = None;
+            let waited = work::wait(&mut |_| {
+                other = Some(processor.turns.take_on_thread(&joe, || Err(Ended::Deadline)));
+                Poll::Ready(())
+            });
+            assert_eq!(waited, Ok(()));
+            other.map_or(Ok(()), |turn| turn.map(drop))
+        };
+        assert_eq!(metered(&share, asks).await.ok(), Some(Ok::<(), Ended>(())));
+        share.set_deadline(Instant::now() + Duration::from_millis(5));
+        let ended = metered(&share, async { work::wait(&mut |_| Poll::Pending) }).await;
+        assert!(matches!(ended, Err(Broken::Ended(Ended::Deadline))));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn few_hold_a_thread_while_they_wait_for_a_service() {
+        let processor = Processor::of(1, 4);
+        let [first, second] = ["jane", "joe"].map(|user| processor.share(user, "a kind", Expected::Short));
+        let mut meter = meter(&second);
+        let refused = metered(&first, async {
+            let mut refused = None;
+            _ = work::wait(&mut |_| {
+                refused = meter.run(|| work::wait(&mut |_| Poll::Ready(()))).ok();
+                Poll::Ready(())
+            });
+            refused
+        });
+        assert_eq!(refused.await.ok().flatten(), Some(Err(NoThread)));
+        assert_eq!(metered(&second, async { work::wait(&mut |_| Poll::Ready(())) }).await.ok(), Some(Ok(())));
     }
 
     #[tokio::test]

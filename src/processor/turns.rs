@@ -20,6 +20,8 @@ const WAITING_PER_USER_MAX: usize = 256;
 const WAITING_MAX: usize = 2048;
 /// How many may hold a thread while they wait, as they were not expected to take long; where threads are few, fewer.
 const THREADS_WAITING_MAX: usize = 32;
+/// How many may hold a thread while they wait for the answer of a service; where threads are few, fewer.
+const THREADS_ASKING_MAX: usize = 32;
 /// How often one that holds a thread looks whether it is still wanted.
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -34,6 +36,7 @@ pub(super) struct Turns {
 struct Bounds {
     turns: usize,
     threads_waiting_max: usize,
+    threads_asking_max: usize,
     /// How many go on without a turn before nobody begins without one.
     alone_max: usize,
 }
@@ -42,9 +45,12 @@ impl Bounds {
     /// By the threads that there are `beside` those that hold sockets.
     fn of(processors: usize, beside: usize) -> Self {
         let free = beside.saturating_sub(1);
-        let turns = processors.min(free).max(1);
-        let half = (free.saturating_sub(turns) / 2).min(THREADS_WAITING_MAX);
-        Bounds { turns, threads_waiting_max: half, alone_max: half }
+        // One is left to those who ask.
+        let turns = processors.min(free.saturating_sub(1)).max(1);
+        let left = free.saturating_sub(turns);
+        let asking = left.div_ceil(3).min(THREADS_ASKING_MAX);
+        let half = ((left - asking) / 2).min(THREADS_WAITING_MAX);
+        Bounds { turns, threads_waiting_max: half, threads_asking_max: asking, alone_max: half }
     }
 }
 
@@ -56,6 +62,8 @@ struct Queue {
     users: VecDeque<Arc<str>>,
     count: usize,
     threads: usize,
+    /// How many hold a thread while they wait for the answer of a service.
+    asking: usize,
     /// How many go on without a turn.
     alone: usize,
 }
@@ -82,7 +90,7 @@ impl Turns {
     pub fn new(processors: usize, beside: usize) -> Self {
         let bounds = Bounds::of(processors, beside);
         let (waiting, users) = (BTreeMap::new(), VecDeque::new());
-        let queue = Queue { free: bounds.turns, waiting, users, count: 0, threads: 0, alone: 0 };
+        let queue = Queue { free: bounds.turns, waiting, users, count: 0, threads: 0, asking: 0, alone: 0 };
         Turns { queue: Mutex::new(queue), bounds }
     }
 
@@ -108,19 +116,23 @@ impl Turns {
     pub fn take_on_thread(
         self: &Arc<Self>,
         user: &Arc<str>,
-        mut wanted: impl FnMut() -> Result<(), Ended>,
+        wanted: impl FnMut() -> Result<(), Ended>,
     ) -> Result<Turn, Ended> {
         let mut waiting = self.take(user)?;
         let _holding = HoldingThread::new(self, &waiting)?;
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut context = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(turn) = Pin::new(&mut waiting).poll(&mut context) {
-                return Ok(turn);
-            }
-            wanted()?;
-            thread::park_timeout(WANTED_INTERVAL);
+        poll_on_thread(|context| Pin::new(&mut waiting).poll(context), wanted)
+    }
+
+    /// Lets one hold a thread while it waits for the answer of a service, until what is returned is dropped.
+    ///
+    /// Errors: too many do.
+    pub fn ask(self: &Arc<Self>) -> Result<Asking, Ended> {
+        let mut queue = self.queue();
+        if queue.asking >= self.bounds.threads_asking_max {
+            return Err(Ended::Overload);
         }
+        queue.asking += 1;
+        Ok(Asking(Arc::clone(self)))
     }
 
     /// Notes that one goes on without a turn, as it can't be refused.
@@ -274,6 +286,33 @@ impl Drop for Alone {
     }
 }
 
+/// One that holds a thread while it waits for the answer of a service, until this is dropped.
+pub(super) struct Asking(Arc<Turns>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.queue().asking -= 1;
+    }
+}
+
+/// Polls on this thread until there is something, as long as `wanted` says so.
+///
+/// Errors: what `wanted` says.
+pub(super) fn poll_on_thread<T>(
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    mut wanted: impl FnMut() -> Result<(), Ended>,
+) -> Result<T, Ended> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(ready) = poll(&mut context) {
+            return Ok(ready);
+        }
+        wanted()?;
+        thread::park_timeout(WANTED_INTERVAL);
+    }
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -353,12 +392,25 @@ mod tests {
 
     #[test]
     fn where_threads_are_few_one_is_left_to_what_blocks() {
-        for (beside, turns, half) in [(512, 4, 32), (16, 4, 5), (5, 4, 0), (3, 2, 0), (1, 1, 0), (0, 1, 0)] {
-            let bounds = Bounds { turns, threads_waiting_max: half, alone_max: half };
+        for (beside, turns, asking, half) in [
+            (512, 4, 32, 32),
+            (16, 4, 4, 3),
+            (6, 4, 1, 0),
+            (5, 3, 1, 0),
+            (3, 1, 1, 0),
+            (2, 1, 0, 0),
+            (1, 1, 0, 0),
+            (0, 1, 0, 0),
+        ] {
+            let bounds = Bounds { turns, threads_waiting_max: half, threads_asking_max: asking, alone_max: half };
             assert_eq!(Bounds::of(4, beside), bounds);
-            assert!(beside < 2 || turns + 2 * half < beside);
+            assert!(beside < 2 || turns + asking + 2 * half < beside);
         }
-        let turns = Arc::new(Turns::new(2, 3));
+        let turns = Arc::new(Turns::new(2, 4));
+        let asking = turns.ask().expect("one may");
+        assert_eq!(turns.ask().err(), Some(Ended::Overload));
+        drop(asking);
+        assert!(turns.ask().is_ok());
         let user = Arc::from("a");
         let held = [turns.take_on_thread(&user, || Ok(())), turns.take_on_thread(&user, || Ok(()))];
         assert!(held.iter().all(Result::is_ok) && turns.are_short_for(&Arc::from("b")));

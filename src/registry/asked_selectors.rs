@@ -1,7 +1,7 @@
 //! The selectors of a request that a review of access asks about.
 //!
-//! In: the review. Out: what is wrong with them, what authorisers are told of them, and which of them can't be read. Only
-//! webhooks decide by them.
+//! In: the review. Out: what is wrong with them, what authorisers are told of them, and which of them can't be read.
+//! Webhooks and the authorizer of nodes decide by them.
 //!
 //! Source: `pkg/apis/authorization/validation` and `pkg/registry/authorization/util`, release 1.37.
 

@@ -15,6 +15,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::task::{Context, Poll};
 
 /// Steps from one look of the overseer to the next: some 50 to 100 µs.
 const STEPS_PER_LOOK: u64 = 1000;
@@ -42,9 +43,26 @@ pub trait Oversee: Send {
     /// to ask again.
     fn commit(&mut self) {}
 
+    /// Holds this thread until `poll` is ready, as the work waits for what is made elsewhere, such as the answer of a service.
+    ///
+    /// # Errors
+    ///
+    /// [`Ended::Overload`] where no thread may be held for it; otherwise why the work is to end.
+    fn wait(&mut self, poll: Polled<'_>) -> Result<(), Ended> {
+        _ = poll;
+        Err(Ended::Overload)
+    }
+
     /// The run is over, for now or for good.
     fn end(&mut self) {}
 }
+
+/// What work waits for, to be polled until it is ready.
+pub type Polled<'a> = &'a mut dyn FnMut(&mut Context<'_>) -> Poll<()>;
+
+/// No thread may be held: too many are, or there is nobody to say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoThread;
 
 /// Why work was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +156,24 @@ pub fn commit() {
             overseer.commit();
         }
     });
+}
+
+/// Holds this thread until `poll` is ready: see [`Oversee::wait`]. Does not return where the work is ended meanwhile.
+///
+/// # Errors
+///
+/// No thread may be held.
+pub fn wait(poll: Polled<'_>) -> Result<(), NoThread> {
+    // It is taken out, as in `look`.
+    let mut overseer = OVERSEER.take().ok_or(NoThread)?;
+    let waited = overseer.wait(poll);
+    OVERSEER.set(Some(overseer));
+    match waited {
+        Ok(()) => Ok(()),
+        Err(Ended::Overload) => Err(NoThread),
+        Err(_) if ESSENTIAL.get() => Err(NoThread),
+        Err(ended) => resume_unwind(Box::new(ended)),
+    }
 }
 
 fn taken() -> u64 {
@@ -237,6 +273,27 @@ mod tests {
         let mut meter = Meter::new(Looks(0));
         assert_eq!(meter.run(|| essential(|| counted(|| (0..10_000).for_each(|_| step())).1)).ok(), Some(10_000));
         assert!(meter.run(|| (0..10_000).for_each(|_| step())).is_err());
+    }
+
+    #[test]
+    fn work_waits_where_its_overseer_lets_it() {
+        struct Waits(Result<(), Ended>);
+        impl Oversee for Waits {
+            fn look(&mut self) -> Result<(), Ended> {
+                Ok(())
+            }
+
+            fn wait(&mut self, _: Polled<'_>) -> Result<(), Ended> {
+                self.0
+            }
+        }
+        let mut never = |_: &mut Context<'_>| Poll::Pending;
+        assert_eq!(wait(&mut never), Err(NoThread));
+        assert_eq!(Meter::new(Looks(1)).run(|| wait(&mut never)).ok(), Some(Err(NoThread)));
+        assert_eq!(Meter::new(Waits(Ok(()))).run(|| wait(&mut never)).ok(), Some(Ok(())));
+        assert_eq!(Meter::new(Waits(Err(Ended::Overload))).run(|| wait(&mut never)).ok(), Some(Err(NoThread)));
+        let ended = Meter::new(Waits(Err(Ended::Deadline))).run(|| wait(&mut never));
+        assert!(matches!(ended, Err(Broken::Ended(Ended::Deadline))));
     }
 
     #[test]

@@ -15,6 +15,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -45,7 +46,7 @@ func (j *judge) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	switch user, _ := spec["user"].(string); user {
 	case "allowed":
 		attributes, _ := spec["resourceAttributes"].(map[string]any)
-		status["allowed"] = attributes["verb"] != "explode"
+		status["allowed"] = attributes["verb"] != "explode" && attributes["verb"] != "escalate"
 	case "denied":
 		status["denied"], status["reason"] = true, "never"
 	case "unknown":
@@ -224,6 +225,41 @@ func TestExpressionsAskAWebhook(test *testing.T) {
 	}
 	if err := create("explode"); err == nil || !strings.Contains(err.Error(), "it may not be done") {
 		test.Error(err)
+	}
+}
+
+// Whoever decides, nobody grants by roles more than they have by them.
+func TestAWebhookDecidesWhoGrants(test *testing.T) {
+	judge := &judge{}
+	environment, admin := startWith(test, map[string]string{
+		"authorization-mode":                "Webhook",
+		"authorization-webhook-config-file": serve(test, judge),
+	})
+	grant := func(config *rest.Config, name string) error {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		role.Rules = []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}}}
+		return newClient(test, config).Create(test.Context(), role)
+	}
+	if err := grant(admin, "a"); err != nil {
+		test.Error(err)
+	}
+	allowed := as(test, environment, "allowed")
+	if err := grant(allowed, "b"); err == nil || !strings.Contains(err.Error(), "is attempting to grant RBAC permissions not currently held") {
+		test.Error(err)
+	}
+	// The right to bind is enough for a binding.
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "a"}
+	if err := newClient(test, allowed).Create(test.Context(), binding); err != nil {
+		test.Error(err)
+	}
+	asked := map[any]bool{}
+	for _, spec := range judge.asked("allowed") {
+		attributes, _ := spec["resourceAttributes"].(map[string]any)
+		asked[attributes["verb"]] = true
+	}
+	if !asked["escalate"] || !asked["bind"] {
+		test.Error(asked)
 	}
 }
 

@@ -1,0 +1,116 @@
+//! What a service has said, remembered for a while.
+//!
+//! In: the questions, as texts, and the answers. Out: those that still hold. Both their number and their bytes are bounded: what is
+//! large is not remembered, and what would hold the shortest makes room for what is new.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How many are remembered.
+const COUNT_MAX: usize = 8192;
+/// How many bytes all of them may have.
+const BYTES_MAX: usize = 16 << 20;
+/// How many bytes one may have, for it to be remembered.
+const BYTES_EACH_MAX: usize = 64 << 10;
+
+/// Answers by their questions.
+pub(super) struct Answers<A> {
+    known: HashMap<Arc<str>, Remembered<A>>,
+    /// The questions in the order in which their answers cease to hold.
+    ends: BTreeMap<End, Arc<str>>,
+    bytes: usize,
+    /// How many were ever remembered.
+    count: u64,
+}
+
+/// When an answer ceases to hold, and its number, as several may at once.
+type End = (Instant, u64);
+
+struct Remembered<A> {
+    answer: A,
+    end: End,
+    bytes: usize,
+}
+
+impl<A> Default for Answers<A> {
+    fn default() -> Self {
+        Answers { known: HashMap::new(), ends: BTreeMap::new(), bytes: 0, count: 0 }
+    }
+}
+
+impl<A: Clone> Answers<A> {
+    /// The answer to a question, where one holds `now`.
+    pub fn recall(&mut self, question: &str, now: Instant) -> Option<A> {
+        self.forget_ended(now);
+        self.known.get(question).map(|known| known.answer.clone())
+    }
+
+    /// Remembers an answer that has `answer_bytes` for a while.
+    pub fn remember(&mut self, question: String, answer: A, answer_bytes: usize, (now, ttl): (Instant, Duration)) {
+        let bytes = question.len() + answer_bytes;
+        let Some(until) = now.checked_add(ttl).filter(|_| !ttl.is_zero() && bytes <= BYTES_EACH_MAX) else { return };
+        self.forget_ended(now);
+        self.forget(&question);
+        while self.known.len() >= COUNT_MAX || self.bytes + bytes > BYTES_MAX {
+            let Some((_, first)) = self.ends.pop_first() else { break };
+            self.forget(&first);
+        }
+        let question = Arc::<str>::from(question);
+        let end = (until, self.count);
+        self.count += 1;
+        self.bytes += bytes;
+        self.ends.insert(end, Arc::clone(&question));
+        self.known.insert(question, Remembered { answer, end, bytes });
+    }
+
+    fn forget_ended(&mut self, now: Instant) {
+        while let Some(first) = self.ends.first_entry().filter(|first| first.key().0 <= now) {
+            let question = first.remove();
+            self.forget(&question);
+        }
+    }
+
+    fn forget(&mut self, question: &str) {
+        if let Some(known) = self.known.remove(question) {
+            self.bytes -= known.bytes;
+            self.ends.remove(&known.end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn answers_are_forgotten_once_they_no_longer_hold() {
+        let (mut answers, now) = (Answers::default(), Instant::now());
+        answers.remember("a".to_owned(), 1, 0, (now, MINUTE));
+        answers.remember("b".to_owned(), 2, 0, (now, Duration::ZERO));
+        answers.remember("c".to_owned(), 3, 0, (now, MINUTE * 2));
+        assert_eq!(["a", "b", "c"].map(|question| answers.recall(question, now)), [Some(1), None, Some(3)]);
+        answers.remember("a".to_owned(), 4, 0, (now, MINUTE));
+        assert_eq!(answers.recall("a", now), Some(4));
+        assert_eq!(["a", "c"].map(|question| answers.recall(question, now + MINUTE)), [None, Some(3)]);
+        assert_eq!((answers.known.len(), answers.ends.len(), answers.bytes), (1, 1, 1));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_in_bytes_and_number() {
+        let (mut answers, now) = (Answers::default(), Instant::now());
+        answers.remember("a".to_owned(), 1, BYTES_EACH_MAX, (now, MINUTE));
+        assert_eq!(answers.recall("a", now), None, "it is large");
+        for at in 0..BYTES_MAX / BYTES_EACH_MAX + 1 {
+            answers.remember(format!("{at:04}"), at, BYTES_EACH_MAX - 4, (now, MINUTE));
+        }
+        assert_eq!(answers.bytes, BYTES_MAX);
+        assert_eq!((answers.recall("0000", now), answers.recall("0001", now)), (None, Some(1)));
+        for at in 0..COUNT_MAX + 10 {
+            answers.remember(at.to_string(), at, 0, (now, MINUTE));
+        }
+        assert_eq!((answers.known.len(), answers.ends.len()), (COUNT_MAX, COUNT_MAX));
+    }
+}
