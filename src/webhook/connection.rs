@@ -166,8 +166,7 @@ impl Connections {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
         let status = response.status().as_u16();
-        let retry_after = text(header::RETRY_AFTER).filter(|_| status == 429 || status >= 500);
-        let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+        let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let content_type = text(header::CONTENT_TYPE);
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| SendError::Answer(describe_body(&*error)))?;
