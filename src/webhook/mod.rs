@@ -7,6 +7,7 @@
 //! Source: `rest.Request` of client-go 0.37, answers recorded from apiextensions-apiserver 1.37.
 
 mod answer;
+mod certificates;
 mod connection;
 mod credentials;
 pub mod patience;
@@ -25,6 +26,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::meta::Status;
 
+pub use certificates::OldCertificates;
 pub use connection::cleaned;
 use connection::{CallError, Connections};
 
@@ -190,12 +192,15 @@ pub struct Client {
     services: Vec<ServiceAddress>,
     denied: Arc<[IpNet]>,
     connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
+    /// What was counted of the certificates of webhooks.
+    pub old_certificates: OldCertificates,
 }
 
 impl Client {
     /// A client that finds services at `services`, and connects to no address in `denied`.
     pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>) -> Self {
-        Client { services, denied: denied.into(), connections: Mutex::default() }
+        let (connections, old_certificates) = Default::default();
+        Client { services, denied: denied.into(), connections, old_certificates }
     }
 
     /// Posts `body`, JSON, and gives the body of an answer with a status of 200 to 206.
@@ -276,7 +281,9 @@ impl Client {
         if known.len() == ENDPOINTS_MAX {
             known.clear();
         }
-        let connections = Arc::new(Connections::new(endpoint, &self.services, Arc::clone(&self.denied))?);
+        let counted = self.old_certificates.clone();
+        let connections = Connections::new(endpoint, &self.services, Arc::clone(&self.denied), counted)?;
+        let connections = Arc::new(connections);
         known.insert(endpoint.clone(), connections.clone());
         Ok(connections)
     }
