@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_signature_over_sha_1_counts_anywhere_in_the_chain() {
         let old = CertificateDer::from_pem_slice(OLD).expect("it is PEM");
-        assert_eq!(Flaws::of(&[old.clone()]), Flaws { missing_san: true, insecure_sha1: true });
+        assert_eq!(Flaws::of(std::slice::from_ref(&old)), Flaws { missing_san: true, insecure_sha1: true });
         let new = of_common_name(&["a"]);
         assert_eq!(Flaws::of(&[new, old]), Flaws { missing_san: false, insecure_sha1: true });
     }
