@@ -16,6 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::{Attributes, Operation, Round, handled};
+use crate::webhook::OldCertificates;
 
 /// How many policies and webhooks are told apart.
 const NAMES_MAX: usize = 2_000;
@@ -43,6 +44,7 @@ pub struct Figures {
     webhook_requests: Family<Answered, Counter>,
     webhook_rejections: Family<Rejected, Counter>,
     webhook_fail_opens: Family<FailedOpen, Counter>,
+    old_certificates: OldCertificates,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -203,17 +205,26 @@ impl Default for Figures {
             webhook_requests: Family::default(),
             webhook_rejections: Family::default(),
             webhook_fail_opens: Family::default(),
+            old_certificates: OldCertificates::default(),
         }
     }
 }
 
 impl Figures {
+    /// The figures of admission whose webhooks have certificates that are counted there.
+    pub fn with(old_certificates: OldCertificates) -> Self {
+        Figures { old_certificates, ..Figures::default() }
+    }
+
     /// Shows the figures among those of `registry`.
     pub fn register(&self, registry: &mut Registry) {
         const ADMISSION: &str = "apiserver_admission";
         const CONDITIONS: &str = "apiserver_admission_match_condition";
         let name = format!("{ADMISSION}_step_admission_duration_seconds");
         registry.register(name, "How long rounds of admission took", self.step_seconds.clone());
+        // By its name it is shown as a summary.
+        let name = format!("{ADMISSION}_step_admission_duration_seconds_summary");
+        registry.register(name, "How long rounds of admission took, in sum", self.step_seconds.clone());
         let name = format!("{ADMISSION}_controller_admission_duration_seconds");
         registry.register(name, "How long plugins of admission took", self.plugin_seconds.clone());
         let told = "Match conditions that failed";
@@ -238,6 +249,7 @@ impl Figures {
         registry.register(format!("{WEBHOOK}_rejection_count"), told, self.webhook_rejections.clone());
         let told = "Failures of webhooks that were passed over";
         registry.register(format!("{WEBHOOK}_fail_open_count"), told, self.webhook_fail_opens.clone());
+        self.old_certificates.register(registry);
     }
 
     /// Counts a round of admission.

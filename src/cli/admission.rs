@@ -373,7 +373,7 @@ impl Admission {
         authorizer: Arc<dyn Authorizer>,
         client: &Arc<Client>,
     ) -> Chain {
-        let figures: Arc<Figures> = Arc::default();
+        let figures = Arc::new(Figures::with(client.old_certificates.clone()));
         let parts = Parts {
             minor,
             storage: storage.clone(),

@@ -273,6 +273,9 @@ fn resident_bytes() -> Option<u64> {
 /// Counters of Kubernetes whose names end so have no other suffix.
 const COUNT: &str = "_count";
 
+/// Histograms whose names end so are summaries of Kubernetes, which have no buckets.
+const SUMMARY: &str = "_summary";
+
 /// OpenMetrics as Prometheus' older text format, which differs in the names of counters, in bounds and in the end.
 fn as_prometheus(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len() + 256);
@@ -289,8 +292,12 @@ fn as_prometheus(open_metrics: &str) -> String {
         } else if let Some((name, "counter")) = named("# TYPE ") {
             let suffix = if name.ends_with(COUNT) { "" } else { "_total" };
             out.push_str(&format!("# TYPE {name}{suffix} counter\n"));
+        } else if let Some((name, "histogram")) = named("# TYPE ").filter(|(name, _)| name.ends_with(SUMMARY)) {
+            out.push_str(&format!("# TYPE {name} summary\n"));
         } else if let Some((name, rest)) = line.split_once("_count_total") {
             out.push_str(&format!("{name}{COUNT}{rest}\n"));
+        } else if bucket(line).is_some_and(|(name, _)| name.ends_with(SUMMARY)) {
+            // A summary without quantiles has a sum and a count.
         } else if let Some((name, (bound, rest))) = bucket(line) {
             out.push_str(&format!("{name}{BOUND}{}\"{rest}\n", go_float(bound)));
         } else {
@@ -344,6 +351,15 @@ mod tests {
                 format!("a_bucket{{le=\"{printed}\",verb=\"GET\"}} 1\n")
             );
         }
+    }
+
+    #[test]
+    fn a_summary_has_a_sum_and_a_count_alone() {
+        let lines = "# HELP a_summary A.\n# TYPE a_summary histogram\na_summary_sum{b=\"c\"} 1.5\n\
+                     a_summary_count{b=\"c\"} 2\na_summary_bucket{le=\"1.0\",b=\"c\"} 1\n";
+        let expected = "# HELP a_summary A.\n# TYPE a_summary summary\na_summary_sum{b=\"c\"} 1.5\n\
+                        a_summary_count{b=\"c\"} 2\n";
+        assert_eq!(as_prometheus(lines), expected);
     }
 
     #[test]

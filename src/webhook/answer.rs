@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::value::{Value, go_quote, json, yaml};
+use super::Failure;
+use crate::meta::{Cause, Details, Status};
+use crate::value::{go_quote, json, yaml};
 
 /// How much of an answer that is not a success is quoted, in bytes. Source: client-go.
 const QUOTED_BYTES_MAX: usize = 2048;
@@ -13,33 +15,53 @@ const QUOTED_BYTES_MAX: usize = 2048;
 pub(super) struct Answer {
     pub status: u16,
     pub content_type: Option<String>,
-    /// Set where the webhook asks for another try.
-    pub retry_after: Option<Duration>,
+    /// The header, in seconds.
+    pub retry_after: Option<u64>,
     pub body: Bytes,
 }
 
 impl Answer {
+    /// How long to wait for another try, where the webhook asks for one.
+    pub fn pause(&self) -> Option<Duration> {
+        self.retry_after.filter(|_| self.status == 429 || self.status >= 500).map(Duration::from_secs)
+    }
+
     /// The body of a success; the words for anything else. `reads_any_type` is whether it may call itself what it likes.
-    pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, String> {
+    pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, Failure> {
         if !(200..=206).contains(&self.status) {
-            return Err(self.failure());
+            return Err(Failure::answered(self.status, self.failure(reads_any_type)));
         }
         let content_type = self.content_type.as_deref().unwrap_or("application/json");
         if !reads_any_type && !is_decodable(content_type) {
-            return Err(format!("serializer for {content_type} doesn't exist"));
+            return Err(format!("serializer for {content_type} doesn't exist").into());
         }
         if self.body.is_empty() {
             let status = self.status;
-            return Err(format!("0-length response with status code: {status} and content type: {content_type}"));
+            return Err(format!("0-length response with status code: {status} and content type: {content_type}").into());
         }
         Ok(self.body)
     }
 
-    /// The message of a `Status` in the body, else what the status code alone says.
-    fn failure(&self) -> String {
-        let decodable = self.content_type.as_deref().is_none_or(is_decodable);
+    /// The `Status` in the body, else what the status code alone says.
+    fn failure(&self, reads_any_type: bool) -> Status {
+        let decodable = reads_any_type || self.content_type.as_deref().is_none_or(is_decodable);
         let stated = decodable.then(|| failed_status(&self.body)).flatten();
-        stated.unwrap_or_else(|| generic(self.status, &self.said()))
+        stated.unwrap_or_else(|| self.generic())
+    }
+
+    /// Source: `newUnstructuredResponseError` of client-go 0.37.
+    fn generic(&self) -> Status {
+        let said = self.said();
+        let (reason, message) = (reason(self.status), generic(self.status, &said));
+        let seconds = self.retry_after.unwrap_or_default();
+        let cause = Cause { reason: "UnexpectedServerResponse".to_owned(), message: said, field: String::new() };
+        let details = Details {
+            causes: vec![cause],
+            retry_after_seconds: seconds.try_into().unwrap_or(u32::MAX),
+            ..Details::default()
+        };
+        let details = Some(Box::new(details));
+        Status { code: self.status, reason: reason.to_owned(), message, details, ..Status::default() }
     }
 
     fn said(&self) -> String {
@@ -61,12 +83,42 @@ fn is_decodable(content_type: &str) -> bool {
         .any(|known| media.eq_ignore_ascii_case(known))
 }
 
-/// The message of a body that is a `Status` of a failure.
-fn failed_status(body: &[u8]) -> Option<String> {
+/// The body, if it is a `Status` of a failure.
+fn failed_status(body: &[u8]) -> Option<Status> {
     let decoded = json::decode(body).ok().or_else(|| yaml::decode(body).ok())?;
     let is = |name: &str, allowed: &[&str]| allowed.contains(&decoded.str_at(&[name]));
     let is_status = is("kind", &["Status"]) && is("apiVersion", &["v1", ""]) && is("status", &["Failure"]);
-    is_status.then(|| decoded.get("message").and_then(Value::as_str).unwrap_or_default().to_owned())
+    is_status.then(|| Status::decode(&decoded))
+}
+
+/// The reason that a status code alone stands for, in the answer to a POST.
+fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        406 => "NotAcceptable",
+        409 => "AlreadyExists",
+        415 => "UnsupportedMediaType",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        500.. => "InternalError",
+        _ => "",
+    }
+}
+
+/// Whether a failure may pass by itself. Source: `DefaultShouldRetry` of `k8s.io/apiserver/pkg/util/webhook`, release 1.37.
+pub(super) fn may_pass(status: &Status) -> bool {
+    let waits = |details: &Details| status.reason == "ServerTimeout" || details.retry_after_seconds > 0;
+    status.is_for("InternalError", 500)
+        || status.is_for("Timeout", 504)
+        || status.reason == "TooManyRequests"
+        || status.code == 429
+        || status.details.as_deref().is_some_and(waits)
 }
 
 /// Source: `NewGenericServerResponse` of apimachinery 0.37.

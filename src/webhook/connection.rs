@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::answer::Answer;
+use super::certificates::{Flaws, OldCertificates};
 use super::{ANSWER_BYTES_MAX, Address, Endpoint, ServiceAddress, trust};
 
 /// How many connections wait for their next call.
@@ -45,11 +46,23 @@ pub(super) struct Connections {
     /// Where it is never connected to.
     denied: Arc<[IpNet]>,
     connector: TlsConnector,
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    idle: Mutex<Vec<Connection>>,
+    old_certificates: OldCertificates,
+}
+
+/// One connection, and what is old-fashioned about the other side's certificates.
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    flaws: Flaws,
 }
 
 impl Connections {
-    pub fn new(endpoint: &Endpoint, services: &[ServiceAddress], denied: Arc<[IpNet]>) -> Result<Self, String> {
+    pub fn new(
+        endpoint: &Endpoint,
+        services: &[ServiceAddress],
+        denied: Arc<[IpNet]>,
+        old_certificates: OldCertificates,
+    ) -> Result<Self, String> {
         let access = endpoint.access.as_deref().cloned().unwrap_or_default();
         let verifier = if access.is_insecure { trust::anybody() } else { trust::verifier(&endpoint.ca_bundle)? };
         let connector = TlsConnector::from(Arc::new(trust::identified(verifier, access.identity.as_ref())?));
@@ -65,7 +78,18 @@ impl Connections {
                 let path = escaped(&cleaned(path.as_bytes()));
                 let url = format!("https://{authority}{path}");
                 let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
-                Ok(Connections { url, authority, path, server_name, headers, place, denied, connector, idle })
+                Ok(Connections {
+                    url,
+                    authority,
+                    path,
+                    server_name,
+                    headers,
+                    place,
+                    denied,
+                    connector,
+                    idle,
+                    old_certificates,
+                })
             }
             Address::Url(url) => {
                 let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
@@ -77,7 +101,18 @@ impl Connections {
                 let bare = host.trim_start_matches('[').trim_end_matches(']');
                 let server_name = access.server_name.unwrap_or_else(|| bare.to_owned());
                 let place = Ok(place);
-                Ok(Connections { url, authority, path, server_name, headers, place, denied, connector, idle })
+                Ok(Connections {
+                    url,
+                    authority,
+                    path,
+                    server_name,
+                    headers,
+                    place,
+                    denied,
+                    connector,
+                    idle,
+                    old_certificates,
+                })
             }
         }
     }
@@ -104,12 +139,12 @@ impl Connections {
         }
     }
 
-    fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
+    fn take_idle(&self) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| idle.pop()).find(|connection| connection.is_ready())
+        std::iter::from_fn(|| idle.pop()).find(|connection| connection.sender.is_ready())
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+    async fn connect(&self) -> Result<Connection, String> {
         let place = self.place.as_ref().map_err(String::clone)?;
         let addresses: Vec<SocketAddr> = match tokio::net::lookup_host(place.as_str()).await {
             Ok(addresses) => addresses.collect(),
@@ -133,20 +168,21 @@ impl Connections {
         Err(failure)
     }
 
-    async fn begin(&self, stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, String> {
+    async fn begin(&self, stream: TcpStream) -> Result<Connection, String> {
         // A review is sent in one piece and its answer waited for; a socket without this option only sends it later.
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
         let name = ServerName::try_from(self.server_name.clone()).map_err(|error| error.to_string())?;
         let stream = self.connector.connect(name, stream).await.map_err(|error| self.describe_handshake(&error))?;
-        let (connection, driver) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        let flaws = Flaws::of(stream.get_ref().1.peer_certificates().unwrap_or_default());
+        let (sender, driver) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
         // The task ends with the connection.
         tokio::spawn(driver);
-        Ok(connection)
+        Ok(Connection { sender, flaws })
     }
 
     async fn send(
         &self,
-        mut connection: SendRequest<Full<Bytes>>,
+        mut connection: Connection,
         body: &Bytes,
         limit: Duration,
         begun: &AtomicBool,
@@ -160,20 +196,20 @@ impl Connections {
             request = request.header(name.as_str(), value.as_str());
         }
         let request = request.body(Full::new(body.clone())).map_err(|error| SendError::Answer(error.to_string()))?;
-        let response = connection.send_request(request).await.map_err(|_| SendError::Closed)?;
+        let response = connection.sender.send_request(request).await.map_err(|_| SendError::Closed)?;
+        self.old_certificates.count(connection.flaws);
         begun.store(true, Ordering::Relaxed);
         let text = |name: header::HeaderName| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
         let status = response.status().as_u16();
-        let retry_after = text(header::RETRY_AFTER).filter(|_| status == 429 || status >= 500);
-        let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+        let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let content_type = text(header::CONTENT_TYPE);
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| SendError::Answer(describe_body(&*error)))?;
         let body = body.to_bytes();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE_MAX && !connection.is_closed() {
+        if idle.len() < IDLE_MAX && !connection.sender.is_closed() {
             idle.push(connection);
         }
         Ok(Answer { status, content_type, retry_after, body })
@@ -182,7 +218,10 @@ impl Connections {
     fn describe_handshake(&self, error: &io::Error) -> String {
         let tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
         match tls {
-            Some(tls) => trust::describe(tls, &self.server_name),
+            Some(tls) => {
+                self.old_certificates.count(trust::flaws(tls));
+                trust::describe(tls, &self.server_name)
+            }
             None if error.kind() == ErrorKind::UnexpectedEof => "EOF".to_owned(),
             None => error.to_string(),
         }

@@ -7,6 +7,7 @@
 //! Source: `rest.Request` of client-go 0.37, answers recorded from apiextensions-apiserver 1.37.
 
 mod answer;
+mod certificates;
 mod connection;
 mod credentials;
 pub mod patience;
@@ -23,6 +24,9 @@ use bytes::Bytes;
 use ipnet::IpNet;
 use tokio::time::{sleep, timeout};
 
+use crate::meta::Status;
+
+pub use certificates::OldCertificates;
 pub use connection::cleaned;
 use connection::{CallError, Connections};
 
@@ -35,9 +39,11 @@ pub const ANSWER_BYTES_MAX: usize = 8 << 20;
 pub const SERVICE_PORT: u16 = 443;
 
 /// How often a call is tried that fails for a reason that passes, and how much longer each wait is than the one before.
-/// Source: `k8s.io/apiserver/pkg/util/webhook`, release 1.37, without its jitter.
+/// Each is longer by a part of it that is drawn anew, of at most `BACKOFF_JITTER`.
+/// Source: `k8s.io/apiserver/pkg/util/webhook`, release 1.37.
 const TRIES: usize = 5;
 const BACKOFF_FACTOR: f64 = 1.5;
+const BACKOFF_JITTER: f64 = 0.2;
 
 /// How often a webhook may ask for another try by `Retry-After`. Source: client-go.
 const RETRIES_MAX: usize = 10;
@@ -95,13 +101,18 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Conversion, and reviews of images: the client has the limit.
+    /// Conversion: the client has the limit.
     pub const fn of_conversion(limit: Duration) -> Self {
         let exceeded = [
             "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
             "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
         ];
         Manner { limit, exceeded, reads_any_type: false }
+    }
+
+    /// Reviews of images: the client has the limit, too.
+    pub const fn of_image_review(limit: Duration) -> Self {
+        Manner { reads_any_type: true, ..Manner::of_conversion(limit) }
     }
 
     /// Admission: the call has the limit.
@@ -143,6 +154,12 @@ fn unreadable(why: &str) -> String {
     format!("unexpected error when reading response body. Please retry. Original error: {why}")
 }
 
+/// A pause and a part of it that is drawn.
+fn jittered(pause: Duration) -> Duration {
+    let drawn = f64::from(uuid::Uuid::new_v4().as_bytes()[0]) / f64::from(u8::MAX);
+    pause.mul_f64(1.0 + BACKOFF_JITTER * drawn)
+}
+
 /// A call that failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -150,13 +167,23 @@ pub struct Failure {
     pub text: String,
     /// The status of the answer; `None` where there was none, or where it could not be read.
     pub status: Option<u16>,
+    /// What an answer that is a failure comes to for a client of Kubernetes.
+    pub stated: Option<Box<Status>>,
     /// Whether it is worth another try.
     may_pass: bool,
 }
 
+impl Failure {
+    /// An answer with an HTTP status that is not a success, and what it comes to.
+    fn answered(status: u16, stated: Status) -> Self {
+        let (text, may_pass) = (stated.message.clone(), answer::may_pass(&stated));
+        Failure { text, status: Some(status), stated: Some(Box::new(stated)), may_pass }
+    }
+}
+
 impl From<String> for Failure {
     fn from(text: String) -> Self {
-        Failure { text, status: None, may_pass: false }
+        Failure { text, status: None, stated: None, may_pass: false }
     }
 }
 
@@ -165,12 +192,15 @@ pub struct Client {
     services: Vec<ServiceAddress>,
     denied: Arc<[IpNet]>,
     connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
+    /// What was counted of the certificates of webhooks.
+    pub old_certificates: OldCertificates,
 }
 
 impl Client {
     /// A client that finds services at `services`, and connects to no address in `denied`.
     pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>) -> Self {
-        Client { services, denied: denied.into(), connections: Mutex::default() }
+        let (connections, old_certificates) = Default::default();
+        Client { services, denied: denied.into(), connections, old_certificates }
     }
 
     /// Posts `body`, JSON, and gives the body of an answer with a status of 200 to 206.
@@ -193,12 +223,12 @@ impl Client {
         body: Bytes,
         manner: Manner,
         mut backoff: Duration,
-    ) -> Result<Bytes, String> {
+    ) -> Result<Bytes, Failure> {
         let mut tries = 1;
         loop {
             match self.call(endpoint, body.clone(), manner).await {
-                Err(failure) if failure.may_pass && tries < TRIES => sleep(backoff).await,
-                outcome => return outcome.map_err(|failure| failure.text),
+                Err(failure) if failure.may_pass && tries < TRIES => sleep(jittered(backoff)).await,
+                outcome => return outcome,
             }
             backoff = backoff.mul_f64(BACKOFF_FACTOR);
             tries += 1;
@@ -213,10 +243,9 @@ impl Client {
     pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, Failure> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint)?;
-        let failed = |what: &str| Failure {
-            text: format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs()),
-            status: None,
-            may_pass: what.ends_with("connection reset by peer"),
+        let failed = |what: &str| {
+            let text = format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs());
+            Failure { may_pass: what.ends_with("connection reset by peer"), ..Failure::from(text) }
         };
         let begun = AtomicBool::new(false);
         let call = async {
@@ -228,11 +257,9 @@ impl Client {
                     Err(CallError::Call(what)) => return Err(failed(&what)),
                     Err(CallError::Answer(what)) => return Err(unreadable(&what).into()),
                 };
-                let may_pass = matches!(answer.status, 429 | 500 | 504) || answer.retry_after.is_some();
-                let status = Some(answer.status).filter(|status| !(200..=206).contains(status));
-                match answer.retry_after.filter(|_| tries < RETRIES_MAX) {
+                match answer.pause().filter(|_| tries < RETRIES_MAX) {
                     Some(wait) => sleep(wait).await,
-                    None => return answer.into_body(reads_any_type).map_err(|text| Failure { text, status, may_pass }),
+                    None => return answer.into_body(reads_any_type),
                 }
                 tries += 1;
             }
@@ -254,7 +281,9 @@ impl Client {
         if known.len() == ENDPOINTS_MAX {
             known.clear();
         }
-        let connections = Arc::new(Connections::new(endpoint, &self.services, Arc::clone(&self.denied))?);
+        let counted = self.old_certificates.clone();
+        let connections = Connections::new(endpoint, &self.services, Arc::clone(&self.denied), counted)?;
+        let connections = Arc::new(connections);
         known.insert(endpoint.clone(), connections.clone());
         Ok(connections)
     }

@@ -9,6 +9,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
+use super::certificates::{self, Flaws, RELIES_ON_COMMON_NAME};
+
 /// The client's side of TLS for a webhook with these certificates of authorities.
 pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
     identified(verifier(ca_bundle)?, None)
@@ -55,10 +57,22 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
+/// What a certificate that is not believed was refused for, as far as it is counted.
+pub(super) fn flaws(error: &Error) -> Flaws {
+    let is = |why: &str| matches!(error, Error::General(what) if what.starts_with(why));
+    Flaws { missing_san: is(RELIES_ON_COMMON_NAME), insecure_sha1: is(SIGNED_OVER_SHA1) }
+}
+
+/// Whether the words of an error are ours.
+fn is_explained(what: &str) -> bool {
+    what == RELIES_ON_COMMON_NAME || what.starts_with(SIGNED_OVER_SHA1)
+}
+
 /// A failed handshake in Go's words.
 pub(super) fn describe(error: &Error, server_name: &str) -> String {
     let failed = |what: String| format!("tls: failed to verify certificate: x509: {what}");
     match error {
+        Error::General(what) if is_explained(what) => failed(what.clone()),
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             failed("certificate signed by unknown authority".to_owned())
         }
@@ -85,6 +99,19 @@ pub(super) fn describe(error: &Error, server_name: &str) -> String {
         ) => failed("certificate has expired or is not yet valid".to_owned()),
         other => format!("tls: {other}"),
     }
+}
+
+/// What is said of a certificate whose signature is one over SHA-1.
+const SIGNED_OVER_SHA1: &str =
+    "certificate signed by unknown authority (possibly because of \"x509: cannot verify signature: insecure algorithm ";
+
+/// An error that comes of a signature over SHA-1 by an authority that is known, as Go tells it.
+fn explained(error: Error, end_entity: &CertificateDer<'_>, trusted: &[CertificateDer<'_>]) -> Error {
+    let is_about_name = matches!(error, Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }));
+    let signed = (!is_about_name).then(|| certificates::signed_over_sha1(end_entity, trusted)).flatten();
+    let Some((algorithm, authority)) = signed else { return error };
+    let candidate = format!("while trying to verify candidate authority certificate \"{authority}\")");
+    Error::General(format!("{SIGNED_OVER_SHA1}{algorithm}\" {candidate}"))
 }
 
 #[derive(Debug)]
@@ -120,8 +147,11 @@ impl ServerCertVerifier for Trust {
             Believes::Chains { chain, trusted } => (chain, trusted),
         };
         let outcome = chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if outcome.is_err() && certificates::relies_on_common_name(end_entity, &server_name.to_str()) {
+            return Err(Error::General(RELIES_ON_COMMON_NAME.to_owned()));
+        }
         if outcome.is_ok() || !trusted.contains(end_entity) {
-            return outcome;
+            return outcome.map_err(|error| explained(error, end_entity, trusted));
         }
         rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
         let parsed = x509_parser::parse_x509_certificate(end_entity);

@@ -318,7 +318,7 @@ struct Images {
 }
 
 impl Images {
-    /// It allows all images but `bad`, and fails for `broken`.
+    /// It allows all images but `bad`, and fails for others in the way that they are called by.
     fn start() -> Images {
         let identity = Identity::new("127.0.0.1");
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -335,8 +335,22 @@ impl Images {
             if !is_allowed && images.len() == 1 {
                 review["status"]["reason"] = json!("it is bad");
             }
-            let status = if has("broken") { 500 } else { 200 };
-            Some(Reply { status, content_type: "application/json".to_owned(), body: review.to_string() })
+            let (status, content_type, body) = match images[0]["image"].as_str()? {
+                "broken" => (500, "application/json", review.to_string()),
+                "gateway" => (502, "text/plain", "no\n".to_owned()),
+                "unavailable" => (503, "text/plain", "no".to_owned()),
+                "forbidden" => (403, "text/html", " no way \n".to_owned()),
+                "stated" => {
+                    let status = json!({
+                        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
+                        "message": "stated", "code": 418, "details": {"name": "n"},
+                    });
+                    (500, "application/json", status.to_string())
+                }
+                "html" => (200, "text/html", "<html>".to_owned()),
+                _ => (200, "application/json", review.to_string()),
+            };
+            Some(Reply { status, content_type: content_type.to_owned(), body })
         });
         Images { https, identity, asked }
     }
@@ -418,10 +432,38 @@ fn a_service_decides_which_images_run() {
 }
 
 #[test]
+fn a_failure_of_the_service_is_told_in_the_words_of_client_go() {
+    let (folder, images) = (Folder::for_test(), Images::start());
+    let server = images.server(&folder, json!({"retryBackoff": 1}));
+    let server_error = "pods \"p\" is forbidden: an error on the server (\"no\") has prevented the request from \
+                        succeeding";
+    let unavailable = "pods \"p\" is forbidden: the server is currently unable to handle the request";
+    let html = "pods \"p\" is forbidden: couldn't get version/kind; json parse error: json: cannot unmarshal string into \
+                Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                \"json:\\\"kind,omitempty\\\"\" }";
+    for (image, tries, code, message) in [
+        ("gateway", 5, 403, server_error),
+        ("unavailable", 1, 403, unavailable),
+        ("html", 1, 403, html),
+        ("forbidden", 1, 403, "no way"),
+        ("stated", 1, 418, "stated"),
+    ] {
+        assert_eq!(run(&server, "p", &[image]), (code, message.to_owned()), "{image}");
+        assert_eq!(images.take_asked().len(), tries, "{image}");
+    }
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "forbidden"}]}});
+    let status = post(&server, "/api/v1/namespaces/default/pods", &pod).json();
+    let cause = json!({"reason": "UnexpectedServerResponse", "message": "no way"});
+    assert_eq!((&status["reason"], &status["details"]), (&json!("Forbidden"), &json!({"causes": [cause]})));
+}
+
+#[test]
 fn images_run_without_the_service_where_the_configuration_says_so() {
     let (folder, images) = (Folder::for_test(), Images::start());
     let server = images.server(&folder, json!({"retryBackoff": 1, "defaultAllow": true, "denyTTL": -1}));
-    assert_eq!(run(&server, "a", &["broken"]), (201, String::new()));
+    for (name, image) in [("a", "broken"), ("f", "forbidden"), ("h", "html")] {
+        assert_eq!(run(&server, name, &[image]), (201, String::new()));
+    }
     images.take_asked();
     let denied = || run(&server, "b", &["bad"]).0;
     assert_eq!([denied(), denied()], [403, 403]);

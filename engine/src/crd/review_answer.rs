@@ -77,6 +77,17 @@ pub enum AnswerError {
 ///
 /// It is not JSON or YAML, or not the review that is wanted.
 pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, AnswerError> {
+    let answered = decode(body)?;
+    check_type(&answered.api_version, &answered.kind, wanted)?;
+    Ok(answered)
+}
+
+/// Reads an answer of any type, as [`read`] does.
+///
+/// # Errors
+///
+/// It is not JSON or YAML, or its type can't be told.
+pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
     const TYPE: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let looks_like_json = body.trim_ascii_start().starts_with(b"{");
@@ -100,7 +111,6 @@ pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, AnswerError> {
         Ok(())
     });
     types.map_err(AnswerError::TypeMeta)?;
-    check_type(&api_version, &kind, wanted)?;
     Ok(Answered { api_version, kind, body })
 }
 

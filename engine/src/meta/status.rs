@@ -8,6 +8,29 @@ use super::field::ErrorList;
 use crate::object;
 use crate::value::{Map, Value, go_quote};
 
+/// The reasons that Kubernetes' clients know.
+const KNOWN_REASONS: [&str; 19] = [
+    "Unauthorized",
+    "Forbidden",
+    "NotFound",
+    "AlreadyExists",
+    "Conflict",
+    "Gone",
+    "Invalid",
+    "ServerTimeout",
+    "StoreReadError",
+    "Timeout",
+    "TooManyRequests",
+    "BadRequest",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "RequestEntityTooLarge",
+    "UnsupportedMediaType",
+    "InternalError",
+    "Expired",
+    "ServiceUnavailable",
+];
+
 /// A failure, or the success of a deletion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
@@ -268,6 +291,24 @@ impl Status {
                        objects that were created, modified, or deleted between the time the first chunk was returned and \
                        now may show up in the list.";
         Status { continue_token: token, ..Status::expired(message) }
+    }
+
+    /// A Status that somebody else has made; a code that HTTP can't have is 0.
+    pub fn decode(status: &Value) -> Status {
+        let code = status.get("code").and_then(Value::as_i64);
+        let details = status.get("details").filter(|details| details.as_object().is_some());
+        Status {
+            code: code.and_then(|code| code.try_into().ok()).unwrap_or_default(),
+            reason: status.str_at(&["reason"]).to_owned(),
+            message: status.str_at(&["message"]).to_owned(),
+            details: details.map(|details| Box::new(Status::decode_details(details))),
+            continue_token: status.str_at(&["metadata", "continue"]).to_owned(),
+        }
+    }
+
+    /// Whether this is an error for a reason: it says so, or has its code and a reason that Kubernetes does not know.
+    pub fn is_for(&self, reason: &str, code: u16) -> bool {
+        self.reason == reason || (self.code == code && !KNOWN_REASONS.contains(&self.reason.as_str()))
     }
 
     /// The details of a Status that somebody else has made.

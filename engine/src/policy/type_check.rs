@@ -328,6 +328,35 @@ mod tests {
         check_texts("validations: [{expression: object.metadata.labels.a == 'b'}]", &[]);
     }
 
+    /// What the type checker of the API server's module 0.37.2 says of these.
+    #[test]
+    fn expressions_that_do_not_fit_are_told_as_the_reference_tells_them() {
+        let overload =
+            |function: &str, types: &str| format!("found no matching overload for '{function}' applied to '({types})'");
+        for (expression, column, expected) in [
+            ("object.metadata.labels['a'] == 2", 29, overload("_==_", "string, int")),
+            ("has(object.spec.foo)", 4, "undefined field 'foo'".to_owned()),
+            ("object.spec.replicas + 1.0 > 0", 22, overload("_+_", "int, double")),
+            ("object.metadata.creationTimestamp == 'x'", 35, overload("_==_", "timestamp, string")),
+            ("1 in object.metadata.labels", 3, overload("@in", "int, map(string, string)")),
+            ("1 in object.metadata.finalizers", 3, overload("@in", "int, list(string)")),
+            ("object.metadata.ownerReferences.map(o, o.controller)[0] == 1", 57, overload("_==_", "bool, int")),
+            ("object.spec.template.spec.volumes.exists_one(v, v.nope)", 50, "undefined field 'nope'".to_owned()),
+            (
+                "object.spec.template.spec.containers.all(c, c.image.startsWith('x') && c.name)",
+                73,
+                "expected type 'bool' but found 'string'".to_owned(),
+            ),
+        ] {
+            let dots = ".".repeat(column - 1);
+            let warning = format!(
+                "apps/v1, Kind=Deployment: ERROR: <input>:1:{column}: {expected}\n | {expression}\n | {dots}^\n"
+            );
+            let rest = format!("validations: [{{expression: \"{expression}\"}}]");
+            check_texts(&rest, &[("spec.validations[0].expression", &warning)]);
+        }
+    }
+
     #[test]
     fn messages_variables_and_parameters_are_looked_at() {
         let rest = "paramKind: {apiVersion: v1, kind: ConfigMap}, variables: [{name: count, expression: \

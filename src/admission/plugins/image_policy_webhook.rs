@@ -3,7 +3,7 @@
 //! In: the images of a new or changed pod, its annotations that are meant for the service, and its namespace. Out: what the service
 //! says, which is remembered for a while. It is asked at an address that a kubeconfig names.
 //!
-//! Source: `plugin/pkg/admission/imagepolicy`, release 1.36.
+//! Source: `plugin/pkg/admission/imagepolicy`, release 1.36, and answers of client-go 0.37.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +14,15 @@ use bytes::Bytes;
 
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Operation};
+use crate::crd::review_answer::{self, Answered};
+use crate::crd::write::split_api_version;
 use crate::kinds;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{Status, duration};
 use crate::object;
+use crate::schema::typed::{Stop, Typed};
 use crate::value::{Map, Value, json};
-use crate::webhook::{Client, Endpoint, Manner, patience};
+use crate::webhook::{Client, Endpoint, Failure, Manner, patience};
 
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
@@ -26,7 +30,7 @@ const KIND: &str = "ImageReview";
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 /// What the keys of a pod's annotations have in them that the service is told.
 const ANNOTATION_PART: &str = ".image-policy.k8s.io/";
-const MANNER: Manner = Manner::of_conversion(Duration::from_secs(30));
+const MANNER: Manner = Manner::of_image_review(Duration::from_secs(30));
 /// How many decisions are remembered.
 const DECISIONS_MAX: usize = 1024;
 
@@ -97,7 +101,7 @@ impl Limits {
 }
 
 /// What the service said of some images.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Decision {
     is_allowed: bool,
     reason: String,
@@ -107,30 +111,51 @@ struct Decision {
 
 impl Decision {
     fn decode(answer: &[u8]) -> Result<Self, String> {
-        let review = json::decode(answer).map_err(|error| error.to_string())?;
-        check_kind(&review)?;
-        let annotations = review.at(&["status", "auditAnnotations"]).and_then(Value::as_object);
-        let annotations = annotations.into_iter().flat_map(Map::iter);
-        let annotation = |(key, value): (&str, &Value)| Some((key.to_owned(), value.as_str()?.to_owned()));
-        Ok(Decision {
-            is_allowed: review.at(&["status", "allowed"]).and_then(Value::as_bool) == Some(true),
-            reason: review.str_at(&["status", "reason"]).to_owned(),
-            annotations: annotations.filter_map(annotation).collect(),
+        let answered = review_answer::decode(answer).map_err(|error| error.to_string())?;
+        check_kind(&answered)?;
+        Decision::decode_review(&answered.body).map_err(|error| error.to_string())
+    }
+
+    fn decode_review(review: &Value) -> Result<Self, UnmarshalError> {
+        let mut decision = Decision::default();
+        Typed::run(|typed| {
+            typed.structure_in("v1alpha1", review, KIND, |typed, name, value| {
+                if name == "status" {
+                    decision.decode_status(typed, value)?;
+                }
+                Ok(true)
+            })
+        })?;
+        Ok(decision)
+    }
+
+    fn decode_status<'v>(&mut self, typed: &mut Typed<'v>, status: &'v Value) -> Result<(), Stop> {
+        typed.structure_in("v1alpha1", status, "ImageReviewStatus", |typed, name, value| {
+            match name {
+                "allowed" => self.is_allowed = typed.boolean(value).unwrap_or_default(),
+                "reason" => self.reason = typed.string(value).unwrap_or_default(),
+                "auditAnnotations" => {
+                    let text = |typed: &mut Typed<'v>, text| Ok(typed.string(text).unwrap_or_default());
+                    self.annotations = typed.map(value, "map[string]string", text)?.unwrap_or_default();
+                }
+                _ => {}
+            }
+            Ok(true)
         })
     }
 }
 
 /// Refuses an answer that says to be something else than a review, in the reference's words. It may leave out what it is.
-fn check_kind(answer: &Value) -> Result<(), String> {
-    let said = |field: &str, expected: &'static str| match answer.str_at(&[field]) {
-        "" => expected.to_owned(),
-        other => other.to_owned(),
-    };
-    let (api_version, kind) = (said("apiVersion", API_VERSION), said("kind", KIND));
+fn check_kind(answer: &Answered) -> Result<(), String> {
+    let said =
+        |text: &'_ str, expected: &'static str| if text.is_empty() { expected.to_owned() } else { text.to_owned() };
+    let (api_version, kind) = (said(&answer.api_version, API_VERSION), said(&answer.kind, KIND));
     if api_version == API_VERSION && kind == KIND {
         return Ok(());
     }
-    if kinds::type_of(&api_version, &kind).is_none() {
+    split_api_version(&api_version).map_err(|error| error.to_string())?;
+    let is_status = (api_version.as_str(), kind.as_str()) == ("v1", "Status");
+    if !is_status && kinds::type_of(&api_version, &kind).is_none() {
         let scheme = "pkg/api/legacyscheme/scheme.go:30";
         return Err(format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""));
     }
@@ -159,7 +184,7 @@ impl ImagePolicyWebhook {
     }
 
     /// What is decided about images, by the service or before.
-    async fn decide(&self, spec: &Value) -> Result<Decision, String> {
+    async fn decide(&self, spec: &Value) -> Result<Decision, Failure> {
         let key = json::encode_to_string(spec);
         let now = Instant::now();
         if let Some(known) = self.recall(&key, now) {
@@ -170,7 +195,7 @@ impl ImagePolicyWebhook {
             "status" => object! { "allowed" => false },
         };
         if !patience::release().await {
-            return Err(patience::CROWDED.to_owned());
+            return Err(patience::CROWDED.to_owned().into());
         }
         let body = Bytes::from(json::encode(&review));
         let answer = self.client.post_patiently(&self.endpoint, body, MANNER, self.policy.retry_backoff).await?;
@@ -225,7 +250,7 @@ impl Admission for ImagePolicyWebhook {
                 attributes.told.annotate(format!("{AUDIT_PREFIX}failed-open"), "true");
                 return Ok(());
             }
-            Err(why) => return Err(forbidden(attributes, object, &why)),
+            Err(failure) => return Err(refusal(attributes, object, failure)),
         };
         for (key, text) in &decision.annotations {
             attributes.told.annotate(format!("{AUDIT_PREFIX}{key}"), text);
@@ -238,6 +263,19 @@ impl Admission for ImagePolicyWebhook {
                 Err(forbidden(attributes, object, &why))
             }
         }
+    }
+}
+
+/// What a failure of the service is told as. What forbids already is passed on as it is.
+fn refusal(attributes: &Attributes<'_>, object: &Value, failure: Failure) -> Status {
+    match failure.stated.filter(|stated| stated.is_for("Forbidden", 403)) {
+        Some(mut stated) => {
+            if !(400..600).contains(&stated.code) {
+                stated.code = 500;
+            }
+            *stated
+        }
+        None => forbidden(attributes, object, &failure.text),
     }
 }
 
@@ -271,6 +309,10 @@ mod tests {
     use super::*;
     use crate::value::yaml;
 
+    fn decide(answer: &str) -> Result<bool, String> {
+        Decision::decode(answer.as_bytes()).map(|decision| decision.is_allowed)
+    }
+
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("the test is YAML")
     }
@@ -295,12 +337,12 @@ mod tests {
 
     #[test]
     fn an_answer_of_another_kind_decides_nothing() {
-        let decide = |head: &str| {
+        let decide_head = |head: &str| {
             let answer = read(&format!("{{{head}status: {{allowed: true}}}}"));
-            Decision::decode(&json::encode(&answer)).map(|decision| decision.is_allowed)
+            decide(&json::encode_to_string(&answer))
         };
         for head in ["", "kind: ImageReview, ", "apiVersion: imagepolicy.k8s.io/v1alpha1, "] {
-            assert_eq!(decide(head), Ok(true), "{head}");
+            assert_eq!(decide_head(head), Ok(true), "{head}");
         }
         let unknown = |kind: &str, version: &str| {
             let scheme = "pkg/api/legacyscheme/scheme.go:30";
@@ -313,8 +355,53 @@ mod tests {
             ),
             ("apiVersion: v1, kind: ImageReview, ", &unknown("ImageReview", "v1")),
             ("kind: Pod, ", &unknown("Pod", API_VERSION)),
+            ("apiVersion: v1, kind: Status, ", "converting (v1.Status) to (v1alpha1.ImageReview): unknown conversion"),
+            ("apiVersion: a/b/c, ", "unexpected GroupVersion string: a/b/c"),
         ] {
-            assert_eq!(decide(head), Err(expected.to_owned()), "{head}");
+            assert_eq!(decide_head(head), Err(expected.to_owned()), "{head}");
+        }
+    }
+
+    #[test]
+    fn answers_that_can_not_be_read_are_told_as_client_go_tells_them() {
+        let unlike = |found: &str| {
+            let type_meta = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                             \"json:\\\"kind,omitempty\\\"\" }";
+            let parse = "couldn't get version/kind; json parse error: json";
+            format!("{parse}: cannot unmarshal {found} into Go value of type {type_meta}")
+        };
+        for (answer, expected) in [
+            ("hello", unlike("string").as_str()),
+            ("<html>\n<body>no</body></html>", &unlike("string")),
+            ("[]", &unlike("array")),
+            ("5", &unlike("number")),
+            ("{", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+            ("{}}", "couldn't get version/kind; json parse error: invalid character '}' after top-level value"),
+            ("a: b: c", "yaml: mapping values are not allowed in this context"),
+            (
+                r#"{"status":{"allowed":"yes"}}"#,
+                "json: cannot unmarshal string into Go struct field ImageReviewStatus.status.allowed of type bool",
+            ),
+            (
+                r#"{"status":5}"#,
+                "json: cannot unmarshal number into Go struct field ImageReview.status of type \
+                 v1alpha1.ImageReviewStatus",
+            ),
+            (
+                r#"{"status":{"allowed":true,"auditAnnotations":{"a":5}}}"#,
+                "json: cannot unmarshal number into Go struct field ImageReviewStatus.status.auditAnnotations of type \
+                 string",
+            ),
+        ] {
+            assert_eq!(decide(answer), Err(expected.to_owned()), "{answer}");
+        }
+        for (answer, expected) in [
+            ("kind: ImageReview\nstatus: {allowed: true}", true),
+            ("hello there: x", false),
+            ("null", false),
+            ("{}", false),
+        ] {
+            assert_eq!(decide(answer), Ok(expected), "{answer}");
         }
     }
 

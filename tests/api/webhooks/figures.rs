@@ -29,7 +29,16 @@ fn rounds_and_plugins_are_measured_where_they_act() {
     assert_eq!(server.send("POST", &nowhere, &[JSON], Some(crontab("a").to_string().as_bytes())).status, 404);
     let told = figures(&server);
     let (step, plugin) = ("step_admission_duration_seconds_count", "controller_admission_duration_seconds_count");
+    for line in [
+        "# TYPE apiserver_admission_step_admission_duration_seconds_summary summary",
+        "# TYPE apiserver_webhooks_x509_missing_san_total counter",
+        "apiserver_webhooks_x509_missing_san_total 0",
+        "apiserver_webhooks_x509_insecure_sha1_total 0",
+    ] {
+        assert!(told.iter().any(|found| found == line), "{line}");
+    }
     for (name, labels) in [
+        ("step_admission_duration_seconds_summary_count", r#"type="admit",operation="CREATE",rejected="false"}"#),
         (step, r#"type="admit",operation="CREATE",rejected="false"}"#),
         (step, r#"type="validate",operation="CREATE",rejected="false"}"#),
         (plugin, r#"name="NamespaceLifecycle",type="admit",operation="CREATE",rejected="false"}"#),

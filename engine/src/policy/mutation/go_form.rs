@@ -21,7 +21,7 @@ pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
                 let items: Vec<String> = list.iter().map(|item| form(&item.unwrap_or_default())).collect();
                 items.join(separator)
             };
-            let (printed, syntax) = (items(printed, " "), items(syntax, ", "));
+            let (printed, syntax) = (items(show, " "), items(syntax, ", "));
             ("[]ref.Val", format!("[{printed}]"), format!("[]ref.Val{{{syntax}}}"))
         }
         Cel::Map(map) => {
@@ -34,7 +34,7 @@ pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
                 entries.sort_unstable();
                 entries.join(separator)
             };
-            let (printed, syntax) = (entries(printed, " "), entries(syntax, ", "));
+            let (printed, syntax) = (entries(show, " "), entries(syntax, ", "));
             ("map[ref.Val]ref.Val", format!("map[{printed}]"), format!("map[ref.Val]ref.Val{{{syntax}}}"))
         }
         Cel::Opaque(opaque) => {
@@ -42,14 +42,6 @@ pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
             (go_type, show(value), syntax)
         }
         other => ("ref.Val", show(other), show(other)),
-    }
-}
-
-/// `%v` of a value within another one.
-fn printed(value: &Cel<'_>) -> String {
-    match value {
-        Cel::List(_) | Cel::Map(_) => go_form(value).1,
-        other => show(other),
     }
 }
 

@@ -278,6 +278,18 @@ fn what_json_does_not_have_is_told_as_go_has_it() {
     unfit("Object{spec: Object.spec{ports: [{'name': 'http'}]}}", element);
     unfit("Object{spec: {'labels': {'a': 'b'}}}", ".spec.labels: expected map, got &{map[a:b]}");
     unfit("Object{spec: {'tags': ['a', 'b']}}", ".spec.tags: expected list, got &{[a b]}");
+    for (list, printed) in [
+        ("[false]", "[false]"),
+        ("[['a', 'b'], ['c']]", "[[a, b] [c]]"),
+        ("[{'a': ['x', 'y']}]", "[{a: [x, y]}]"),
+        ("[[b'ab', b'c']]", "[[[97 98], [99]]]"),
+    ] {
+        unfit(
+            &format!("Object{{spec: {{'tags': {list}}}}}"),
+            &format!(".spec.tags: expected list, got &{{{printed}}}"),
+        );
+    }
+    unfit("Object{spec: {'labels': {'a': {'b': 1}}}}", ".spec.labels: expected map, got &{map[a:{b: 1}]}");
     unfit("Object{spec: Object.spec{any: {'y': {'z': 1}}}}", ".spec.any.y: expected map, got &{map[z:1]}");
     unfit("Object{spec: null}", ".spec: expected map, got &{NULL_VALUE}");
     unfit(
