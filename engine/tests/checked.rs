@@ -206,7 +206,8 @@ fn held(built_in: &BuiltIn, example: &Value, way: &Way, ways: &[Way]) -> Held {
             break;
         }
     }
-    found.unwrap_or_else(|| panic!("no value is known that `{}` can have", shown(way)))
+    assert!(found.is_some(), "no value is known that `{}` can have", shown(way));
+    found.unwrap_or(Held::Off)
 }
 
 /// What they say to it in one object; `None` where none of the values can be decoded there.

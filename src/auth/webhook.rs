@@ -20,7 +20,7 @@ use crate::object;
 use crate::policy::access;
 use crate::policy::expression::Expression;
 use crate::value::{Value, go_quote, json};
-use crate::webhook::{Client, Endpoint, Manner, patience};
+use crate::webhook::{Client, Endpoint, Failure, Manner, patience};
 
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
@@ -143,6 +143,12 @@ enum Unanswered {
 impl From<String> for Unanswered {
     fn from(error: String) -> Self {
         Unanswered::Failed(error)
+    }
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Unanswered::Failed(failure.text)
     }
 }
 

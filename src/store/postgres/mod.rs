@@ -164,13 +164,27 @@ impl Postgres {
         statement: Query<'_, sqlx::Postgres, PgArguments>,
         read: impl Fn(&PgRow) -> Result<T, StoreError> + Send,
     ) -> Result<Vec<T>, StoreError> {
+        let all = self.fetch_while(statement, move |row| read(row).map(Some)).await?;
+        Ok(all.unwrap_or_default())
+    }
+
+    /// All rows; `None` where `read` has had enough. What the database still sends is then read by whoever has the connection
+    /// next, and is not kept.
+    async fn fetch_while<T>(
+        &self,
+        statement: Query<'_, sqlx::Postgres, PgArguments>,
+        mut read: impl FnMut(&PgRow) -> Result<Option<T>, StoreError> + Send,
+    ) -> Result<Option<Vec<T>>, StoreError> {
         self.stats.count_statement();
         let mut rows = statement.fetch(&self.reading);
         let mut found = Vec::new();
         while let Some(row) = rows.try_next().await? {
-            found.push(read(&row)?);
+            match read(&row)? {
+                Some(value) => found.push(value),
+                None => return Ok(None),
+            }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 }
 
@@ -188,22 +202,43 @@ impl Store for Postgres {
     }
 
     async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
+        Ok(self.load_within(collection, usize::MAX).await?.unwrap_or_default())
+    }
+
+    async fn load_within(
+        &self,
+        collection: &Collection,
+        bytes_max: usize,
+    ) -> Result<Option<(Objects, Revision)>, StoreError> {
         // One statement reads one state of the database. Without objects there is a row with the revision alone.
         let objects = sqlx::query(
             "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
              c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
              JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1) live ON true",
         );
-        let rows = self.fetch(objects.bind(collection.as_str()), |row| {
+        let mut bytes = 0_usize;
+        let rows = self.fetch_while(objects.bind(collection.as_str()), |row| {
             let stored = match row.number(1)? {
                 Some(_) => Some(read_loaded(row)?),
                 None => None,
             };
-            Ok((stored, read_revision(row, 9)?))
+            bytes = bytes.saturating_add(stored.as_ref().map_or(0, |stored| stored.bytes.len()));
+            let revision = read_revision(row, 9)?;
+            Ok((bytes <= bytes_max).then_some((stored, revision)))
         });
-        let rows = rows.await?;
+        let Some(rows) = rows.await? else { return Ok(None) };
         let revision = rows.first().map(|(_, revision)| *revision).unwrap_or_default();
-        Ok((by_key(rows.into_iter().filter_map(|(stored, _)| stored).collect()), revision))
+        Ok(Some((by_key(rows.into_iter().filter_map(|(stored, _)| stored).collect()), revision)))
+    }
+
+    async fn size_bytes(&self, collection: &Collection) -> Result<Option<usize>, StoreError> {
+        // How long a value is stands beside it: none is read.
+        let size = sqlx::query(
+            "SELECT COALESCE(SUM(octet_length(c.bytes)), 0)::bigint FROM objects o \
+             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1",
+        );
+        let sizes = self.fetch(size.bind(collection.as_str()), |row| row.number(0)).await?;
+        Ok(sizes.first().copied().flatten().and_then(|size| usize::try_from(size).ok()))
     }
 
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
