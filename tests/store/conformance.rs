@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use kubeskiff::memory::Memory;
 use kubeskiff::meta::Revision;
 use kubeskiff::store::{
-    At, Collection, Committed, Feed, Guard, Moment, Op, Storage, StoreError, Stored, WatchError, Write, WriteError,
+    At, Collection, Committed, Config, Feed, Guard, Moment, Op, SnapshotError, Storage, StoreError, Stored, WatchError,
+    Write, WriteError,
 };
 
 use super::{Database, State, contents, crontabs, delete, expired, newest, next, put, write};
@@ -103,7 +105,33 @@ conformance! {
         compaction_keeps_what_is_live_and_what_can_still_be_read,
         the_first_value_under_a_name_stays,
         a_collection_that_is_loaded_amid_writes_misses_none,
+        a_collection_that_memory_can_not_hold_is_not_loaded,
     ],
+}
+
+async fn a_collection_that_memory_can_not_hold_is_not_loaded(database: Database) {
+    const OBJECTS: usize = 40;
+    const LEFT: usize = 5;
+    let text = "x".repeat(512 << 10);
+    let storage = database.open().await;
+    for at in 0..OBJECTS {
+        write(&storage, put(&format!("{at}"), &text, &[Guard::Absent])).await;
+    }
+    storage.close().await;
+    // A collection may have half of it.
+    let memory = Arc::new(Memory::new(32 << 20));
+    let storage = database.open_as(Config { memory, ..Config::memory() }).await;
+    // The second time it is known to be large, and not even begun.
+    for _ in 0..2 {
+        let refused = storage.snapshot(&crontabs(), At::Newest).await;
+        assert!(matches!(refused, Err(SnapshotError::Store(StoreError::NoMemory))));
+    }
+    assert!(storage.get(&crontabs(), "0").await.expect("it reads").is_some());
+    for at in LEFT..OBJECTS {
+        write(&storage, delete(&format!("{at}"), &[])).await;
+    }
+    let snapshot = storage.snapshot(&crontabs(), At::Newest).await.expect("it is small now");
+    assert_eq!(snapshot.len(), LEFT);
 }
 
 async fn a_write_is_visible_when_it_is_acknowledged(database: Database) {

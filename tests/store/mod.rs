@@ -74,13 +74,18 @@ impl Database {
     }
 
     async fn open_with_history(&self, history: Duration) -> Storage {
+        self.open_as(Config { history, ..Config::memory() }).await
+    }
+
+    /// As this configuration says, but for the place.
+    async fn open_as(&self, config: Config) -> Storage {
         let location = match self {
             Database::Memory => Location::Memory,
             Database::Sqlite(folder) => Location::File(folder.path().join("state.db")),
             Database::Shared(folder) => Location::Shared(folder.path().join("state.db")),
             Database::Postgres(url) => Location::Postgres(url.clone()),
         };
-        let config = Config { durability: Durability::Relaxed, history, ..Config::new(location) };
+        let config = Config { durability: Durability::Relaxed, location, ..config };
         Storage::open(&config).await.expect("the database opens")
     }
 }
