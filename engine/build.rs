@@ -1,8 +1,11 @@
 //! Finds what is a file each: the built-in kinds, and the types of the published Go modules.
 //!
-//! Every `src/kinds/served/GROUP/KIND.rs` is a module with a table `KINDS`, and every `../schemas/types/PACKAGE.txt` is a
-//! package of types. So a kind is one file, and nothing else has to name it. `src/kinds/made_up` and `../schemas/made-up`
+//! Every `src/kinds/served/GROUP/KIND.rs` is a module with a table `KINDS`, and every `types/PACKAGE.txt` among the schemas is a
+//! package of types. So a kind is one file, and nothing else has to name it. `src/kinds/made_up` and `made-up` among the schemas
 //! are there in tests alone: a kind that holds that.
+//!
+//! The schemas stand beside this package. The crate that is published has them within, by a link that is followed then; where
+//! links are not made at a checkout, as on Windows, they are found all the same. `SCHEMAS` says where to those who include them.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -11,8 +14,11 @@ fn main() {
     let folder = variable("CARGO_MANIFEST_DIR");
     let kinds = [("KINDS", "src/kinds/served"), ("MADE_UP", "src/kinds/made_up")];
     write("served.rs", &kinds.map(|(table, path)| modules_of(table, &folder.join(path))).concat());
-    let types = [("FILES", "../schemas/types"), ("MADE_UP", "../schemas/made-up")];
-    write("types.rs", &types.map(|(table, path)| packages_of(table, &folder.join(path))).concat());
+    let schemas = ["schemas", "../schemas"].map(|path| folder.join(path)).into_iter().find(|path| path.is_dir());
+    let schemas = schemas.expect("the schemas are there");
+    println!("cargo:rustc-env=SCHEMAS={}", schemas.display());
+    let types = [("FILES", "types"), ("MADE_UP", "made-up")];
+    write("types.rs", &types.map(|(table, path)| packages_of(table, &schemas.join(path))).concat());
 }
 
 /// What stands before what is there in tests alone.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::kubectl::left_out;
@@ -397,6 +398,12 @@ fn the_crates_can_be_published() {
         assert!(length < CRATE_BYTES_MAX, "{name} has {length} bytes");
         succeeds(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&folder.0));
     }
+    for name in ["kubeskiff-engine", "kubeskiff"] {
+        let package = folder.0.join(format!("{name}-{version}"));
+        let missing = missing_inclusions(&package);
+        assert!(missing.is_empty(), "{name} includes what it does not have: {missing:?}");
+        assert!(name == "kubeskiff" || package.join("schemas/types").is_dir());
+    }
     // The others come from the registry, where they are not yet.
     let mut metadata = Command::new(env!("CARGO"));
     metadata.args(["metadata", "--format-version", "1", "--offline", "--no-deps", "--manifest-path"]);
@@ -407,6 +414,30 @@ fn the_crates_can_be_published() {
     let engine = told["packages"][0]["dependencies"].as_array().expect("it has some").iter();
     let engine = engine.into_iter().find(|needed| needed["name"] == "kubeskiff-engine").expect("it needs it");
     assert!(engine["path"].is_null() && engine["req"] == format!("^{version}"), "{engine}");
+}
+
+/// The files that the sources of an unpacked crate include, and that are not in it. Pages of documentation are for its tests.
+fn missing_inclusions(package: &Path) -> Vec<PathBuf> {
+    let inclusion = r#"include_(?:str|bytes)!\((concat!\(env!\("SCHEMAS"\), )?"([^"]+)""#;
+    let inclusion = Regex::new(inclusion).expect("it is a pattern");
+    let (mut folders, mut missing) = (vec![package.join("src")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("it is unpacked") {
+            let path = entry.expect("it is readable").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let code = text.lines().filter(|line| !line.starts_with("#[doc"));
+            for found in code.flat_map(|line| inclusion.captures_iter(line)) {
+                let from = if found.get(1).is_some() { package.join("schemas") } else { folder.clone() };
+                let included = from.join(found[2].trim_start_matches('/'));
+                missing.extend(Some(included).filter(|included| !included.exists()));
+            }
+        }
+    }
+    missing
 }
 
 /// The packages for Windows have the program where its users look for it.

@@ -21,7 +21,7 @@ use crate::value::Value;
 use crate::value::json::{self, Layout};
 
 /// The schema of suite files.
-const SCHEMA: &str = include_str!("../../../schemas/suite.json");
+const SCHEMA: &str = include_str!(concat!(env!("SCHEMAS"), "/suite.json"));
 
 /// A suite, its tables written out.
 #[derive(Default)]

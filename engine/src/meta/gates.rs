@@ -15,7 +15,7 @@ use super::minor::Minor;
 
 /// All gates, by their names.
 static KNOWN: LazyLock<BTreeMap<&'static str, Vec<Change>>> = LazyLock::new(|| {
-    let lines = include_str!("../../../schemas/feature-gates.txt").lines();
+    let lines = include_str!(concat!(env!("SCHEMAS"), "/feature-gates.txt")).lines();
     lines.filter(|line| !line.starts_with('#')).filter_map(Change::all_of).collect()
 });
 
@@ -568,7 +568,8 @@ mod tests {
 
     #[test]
     fn every_line_of_the_data_is_read() {
-        let lines = include_str!("../../../schemas/feature-gates.txt").lines().filter(|line| !line.starts_with('#'));
+        let lines =
+            include_str!(concat!(env!("SCHEMAS"), "/feature-gates.txt")).lines().filter(|line| !line.starts_with('#'));
         for line in lines {
             let (name, changes) = line.split_once(' ').expect("a name and changes");
             let written: Vec<String> = KNOWN[name]

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// The sentences by the names of what they describe: `core.v1.Namespace.spec`.
 static SENTENCES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let lines = include_str!("../../../schemas/descriptions.txt").lines();
+    let lines = include_str!(concat!(env!("SCHEMAS"), "/descriptions.txt")).lines();
     lines.filter_map(|line| line.split_once(": ")).collect()
 });
 

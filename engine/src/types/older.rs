@@ -16,7 +16,7 @@ use crate::work;
 
 /// What older minors said of the fields of types, by the types' names: `core.v1.PodSpec`.
 static BEFORE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    include_str!("../../../schemas/before.txt").lines().filter_map(|line| line.split_once(' ')).collect()
+    include_str!(concat!(env!("SCHEMAS"), "/before.txt")).lines().filter_map(|line| line.split_once(' ')).collect()
 });
 
 /// The name of a type itself among its fields.
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_data_is_read_and_is_about_a_type_that_is_here() {
-        let text = include_str!("../../../schemas/before.txt");
+        let text = include_str!(concat!(env!("SCHEMAS"), "/before.txt"));
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, words) = line.split_once(' ').expect("a type and facts");
             assert_eq!(facts(name).len(), words.split(' ').count(), "{line}");

@@ -29,7 +29,7 @@ fn files() -> impl Iterator<Item = &'static (&'static str, Option<&'static str>,
 
 /// Fields that the oldest minor does not know, by their types: `core.v1.PodSpec`.
 static SINCE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    include_str!("../../../schemas/since.txt").lines().filter_map(|line| line.split_once(' ')).collect()
+    include_str!(concat!(env!("SCHEMAS"), "/since.txt")).lines().filter_map(|line| line.split_once(' ')).collect()
 });
 
 /// The minor that brought a field to its type, if that is not the oldest.

@@ -12,8 +12,8 @@ use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::{Map, Value, json};
 
 /// Definitions and suites, as schemas for editors describe them.
-static DEFINITION: LazyLock<Value> = LazyLock::new(|| read(include_str!("../../../../schemas/crd.json")));
-static SUITE: LazyLock<Value> = LazyLock::new(|| read(include_str!("../../../../schemas/suite.json")));
+static DEFINITION: LazyLock<Value> = LazyLock::new(|| read(include_str!(concat!(env!("SCHEMAS"), "/crd.json"))));
+static SUITE: LazyLock<Value> = LazyLock::new(|| read(include_str!(concat!(env!("SCHEMAS"), "/suite.json"))));
 /// What a case of a suite says of its request.
 static REQUEST: LazyLock<Value> = LazyLock::new(|| {
     let fields = SUITE.at(&["properties", "cases", "items", "properties"]).and_then(Value::as_object);
