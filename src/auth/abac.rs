@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::{Attributes, Authorizer, Decision, NonResourceRule, ResourceRule, Rules, UserInfo};
 use crate::meta::type_meta::Document;
-use crate::meta::unmarshal::{UnmarshalError, json_type};
-use crate::value::{Value, go_quote};
+use crate::meta::unmarshal::UnmarshalError;
+use crate::value::{Value, go_quote, json_type};
 use crate::work;
 
 const GROUP: &str = "abac.authorization.kubernetes.io";

@@ -140,18 +140,13 @@ pub trait Store: Send + Sync {
     /// The newest and the compacted revision.
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;
 
-    /// The live objects of a collection, by key, and the newest revision of the database at that moment.
-    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError>;
-
-    /// [`Store::load`] of a collection whose objects have `bytes_max` at most; `None` for a larger one. A database that
-    /// can't stop in the middle loads that all the same.
+    /// The live objects of a collection, by key, and the newest revision of the database at that moment; `None` where they have
+    /// more than `bytes_max`. A database in memory holds them in any case, and has no such bound.
     async fn load_within(
         &self,
         collection: &Collection,
-        _bytes_max: usize,
-    ) -> Result<Option<(Objects, Revision)>, StoreError> {
-        self.load(collection).await.map(Some)
-    }
+        bytes_max: usize,
+    ) -> Result<Option<(Objects, Revision)>, StoreError>;
 
     /// How many bytes the live objects of a collection have, where that can be told without reading them.
     async fn size_bytes(&self, _collection: &Collection) -> Result<Option<usize>, StoreError> {

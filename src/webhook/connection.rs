@@ -66,55 +66,38 @@ impl Connections {
         let access = endpoint.access.as_deref().cloned().unwrap_or_default();
         let verifier = if access.is_insecure { trust::anybody() } else { trust::verifier(&endpoint.ca_bundle)? };
         let connector = TlsConnector::from(Arc::new(trust::identified(verifier, access.identity.as_ref())?));
-        let headers = access.headers;
-        let idle = Mutex::default();
-        match &endpoint.address {
+        let (authority, path, server_name, place) = match &endpoint.address {
             Address::Service { namespace, name, port, path } => {
                 let is_it = |service: &&ServiceAddress| service.namespace == *namespace && service.name == *name;
                 let found = services.iter().filter(is_it).find(|service| service.port.is_none_or(|own| own == *port));
                 let place = found.map(|service| service.address.clone());
                 let server_name = format!("{name}.{namespace}.svc");
-                let authority = format!("{server_name}:{port}");
-                let path = escaped(&cleaned(path.as_bytes()));
-                let url = format!("https://{authority}{path}");
                 let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
-                Ok(Connections {
-                    url,
-                    authority,
-                    path,
-                    server_name,
-                    headers,
-                    place,
-                    denied,
-                    connector,
-                    idle,
-                    old_certificates,
-                })
+                (format!("{server_name}:{port}"), escaped(&cleaned(path.as_bytes())), server_name, place)
             }
             Address::Url(url) => {
                 let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
                 let host = uri.host().unwrap_or_default();
                 let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-                let path = escaped(&cleaned(&unescaped(uri.path())));
-                let url = format!("https://{authority}{path}");
                 let place = format!("{host}:{}", uri.port_u16().unwrap_or(443));
                 let bare = host.trim_start_matches('[').trim_end_matches(']');
                 let server_name = access.server_name.unwrap_or_else(|| bare.to_owned());
-                let place = Ok(place);
-                Ok(Connections {
-                    url,
-                    authority,
-                    path,
-                    server_name,
-                    headers,
-                    place,
-                    denied,
-                    connector,
-                    idle,
-                    old_certificates,
-                })
+                (authority, escaped(&cleaned(&unescaped(uri.path()))), server_name, Ok(place))
             }
-        }
+        };
+        let url = format!("https://{authority}{path}");
+        Ok(Connections {
+            url,
+            authority,
+            path,
+            server_name,
+            headers: access.headers,
+            place,
+            denied,
+            connector,
+            idle: Mutex::default(),
+            old_certificates,
+        })
     }
 
     /// The address of the webhook, without a query.

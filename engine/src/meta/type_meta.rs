@@ -2,8 +2,8 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/runtime/serializer/json`, release 1.36.
 
-use super::unmarshal::{UnmarshalError, json_type};
-use crate::value::{Value, json, yaml};
+use super::unmarshal::UnmarshalError;
+use crate::value::{Value, json, json_type, yaml};
 
 /// What the reference calls the type that it reads both into.
 const GO_TYPE: &str =

@@ -6,8 +6,6 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::value::Value;
-
 /// What a decoder has met.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnmarshalError {
@@ -58,18 +56,6 @@ impl UnmarshalError {
             None => Position { structure: structure.to_owned(), fields: fields.to_owned() },
         };
         UnmarshalError::Type(TypeMismatch { position: Some(position), ..mismatch })
-    }
-}
-
-/// What Go calls the type of a JSON value.
-pub fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -16,11 +16,11 @@ use crate::auth::{ReviewVersion, Verdict};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::meta::type_meta::Document;
-use crate::meta::unmarshal::{UnmarshalError, json_type};
+use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, names};
 use crate::policy::access;
 use crate::policy::expression::Expression;
-use crate::value::{Value, go_quote, json};
+use crate::value::{Value, go_quote, json, json_type};
 
 const GROUP: &str = "apiserver.config.k8s.io";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];

@@ -143,9 +143,9 @@ impl Store for InMemory {
         Ok((state.current, state.compacted))
     }
 
-    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
+    async fn load_within(&self, collection: &Collection, _: usize) -> Result<Option<(Objects, Revision)>, StoreError> {
         let state = self.read();
-        Ok((state.objects(collection), state.current))
+        Ok(Some((state.objects(collection), state.current)))
     }
 
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {

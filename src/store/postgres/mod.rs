@@ -201,10 +201,6 @@ impl Store for Postgres {
         revisions.first().copied().ok_or_else(|| StoreError::Statement(Arc::new(sqlx::Error::RowNotFound)))
     }
 
-    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
-        Ok(self.load_within(collection, usize::MAX).await?.unwrap_or_default())
-    }
-
     async fn load_within(
         &self,
         collection: &Collection,

@@ -248,11 +248,6 @@ impl Store for Sqlite {
         revisions(&mut *self.writing().await?).await
     }
 
-    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
-        // No objects have more.
-        Ok(self.load_within(collection, usize::MAX).await?.unwrap_or_default())
-    }
-
     async fn load_within(
         &self,
         collection: &Collection,
@@ -512,7 +507,8 @@ mod tests {
         assert_eq!(sqlite.revisions().await.expect("it reads"), before);
         limit("PRAGMA max_page_count = 1000").await;
         sqlite.commit(&[put("b", 10), put("c", 200_000)], None).await.expect("there is room");
-        let (things, _) = sqlite.load(&Collection::new("", "things")).await.expect("it reads");
+        let things = sqlite.load_within(&Collection::new("", "things"), usize::MAX).await.expect("it reads");
+        let (things, _) = things.expect("no objects have more");
         assert_eq!(things.len(), 3);
     }
 

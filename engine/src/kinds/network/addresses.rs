@@ -84,13 +84,13 @@ pub fn check_address<'a>(
     text: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> ErrorList {
-    if known.into_iter().any(|known| known == text) {
-        return ErrorList::new();
-    }
-    if minor.opens(Gate::StrictIpCidrValidation) || parse_lenient(text).is_none() {
-        return check_strictly(path, text);
-    }
-    ErrorList::new()
+    let is_forgiven = is_forgiven(minor, text, known, parse_lenient(text).is_some());
+    if is_forgiven { ErrorList::new() } else { check_strictly(path, text) }
+}
+
+/// Whether what an old field says is taken as it is: the object has it already, or its minor takes all that can be read.
+fn is_forgiven<'a>(minor: Minor, text: &str, known: impl IntoIterator<Item = &'a str>, is_readable: bool) -> bool {
+    known.into_iter().any(|known| known == text) || (is_readable && !minor.opens(Gate::StrictIpCidrValidation))
 }
 
 fn check_strictly(path: &Path<'_>, text: &str) -> ErrorList {
@@ -124,13 +124,8 @@ pub fn check_prefix<'a>(
     text: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> ErrorList {
-    if known.into_iter().any(|known| known == text) {
-        return ErrorList::new();
-    }
-    if minor.opens(Gate::StrictIpCidrValidation) || parse_lenient_prefix(text).is_none() {
-        return check_prefix_strictly(path, text);
-    }
-    ErrorList::new()
+    let is_forgiven = is_forgiven(minor, text, known, parse_lenient_prefix(text).is_some());
+    if is_forgiven { ErrorList::new() } else { check_prefix_strictly(path, text) }
 }
 
 fn check_prefix_strictly(path: &Path<'_>, text: &str) -> ErrorList {
