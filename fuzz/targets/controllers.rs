@@ -42,11 +42,16 @@ fn run(data: &[u8]) {
     assert!(!PANICKED.get(), "a controller panicked");
 }
 
-/// The objects of an input, as YAML, that are not made within so long.
-pub fn not_made(data: &[u8], within: Duration) -> Vec<Value> {
+/// The objects of an input, as YAML, that are not made within so long, each with the answer to its creation.
+pub fn not_made(data: &[u8], within: Duration) -> Vec<(Value, String)> {
     let objects = yaml::decode_all(data).expect("it is YAML");
     let server = server();
-    objects.into_iter().filter(|object| !create(&server, object, within)).collect()
+    let refused = |object: &Value| match create(&server, object, within) {
+        Some((201, _)) => None,
+        Some((_, answer)) => Some(String::from_utf8_lossy(&answer).into_owned()),
+        None => Some("there is no answer".to_owned()),
+    };
+    objects.into_iter().filter_map(|object| refused(&object).map(|answer| (object, answer))).collect()
 }
 
 fn server() -> Server {
@@ -67,21 +72,21 @@ fn notice_panics() {
     });
 }
 
-/// Makes an object, and gives it its status; returns whether it is made.
-fn create(server: &Server, object: &Value, within: Duration) -> bool {
-    let Some(path) = collection(object) else { return false };
+/// Makes an object, and gives it its status; returns the answer to its creation, where it is one of a kind that is made.
+fn create(server: &Server, object: &Value, within: Duration) -> Option<(u16, Vec<u8>)> {
+    let path = collection(object)?;
     let send = |method: &str, path: &str, content_type: &str, body: &Value| {
         let body = json::encode(body);
         server.send(Sent { method, path, accept: "application/json", content_type, body: &body }, within)
     };
-    let Some((201, made)) = send("POST", &path, "application/json", object) else { return false };
-    let made = json::decode(&made).unwrap_or_default();
-    if let Some(status) = object.get("status") {
+    let (code, answer) = send("POST", &path, "application/json", object)?;
+    if let (201, Some(status)) = (code, object.get("status")) {
+        let made = json::decode(&answer).unwrap_or_default();
         let name = made.str_at(&["metadata", "name"]);
         let patch = kubeskiff::object! { "status" => status.clone() };
         send("PATCH", &format!("{path}/{name}/status"), "application/merge-patch+json", &patch);
     }
-    true
+    Some((code, answer))
 }
 
 /// Where objects of the kinds are that controllers read.
