@@ -25,6 +25,8 @@ use super::{
     Write, WriteError, compact, log,
 };
 
+/// How long a read of one object waits for its collection to be loaded, in which it would be found at once later.
+const LOADED_WITHIN: Duration = Duration::from_millis(20);
 /// How often it is looked whether memory is short.
 const GIVEN_BACK_EVERY: Duration = Duration::from_millis(250);
 
@@ -173,10 +175,15 @@ impl Database {
                 return Ok(found);
             }
             // It would push everything else out of memory, and stay there itself for a moment only.
-            if self.inner.view.is_too_large(collection) {
+            let is_too_large = self.inner.view.is_too_large(collection);
+            // A million objects take many seconds.
+            if is_too_large || self.is_loading() {
                 return self.peek(collection, key).await;
             }
-            self.load(collection, self.inner.view.object_bytes_max()).await?;
+            let load = self.load(collection, self.inner.view.object_bytes_max());
+            if let Ok(loaded) = tokio::time::timeout(LOADED_WITHIN, load).await {
+                loaded?;
+            }
         }
     }
 
@@ -400,6 +407,11 @@ impl Database {
         if is_loaded { Ok(()) } else { Err(StoreError::NoMemory) }
     }
 
+    /// Whether some collection is being loaded.
+    fn is_loading(&self) -> bool {
+        self.inner.loading.try_lock().is_err()
+    }
+
     /// Loads a collection into the view, unless its objects have more than `bytes_max`: tells whether it is there. Loading
     /// goes on where the caller stops waiting, since others may wait as well.
     async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
@@ -477,5 +489,42 @@ pub(super) struct WeakDatabase(std::sync::Weak<Inner>);
 impl WeakDatabase {
     pub fn upgrade(&self) -> Option<Database> {
         self.0.upgrade().map(|inner| Database { inner })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::sqlite::fixture;
+    use super::super::{Op, Put};
+    use super::*;
+
+    #[tokio::test]
+    async fn an_object_is_read_while_collections_are_loaded() {
+        let store = Arc::new(fixture::sqlite("loading").await);
+        let location = Location::File(PathBuf::new());
+        let things = Collection::new("", "things");
+        let database = Database::serve(store, &location, &Config::memory()).await.expect("it opens");
+        let put = Put {
+            bytes: b"{}".as_slice().into(),
+            uid: "uid".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        };
+        let write = Write { collection: things.clone(), key: "a".into(), op: Op::Put(put), guards: Vec::new() };
+        database.write(write).await.expect("it is written");
+
+        let loading = database.inner.loading.lock().await;
+        let found = database.get(&things, "a").await.expect("it reads").expect("it is there");
+        assert!(database.get(&things, "b").await.expect("it reads").is_none());
+        assert!(database.inner.view.get(&things, "a").is_none(), "it is not loaded");
+        drop(loading);
+
+        assert_eq!(database.get(&things, "a").await.expect("it reads"), Some(found));
+        assert!(database.inner.view.get(&things, "a").is_some(), "it is loaded");
+        database.close().await;
     }
 }

@@ -18,7 +18,7 @@
 //! - The view keeps, per collection, a persistent map from key to bytes, and the recent changes. A snapshot is
 //!   another handle on the map, so a list and its pages cost no copy of it. Collections load when they are first
 //!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them. Where a collection alone
-//!   has more than that, a single object is read by itself (`View::is_too_large`); a list or a watch loads it all the same.
+//!   has more than that, or takes long to load, a single object is read by itself; a list or a watch loads it all the same.
 //! - An exact revision is the pinned snapshot of a page, or the present minus the log after it, or 410.
 //! - A watch reads from the recent changes, or from the log where it is behind. It is woken by commits and never
 //!   depends on being woken.
