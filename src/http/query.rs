@@ -387,10 +387,13 @@ impl DeleteOptions {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(items)) => items
                 .iter()
-                .map(|item| match item {
-                    Value::String(text) => Ok(text.clone()),
-                    Value::Null => Ok(String::new()),
-                    other => Err(mismatch(other, "DeleteOptions.dryRun", "string")),
+                .map(|item| {
+                    work::step();
+                    match item {
+                        Value::String(text) => Ok(text.clone()),
+                        Value::Null => Ok(String::new()),
+                        other => Err(mismatch(other, "DeleteOptions.dryRun", "string")),
+                    }
                 })
                 .collect::<Result<_, _>>()?,
             Some(other) => return Err(mismatch(other, "DeleteOptions.dryRun", "[]string")),

@@ -232,6 +232,7 @@ pub fn table<'a>(
 
 /// The metadata of an object, and nothing else of it.
 pub fn partial(object: &Value, transform: Transform) -> Value {
+    work::step();
     let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| object! {});
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         let hidden = kinds::internal_annotations(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));

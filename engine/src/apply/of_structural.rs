@@ -10,6 +10,7 @@ use super::type_schema::{
     STRING, Scalar, Type, TypeId, TypeSchema, keyed_by,
 };
 use crate::schema::structural::{Structural, StructuralOrBool};
+use crate::work;
 
 impl TypeSchema {
     /// The types of a custom resource, with `apiVersion`, `kind` and `metadata`.
@@ -29,6 +30,7 @@ struct Schemas {
 
 impl Schemas {
     fn structural(&mut self, schema: &Structural, preserve_inherited: bool, is_root: bool) -> TypeId {
+        work::step();
         let preserve = preserve_inherited || schema.extensions.preserve_unknown_fields;
         let format = schema.value_validation.as_ref().map(|validation| validation.format.as_str()).unwrap_or_default();
         match schema.generic.type_.as_str() {

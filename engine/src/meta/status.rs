@@ -7,6 +7,7 @@ use super::Revision;
 use super::field::ErrorList;
 use crate::object;
 use crate::value::{Map, Value, go_quote};
+use crate::work;
 
 /// The reasons that Kubernetes' clients know.
 const KNOWN_REASONS: [&str; 19] = [
@@ -158,6 +159,7 @@ impl Status {
     /// An object with errors. The message names each error once, the causes list them all, but for those that the list
     /// does not tell.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &ErrorList) -> Self {
+        work::steps(errors.len());
         let why = if errors.is_empty() { String::new() } else { format!(": {}", errors.aggregate()) };
         let message = format!("{} {} is invalid{why}", qualified(group, kind), go_quote(name));
         let mut status = Status::new(422, "Invalid", message).about(group, kind, name);

@@ -23,6 +23,9 @@ use crate::crd::{ServedVersion, priority, validate};
 use crate::schema::structural::{Structural, StructuralOrBool};
 use schema::Walk;
 
+/// Of more served versions than these, each is compared with the next one alone.
+const ACROSS_MAX: usize = 16;
+
 /// What a change does to those who use the old definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Degree {
@@ -124,8 +127,9 @@ fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, cha
     if has_webhook {
         return;
     }
+    let compared = if served.len() > ACROSS_MAX { 1 } else { ACROSS_MAX };
     for (at, earlier) in served.iter().enumerate() {
-        for later in &served[at + 1..] {
+        for later in served[at + 1..].iter().take(compared) {
             let label = format!("{} to {}", earlier.version, later.version);
             let before = |version: &ServedVersion| old.versions.iter().find(|old| old.version == version.version);
             let mut known = Vec::new();

@@ -17,6 +17,7 @@ use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{Structural, ValueValidation};
 use crate::schema::validate::validate;
 use crate::value::{Value, json};
+use crate::work;
 
 /// A walk over two schemas of a version.
 pub struct Walk<'w> {
@@ -70,6 +71,7 @@ impl<'w> Walk<'w> {
     }
 
     fn node(&mut self, path: &str, old: &Structural, new: &Structural) {
+        work::step();
         let is_comparable = self.types(path, old, new);
         match (old.generic.nullable, new.generic.nullable) {
             (true, false) => self.tell(path, "nullable-removed", Breaking, "null is dropped or refused"),
@@ -271,12 +273,17 @@ impl<'w> Walk<'w> {
     ) {
         let passes = |value: &Value, schema: &Structural| validate(&Path::ROOT, value, schema).is_empty();
         let (own_old, own_new) = (alone(old), alone(new));
+        // A value that is not listed is refused with the whole list.
+        let passes_now = |value: &Value| {
+            let may_pass = after.enum_.is_empty() || is_listed(after, value);
+            may_pass && passes(value, &own_new)
+        };
         let lost: Vec<&Value> =
-            before.enum_.iter().filter(|value| passes(value, &own_old) && !passes(value, &own_new)).collect();
+            before.enum_.iter().filter(|value| passes(value, &own_old) && !passes_now(value)).collect();
         if !lost.is_empty() {
             self.tell(path, "enum-values-removed", Breaking, format!("without {}", list(&lost)));
         }
-        let gained: Vec<&Value> = after.enum_.iter().filter(|value| !before.enum_.contains(value)).collect();
+        let gained: Vec<&Value> = after.enum_.iter().filter(|value| !is_listed(before, value)).collect();
         match (before.enum_.is_empty(), after.enum_.is_empty()) {
             (true, false) => self.tell(path, "enum-added", Breaking, format!("only {} pass", list(&gained))),
             (false, true) => {
@@ -416,6 +423,14 @@ fn alone(schema: &Structural) -> Structural {
         extensions: schema.extensions.clone(),
         value_validation: schema.value_validation.clone(),
         ..Structural::default()
+    }
+}
+
+fn is_listed(values: &ValueValidation, value: &Value) -> bool {
+    work::step();
+    match (&values.enum_index, value) {
+        (Some(index), Value::String(_) | Value::Int(_) | Value::Float(_)) => index.contains(value),
+        _ => values.enum_.contains(value),
     }
 }
 

@@ -8,6 +8,7 @@ mod rules;
 
 use super::near::near_word;
 use crate::schema::structural::{Structural, StructuralOrBool};
+use crate::work;
 
 use thiserror::Error;
 
@@ -131,15 +132,23 @@ pub(super) fn requires(node: &Structural, name: &str) -> bool {
 
 /// The type of a node, as `kubectl explain` writes it.
 pub(super) fn type_of(node: &Structural) -> String {
-    if let Some(items) = node.items.as_deref() {
-        return format!("[]{}", type_of(items));
+    let (mut type_, mut node) = (String::new(), node);
+    loop {
+        work::step();
+        if let Some(items) = node.items.as_deref() {
+            type_.push_str("[]");
+            node = items;
+        } else if let Some(values) = node.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
+            type_.push_str("map[string]");
+            node = values;
+        } else {
+            break;
+        }
     }
-    if let Some(values) = node.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
-        return format!("map[string]{}", type_of(values));
-    }
-    match (node.extensions.int_or_string, node.generic.type_.as_str()) {
-        (true, _) => "integer or string".to_owned(),
-        (false, "") => "any".to_owned(),
-        (false, type_) => type_.to_owned(),
-    }
+    type_.push_str(match (node.extensions.int_or_string, node.generic.type_.as_str()) {
+        (true, _) => "integer or string",
+        (false, "") => "any",
+        (false, name) => name,
+    });
+    type_
 }

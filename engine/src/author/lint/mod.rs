@@ -19,6 +19,9 @@ pub use lints::{LINTS, Lint, Severity, markdown};
 pub use older::{older, older_than};
 pub use older_objects::older_object;
 
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+
 use super::DefinedKind;
 use super::catalog::Priced;
 use crate::crd::validate::expressions::Step;
@@ -29,6 +32,7 @@ use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
+use crate::work;
 use lints::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
 
 pub(super) use ignore::apply as apply_ignored;
@@ -79,25 +83,26 @@ pub fn lint_kind(
     definition: &Value,
     wanted: &dyn Fn(&Lint) -> bool,
 ) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut told = Told::default();
     if definition.str_at(&["apiVersion"]) == "apiextensions.k8s.io/v1beta1" {
-        let mut found = Findings { version: "", is_used: true, wanted, findings: &mut findings };
+        let mut found = Findings { version: "", is_used: true, wanted, told: &mut told };
         let node = Node { path: "", at: "apiVersion" };
         found.tell(&node, &DEPRECATED, "v1beta1 is no longer served since 1.22", "write it in apiextensions.k8s.io/v1");
-        return findings;
+        return told.findings;
     }
-    look_at_definition(kind, definition, wanted, &mut findings);
+    look_at_definition(kind, definition, wanted, &mut told);
     for (index, version) in kind.versions.iter().enumerate() {
         let own = schema_place(index);
         let is_used = version.served && version.deprecation_warning.is_none();
-        let mut found = Findings { version: &version.version, is_used, wanted, findings: &mut findings };
+        let mut found = Findings { version: &version.version, is_used, wanted, told: &mut told };
         conventions::look_at_version(&mut found, version, &own);
         let costs = schemas.costs().find(|costs| costs.path == own || costs.path == SHARED);
         if let Some(costs) = costs {
             rules::look(&mut found, &version.structural, costs, &own);
         }
-        look_below(&mut found, version, &Node { path: "", at: &own }, &version.structural, "");
+        look_below(&mut found, version, &mut Way { path: String::new(), at: own }, &version.structural, "");
     }
+    let mut findings = told.findings;
     ignore::apply(&kind.definition.metadata, &mut findings);
     findings
 }
@@ -121,13 +126,8 @@ fn schema_place(index: usize) -> String {
 }
 
 /// What the server has against the definition, and what it takes but warns of.
-fn look_at_definition(
-    kind: &DefinedKind,
-    written: &Value,
-    wanted: &dyn Fn(&Lint) -> bool,
-    findings: &mut Vec<Finding>,
-) {
-    let mut found = Findings { version: "", is_used: true, wanted, findings };
+fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, told: &mut Told) {
+    let mut found = Findings { version: "", is_used: true, wanted, told };
     conventions::look_at_definition(&mut found, &kind.definition);
     for error in &kind.errors {
         let lint = if error.subject == Subject::Structure { &NOT_STRUCTURAL } else { &REFUSED };
@@ -153,6 +153,42 @@ struct Node<'n> {
     at: &'n str,
 }
 
+/// Where a walk is: it grows and shrinks with it, so that what nests deeply has one path at a time.
+struct Way {
+    path: String,
+    at: String,
+}
+
+impl Way {
+    fn node(&self) -> Node<'_> {
+        Node { path: &self.path, at: &self.at }
+    }
+
+    fn enter_property(&mut self, name: &str) {
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(name);
+        self.at.extend([".properties[", name, "]"]);
+    }
+
+    /// Goes to what lists or maps hold, by the keyword that has their schema.
+    fn enter_each(&mut self, keyword: &str) {
+        self.path.push_str("[*]");
+        self.at.extend([".", keyword]);
+    }
+
+    /// Goes back to where both had these lengths.
+    fn leave(&mut self, (path, at): (usize, usize)) {
+        self.path.truncate(path);
+        self.at.truncate(at);
+    }
+
+    fn lengths(&self) -> (usize, usize) {
+        (self.path.len(), self.at.len())
+    }
+}
+
 /// What is found in a version.
 struct Findings<'f> {
     version: &'f str,
@@ -160,7 +196,40 @@ struct Findings<'f> {
     is_used: bool,
     /// What somebody asks for.
     wanted: &'f dyn Fn(&Lint) -> bool,
-    findings: &'f mut Vec<Finding>,
+    told: &'f mut Told,
+}
+
+/// All findings, in the order in which they were made.
+#[derive(Default)]
+struct Told {
+    findings: Vec<Finding>,
+    /// Which of them say the same of the same node, by a hash of that.
+    alike: HashMap<u64, Vec<usize>>,
+}
+
+impl Told {
+    /// Adds a finding, or its versions and places to one that says the same.
+    fn add(&mut self, finding: Finding) {
+        let alike = self.alike.entry(self.alike.hasher().hash_one(finding.said())).or_default();
+        match alike.iter().find(|at| self.findings[**at].said() == finding.said()) {
+            None => {
+                alike.push(self.findings.len());
+                self.findings.push(finding);
+            }
+            Some(at) => {
+                let known = &mut self.findings[*at];
+                add_new(&mut known.versions, finding.versions);
+                add_new(&mut known.places, finding.places);
+            }
+        }
+    }
+}
+
+impl Finding {
+    /// What it says, and of which node.
+    fn said(&self) -> (&str, &str, &str, &str) {
+        (self.lint.id, &self.path, &self.message, &self.fix)
+    }
 }
 
 impl Findings<'_> {
@@ -175,25 +244,14 @@ impl Findings<'_> {
             return;
         }
         let version = Some(self.version.to_owned()).filter(|version| !version.is_empty());
-        let finding = Finding {
+        self.told.add(Finding {
             lint,
             versions: version.into_iter().collect(),
             path: node.path.to_owned(),
             places: vec![node.at.to_owned()],
             message: message.into(),
             fix: fix.into(),
-        };
-        let is_same = |known: &&mut Finding| {
-            (known.lint, &known.path, &known.message, &known.fix)
-                == (finding.lint, &finding.path, &finding.message, &finding.fix)
-        };
-        match self.findings.iter_mut().find(is_same) {
-            None => self.findings.push(finding),
-            Some(known) => {
-                add_new(&mut known.versions, finding.versions);
-                add_new(&mut known.places, finding.places);
-            }
-        }
+        });
     }
 }
 
@@ -207,23 +265,27 @@ fn add_new(known: &mut Vec<String>, others: Vec<String>) {
 
 /// Looks at a node called `name`, which is empty for items, entries and the root, and at all below but for what stands within
 /// an embedded type of Kubernetes.
-fn look_below(found: &mut Findings<'_>, version: &ServedVersion, node: &Node<'_>, schema: &Structural, name: &str) {
-    let embedded = shapes::embedded(schema, node.path);
-    conventions::look(found, version, node, schema, &conventions::Named { name, is_embedded: embedded.is_some() });
+fn look_below(found: &mut Findings<'_>, version: &ServedVersion, way: &mut Way, schema: &Structural, name: &str) {
+    work::step();
+    let embedded = shapes::embedded(schema, &way.path);
+    let named = conventions::Named { name, is_embedded: embedded.is_some() };
+    conventions::look(found, version, &way.node(), schema, &named);
+    let here = way.lengths();
     for (name, below) in schema.properties.iter() {
-        let is_standard = node.path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name);
+        let is_standard = way.path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name);
         if is_standard || embedded.is_some_and(|message| message.member(name).is_some()) {
             continue;
         }
-        let path = if node.path.is_empty() { name.to_owned() } else { format!("{}.{name}", node.path) };
-        let at = format!("{}.properties[{name}]", node.at);
-        look_below(found, version, &Node { path: &path, at: &at }, below, name);
+        way.enter_property(name);
+        look_below(found, version, way, below, name);
+        way.leave(here);
     }
     let values_below = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
-    for (word, below) in [("items", schema.items.as_deref()), ("additionalProperties", values_below)] {
+    for (keyword, below) in [("items", schema.items.as_deref()), ("additionalProperties", values_below)] {
         let Some(below) = below else { continue };
-        let (path, at) = (format!("{}[*]", node.path), format!("{}.{word}", node.at));
-        look_below(found, version, &Node { path: &path, at: &at }, below, "");
+        way.enter_each(keyword);
+        look_below(found, version, way, below, "");
+        way.leave(here);
     }
 }
 

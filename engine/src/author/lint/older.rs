@@ -1,7 +1,7 @@
 //! What older versions of Kubernetes refuse of a definition that the newest one takes, and what they ignore.
 
 use super::lints::{OLDER_IGNORES, OLDER_REFUSES};
-use super::{Finding, Findings, Lint, Node, SHARED, apply_ignored, schema_place};
+use super::{Finding, Findings, Lint, Node, SHARED, Told, apply_ignored, schema_place};
 use crate::author::DefinedKind;
 use crate::cel::library;
 use crate::crd::definition;
@@ -55,13 +55,14 @@ pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> 
 
 /// What is told of an object with this metadata.
 pub(super) fn findings(told: Vec<OlderFault>, metadata: &Value) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut found = Findings { version: "", is_used: true, wanted: &|_| true, findings: &mut findings };
+    let mut all = Told::default();
+    let mut found = Findings { version: "", is_used: true, wanted: &|_| true, told: &mut all };
     for OlderFault { lint, at, message, fix, minors } in told {
         let verb = if *lint == OLDER_REFUSES { "refused" } else { "ignored" };
         let message = format!("{verb} in Kubernetes {}: {message}", span(&minors));
         found.tell(&Node { path: "", at: &at }, lint, message, fix);
     }
+    let mut findings = all.findings;
     apply_ignored(metadata, &mut findings);
     findings
 }

@@ -97,7 +97,8 @@ impl Rules {
     }
 
     fn compile_of(minor: Minor, schema: &Structural, is_resource: bool, value: Option<&Value>) -> Rules {
-        if !super::any(schema) {
+        let has_rules = value.map_or_else(|| super::any(schema), |value| super::any_about(schema, value));
+        if !has_rules {
             return Rules::default();
         }
         let decl = declare_in(minor, schema, is_resource);
