@@ -281,6 +281,17 @@ impl Client {
         self.recorder.record(Told::new(self.component, object, type_, reason.into(), message));
     }
 
+    /// The same in the form of `events.k8s.io`, with what was being done.
+    pub fn tell_during(
+        &self,
+        action: &'static str,
+        object: &Value,
+        (type_, reason): (&'static str, &'static str),
+        message: String,
+    ) {
+        self.recorder.record(Told::new(self.component, object, type_, reason.into(), message).during(action));
+    }
+
     pub fn tell_normal(&self, object: &Value, reason: &'static str, message: String) {
         self.tell(object, "Normal", reason, message);
     }

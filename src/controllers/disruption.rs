@@ -334,7 +334,10 @@ fn say(conditions: &mut Vec<Value>, (status, reason, message): (&str, &str, &str
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let disruption = Disruption { client: means.client("disruption-controller"), known: Mutex::default() };
+    let disruption = Disruption {
+        client: means.client("disruption-controller").called("controllermanager"),
+        known: Mutex::default(),
+    };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), disruption))
 }
 

@@ -8,6 +8,7 @@ use super::client::{Client, Kind, PODS, is_going, place};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::{self, Member, SERVICES, Services, is_headless};
+use super::trigger_times::{self, TriggerTimes};
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
@@ -25,6 +26,7 @@ const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 struct Endpoints {
     client: Client,
     services: Services,
+    times: TriggerTimes,
 }
 
 impl Reconciler for Endpoints {
@@ -36,6 +38,7 @@ impl Reconciler for Endpoints {
 
     fn forget(&self) {
         self.services.forget();
+        self.times.forget_all();
     }
 
     fn note(&self, change: &Entry) -> Vec<String> {
@@ -44,6 +47,7 @@ impl Reconciler for Endpoints {
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         let Some(service) = self.client.get(SERVICES, key).await? else {
+            self.times.forget(key);
             if let Some(left) = self.client.get(ENDPOINTS, key).await? {
                 self.client.delete(ENDPOINTS, &left, None).await?;
             }
@@ -54,9 +58,13 @@ impl Reconciler for Endpoints {
         }
         let members = self.services.members(&self.client, &service).await?;
         let there = self.client.get(ENDPOINTS, key).await?;
-        let wanted = wanted(&service, &members, there.as_ref());
+        let mut wanted = wanted(&service, &members, there.as_ref());
+        let time = self.times.next(&service, &members);
+        if there.as_ref() == Some(&wanted) {
+            return Ok(Progress::Done);
+        }
+        trigger_times::note(&mut wanted, time);
         match there {
-            Some(there) if there == wanted => {}
             Some(_) => _ = self.client.update(ENDPOINTS, &wanted).await?,
             None => _ = self.client.create(ENDPOINTS, &wanted).await?,
         }
@@ -149,7 +157,11 @@ fn address_of(member: &Member, address: &str) -> Value {
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let endpoints = Endpoints { client: means.client("endpoint-controller"), services: Services::default() };
+    let endpoints = Endpoints {
+        client: means.client("endpoint-controller"),
+        services: Services::default(),
+        times: TriggerTimes::default(),
+    };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), endpoints))
 }
 

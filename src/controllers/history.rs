@@ -60,9 +60,9 @@ pub(super) fn template_of(revision: &Value) -> Value {
     template
 }
 
-/// The short name of a revision.
+/// The short name of a revision: the last part of its name.
 pub(super) fn hash_of(revision: &Value) -> &str {
-    revision.str_at(&["metadata", "labels", HASH])
+    revision.str_at(&["metadata", "name"]).rsplit('-').next().unwrap_or_default()
 }
 
 fn new(owner_type: (&str, &str), owner: &Value, data: Value, number: i64) -> Value {
@@ -71,8 +71,10 @@ fn new(owner_type: (&str, &str), owner: &Value, data: Value, number: i64) -> Val
     let hash = template_hash(&data, collisions);
     let labels = owner.at(&["spec", "template", "metadata", "labels"]).cloned();
     let mut labels = labels.filter(|labels| !labels.is_null()).unwrap_or_else(|| object! {});
-    labels.make_object().insert(HASH, Value::from(hash.as_str()));
-    object! {
+    // A DaemonSet marks its revisions as it marks its pods.
+    let label = if owner_type.1 == "DaemonSet" { POD_HASH } else { HASH };
+    labels.make_object().insert(label, Value::from(hash.as_str()));
+    let mut revision = object! {
         "apiVersion" => "apps/v1",
         "kind" => "ControllerRevision",
         "metadata" => object! {
@@ -83,7 +85,12 @@ fn new(owner_type: (&str, &str), owner: &Value, data: Value, number: i64) -> Val
         },
         "data" => data,
         "revision" => number,
+    };
+    let annotations = owner.at(&["metadata", "annotations"]).filter(|annotations| !annotations.is_null());
+    if let Some(annotations) = annotations {
+        revision.make_object().entry("metadata").make_object().insert("annotations", annotations.clone());
     }
+    revision
 }
 
 /// Deletes the oldest revisions beyond a limit that no pod is of. `live` are the short or whole names that are in use.
@@ -116,5 +123,17 @@ mod tests {
         let name = format!("s-{}", hash_of(&revision));
         assert_eq!(revision.str_at(&["metadata", "name"]), name);
         assert_eq!(revision.str_at(&["metadata", "labels", "a"]), "b");
+    }
+
+    #[test]
+    fn a_revision_is_marked_as_its_owner_marks_them_and_has_its_annotations() {
+        let text = "metadata: {name: s-1, namespace: d, uid: u, annotations: {x: z}}\nspec: {template: {spec: {x: 1}}}";
+        let owner = yaml::decode(text.as_bytes()).expect("YAML");
+        for (kind, label) in [("StatefulSet", HASH), ("DaemonSet", POD_HASH)] {
+            let revision = new(("apps/v1", kind), &owner, patch_of(&owner), 1);
+            assert_eq!(revision.str_at(&["metadata", "labels", label]), hash_of(&revision));
+            assert_eq!(revision.at(&["metadata", "labels"]).and_then(Value::as_object).map(|it| it.len()), Some(1));
+            assert_eq!(revision.str_at(&["metadata", "annotations", "x"]), "z");
+        }
     }
 }

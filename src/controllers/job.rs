@@ -116,6 +116,9 @@ impl Jobs {
             tally = Tally::of(&job, pods, true);
             plan = self::plan(&job, pods, &tally, since, now);
         }
+        if !plan.counts_deleted {
+            self.release(plan.delete.iter()).await?;
+        }
         delete_pods(&self.client, &job, &plan.delete).await?;
         let mut job = job;
         if !tally.to_count.is_empty() {
@@ -439,6 +442,8 @@ struct Plan {
     again: Option<Duration>,
     /// Whether the job comes to its end.
     is_end: bool,
+    /// Whether the pods that are deleted count as failed: those of a job that fails, not those that it no longer needs.
+    counts_deleted: bool,
 }
 
 impl Plan {
@@ -481,6 +486,7 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
         events: Vec::new(),
         again: None,
         is_end: false,
+        counts_deleted: false,
     };
     let mut conditions = conditions::of(job).to_vec();
     let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
@@ -498,9 +504,10 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
     let success = met.or_else(|| if failure.is_none() { success_of(job, tally) } else { None });
     plan.is_end = failure.is_some() || success.is_some();
     let mut say = |type_, status, reason: &str, message: &str| {
-        conditions::set(&mut conditions, &Said { type_, status, reason, message }, &written(now));
+        set_condition(&mut conditions, &Said { type_, status, reason, message }, now);
     };
     let mut completed_at = None;
+    plan.counts_deleted = failure.is_some();
     if let Some((reason, message)) = &failure {
         say("FailureTarget", "True", reason, message);
         plan.delete = active.drain(..).cloned().collect();
@@ -539,13 +546,23 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
     plan
 }
 
+/// Sets a condition, which says of Jobs, too, when it was looked at: at its last change.
+fn set_condition(conditions: &mut Vec<Value>, said: &Said<'_>, now: Timestamp) {
+    conditions::set(conditions, said, &written(now));
+    let set = conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == said.type_);
+    if let Some(condition) = set {
+        let changed = condition.get("lastTransitionTime").cloned().unwrap_or_default();
+        condition.make_object().insert("lastProbeTime", changed);
+    }
+}
+
 fn suspend(
     conditions: &mut Vec<Value>,
     (status, reason, message): (&str, &str, &str),
     plan: &mut Plan,
     now: Timestamp,
 ) {
-    conditions::set(conditions, &Said { type_: "Suspended", status, reason, message }, &written(now));
+    set_condition(conditions, &Said { type_: "Suspended", status, reason, message }, now);
     let event = if status == "True" { "Suspended" } else { "Resumed" };
     plan.events.push(("Normal", event, message.to_owned()));
 }

@@ -51,6 +51,8 @@ mod volume_expansion;
 mod ephemeral_volumes;
 mod quota;
 mod services;
+mod trigger_times;
+mod load_balancers;
 mod slices;
 mod endpoint_slice;
 mod endpoint_mirror;
@@ -77,7 +79,7 @@ pub use self::simulated::{NodePlan, Stage};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
 /// The controllers of workloads.
-const WORKLOADS: [Workload; 27] = [
+const WORKLOADS: [Workload; 28] = [
     Workload::new(["deployment-controller", "deployment"], deployment::start),
     Workload::new(["replicaset-controller", "replicaset"], replica_set::start),
     Workload::new(["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
@@ -94,6 +96,7 @@ const WORKLOADS: [Workload; 27] = [
     Workload::new(["endpointslice-controller", "endpointslice"], endpoint_slice::start),
     Workload::new(["endpoints-controller", "endpoint"], endpoints::start),
     Workload::new(["endpointslice-mirroring-controller", "endpointslicemirroring"], endpoint_mirror::start),
+    Workload::new(["service-lb-controller", "service"], load_balancers::start),
     Workload::new(["disruption-controller", "disruption"], disruption::start),
     Workload::new(["horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"], autoscaler::start),
     Workload::new(

@@ -32,6 +32,8 @@ pub(super) struct Told {
     type_: &'static str,
     reason: Cow<'static, str>,
     message: String,
+    /// What was being done; set by those that tell in the form of `events.k8s.io`.
+    action: Option<&'static str>,
 }
 
 impl Told {
@@ -54,7 +56,13 @@ impl Told {
                 involved.make_object().insert(field, Value::from(metadata(field)));
             }
         }
-        Told { component, involved, type_, reason, message }
+        Told { component, involved, type_, reason, message, action: None }
+    }
+
+    /// The same in the form of `events.k8s.io`.
+    pub fn during(mut self, action: &'static str) -> Self {
+        self.action = Some(action);
+        self
     }
 }
 
@@ -111,8 +119,8 @@ struct Known {
 #[derive(Debug, PartialEq)]
 enum Write {
     Create(String, Value),
-    /// It is there; it was told so often now.
-    CountAgain(String, String, i64),
+    /// It is there; this is what changes.
+    Again(String, String, Value),
 }
 
 impl Known {
@@ -131,14 +139,13 @@ impl Known {
             Slot::Occupied(mut known) => {
                 let (name, count) = known.get_mut();
                 *count += 1;
-                Write::CountAgain(namespace, name.clone(), *count)
+                Write::Again(namespace, name.clone(), told_again(&told, *count, now))
             }
             Slot::Vacant(place) => {
                 let name = told.involved.str_at(&["name"]);
                 let name = format!("{name}.{:x}", now.as_nanosecond().wrapping_add(self.count));
                 place.insert((name.clone(), 1));
-                let event = event(told, &name, &namespace, &time::format_seconds(now));
-                Write::Create(namespace, event)
+                Write::Create(namespace.clone(), event(told, &name, &namespace, now))
             }
         }
     }
@@ -149,36 +156,56 @@ async fn carry_out(registry: Arc<Registry>, write: Write) -> Result<(), Status> 
         Write::Create(namespace, event) => {
             registry.create_own("", "events", &namespace, CONTROLLER_MANAGER, event).await
         }
-        Write::CountAgain(namespace, name, count) => count_again(&registry, &namespace, &name, count).await,
+        Write::Again(namespace, name, patch) => patch_event(&registry, &namespace, &name, &patch).await,
     }
 }
 
-fn event(told: Told, name: &str, namespace: &str, at: &str) -> Value {
-    object! {
+fn event(told: Told, name: &str, namespace: &str, now: Timestamp) -> Value {
+    let mut event = object! {
         "metadata" => object! { "name" => name, "namespace" => namespace },
         "involvedObject" => told.involved,
         "reason" => told.reason.into_owned(),
         "message" => told.message,
-        "source" => object! { "component" => told.component },
-        "firstTimestamp" => at,
-        "lastTimestamp" => at,
-        "count" => 1_i64,
         "type" => told.type_,
         "reportingComponent" => told.component,
-        "reportingInstance" => "",
+    };
+    let fields = event.make_object();
+    if let Some(action) = told.action {
+        fields.insert("action", Value::from(action));
+        fields.insert("eventTime", Value::String(micro(now)));
+        fields.insert("reportingInstance", Value::from(told.component));
+        return event;
+    }
+    let at = time::format_seconds(now);
+    fields.insert("source", object! { "component" => told.component });
+    fields.insert("firstTimestamp", Value::from(at.as_str()));
+    fields.insert("lastTimestamp", Value::String(at));
+    fields.insert("count", Value::Int(1));
+    fields.insert("reportingInstance", Value::from(""));
+    event
+}
+
+/// What changes of an event that is told so often now.
+fn told_again(told: &Told, count: i64, now: Timestamp) -> Value {
+    match told.action {
+        Some(_) => object! { "series" => object! { "count" => count, "lastObservedTime" => micro(now) } },
+        None => object! { "count" => count, "lastTimestamp" => time::format_seconds(now) },
     }
 }
 
-async fn count_again(registry: &Registry, namespace: &str, name: &str, count: i64) -> Result<(), Status> {
+/// A time as `MicroTime` is written.
+fn micro(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+async fn patch_event(registry: &Registry, namespace: &str, name: &str, patch: &Value) -> Result<(), Status> {
     let resource = registry.resolve("", "events").await?.ok_or_else(Status::not_found_generic)?;
     let version = Arc::clone(resource.storage());
     let (namespace, name) = (namespace.to_owned(), name.to_owned());
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
-    let at = time::format_seconds(registry.clock.now());
-    let patch = object! { "count" => count, "lastTimestamp" => at };
     let request = PatchRequest {
         patch_type: PatchType::Merge,
-        bytes: json::encode(&patch).into(),
+        bytes: json::encode(patch).into(),
         field_validation: FieldValidation::Ignore,
         manager: CONTROLLER_MANAGER.to_owned(),
         force: false,
@@ -207,7 +234,22 @@ mod tests {
         assert_eq!((namespace.as_str(), event.str_at(&["involvedObject", "uid"])), ("d", "u"));
         let name = event.str_at(&["metadata", "name"]).to_owned();
         let again = known.write_of(tell("one"), Timestamp::UNIX_EPOCH);
-        assert_eq!(again, Write::CountAgain("d".to_owned(), name, 2));
+        let counted = object! { "count" => 2_i64, "lastTimestamp" => "1970-01-01T00:00:00Z" };
+        assert_eq!(again, Write::Again("d".to_owned(), name, counted));
         assert!(matches!(known.write_of(tell("other"), Timestamp::UNIX_EPOCH), Write::Create(..)));
+    }
+
+    #[test]
+    fn what_is_told_during_an_action_is_told_in_the_newer_form() {
+        let object =
+            object! { "kind" => "Pod", "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" } };
+        let tell = || Told::new("c", &object, "Normal", "R".into(), "m".to_owned()).during("Binding");
+        let mut known = Known::default();
+        let Write::Create(_, event) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is new") };
+        assert_eq!(event.str_at(&["eventTime"]), "1970-01-01T00:00:00.000000Z");
+        assert_eq!((event.str_at(&["action"]), event.str_at(&["reportingInstance"])), ("Binding", "c"));
+        assert_eq!((event.get("source"), event.get("count"), event.get("firstTimestamp")), (None, None, None));
+        let Write::Again(_, _, patch) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is known") };
+        assert_eq!(patch.at(&["series", "count"]).and_then(Value::as_i64), Some(2));
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
-use super::pods;
+use jiff::Timestamp;
+
+use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place, time_at};
+use super::{conditions, pods};
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -200,6 +202,8 @@ pub(super) struct Member {
     /// It would answer.
     pub serves: bool,
     pub is_going: bool,
+    /// When it became ready, or ceased to be.
+    pub turned: Option<Timestamp>,
     /// Its node is not there, and the service does not want it all the same.
     pub is_lost: bool,
 }
@@ -234,6 +238,7 @@ fn member(service: &Value, pod: &Value, zone: Option<&str>) -> Option<Member> {
         is_ready: publishes || ready && !going,
         serves: ready,
         is_going: going,
+        turned: conditions::find(conditions::of(pod), "Ready").and_then(|it| time_at(it, &["lastTransitionTime"])),
     })
 }
 

@@ -108,6 +108,7 @@ impl Binder {
             name => self.client.get(CLASSES, name).await?,
         };
         let waits = class.as_ref().is_some_and(|class| class.str_at(&["volumeBindingMode"]) == "WaitForFirstConsumer");
+        let is_known = class.is_some();
         let has_node = claim.at(&["metadata", "annotations", SELECTED_NODE]).is_some();
         let named = claim.str_at(&["spec", "volumeName"]);
         if waits && !has_node && named.is_empty() {
@@ -128,9 +129,26 @@ impl Binder {
                 self.bind(&claim, &made).await
             }
             None => {
-                let message = "no persistent volumes available for this claim and no storage class is set";
-                self.client.tell_normal(&claim, "FailedBinding", message.to_owned());
+                self.tell_unbound(&claim, is_known);
                 self.say_pending(&claim).await
+            }
+        }
+    }
+
+    /// Tells why a claim that no volume fits gets none made for it.
+    fn tell_unbound(&self, claim: &Value, is_known: bool) {
+        match (claim.str_at(&["spec", "storageClassName"]), is_known) {
+            ("", _) => {
+                let message = "no persistent volumes available for this claim and no storage class is set";
+                self.client.tell_normal(claim, "FailedBinding", message.to_owned());
+            }
+            (_, true) => {
+                let message = format!("no volume plugin matched name: {NO_PROVISIONER}");
+                self.client.tell_warning(claim, "ProvisioningFailed", message);
+            }
+            (name, false) => {
+                let message = format!("storageclass.storage.k8s.io {name:?} not found");
+                self.client.tell_warning(claim, "ProvisioningFailed", message);
             }
         }
     }

@@ -60,6 +60,7 @@ mod documents;
 mod placement;
 mod endings;
 mod volumes;
+mod cluster_details;
 mod workloads;
 
 /// How long a controller may take, also on a busy machine.

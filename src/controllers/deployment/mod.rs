@@ -334,9 +334,8 @@ impl Rollout<'_> {
         let mut marked = self.deployment.clone();
         let annotations = marked.make_object().entry("metadata").make_object().entry("annotations").make_object();
         annotations.insert(REVISION, Value::from(revision));
-        self.deployment = self.client.update(DEPLOYMENTS, &marked).await?;
-        // What was said of the rollout meanwhile is written with its counts.
-        self.deployment.make_object().insert("status", status);
+        // By way of the status, so that the generation, which counts changed annotations, stays as it is.
+        self.deployment = self.client.write_status(DEPLOYMENTS, &marked, status).await?;
         Ok(())
     }
 

@@ -1,7 +1,5 @@
 //! EndpointSlices: the addresses of the pods behind each service.
 //!
-//! DIFFERS: slices do not say when what they were last changed for was seen.
-//!
 //! Source: `pkg/controller/endpointslice` and `k8s.io/endpointslice` of Kubernetes 1.37.
 
 mod hints;
@@ -16,6 +14,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::{self, Member, SERVICES, Services};
 use super::slices::{Changes, SLICES, Slices};
+use super::trigger_times::{self, TriggerTimes};
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::store::{Collection, Entry};
@@ -25,6 +24,7 @@ struct EndpointSlices {
     client: Client,
     services: Services,
     slices: Slices,
+    times: TriggerTimes,
     topology: Mutex<Topology>,
 }
 
@@ -48,6 +48,7 @@ impl Reconciler for EndpointSlices {
     fn forget(&self) {
         self.services.forget();
         self.slices.forget();
+        self.times.forget_all();
         *self.topology.lock().unwrap_or_else(PoisonError::into_inner) = Topology::default();
     }
 
@@ -69,11 +70,14 @@ impl Reconciler for EndpointSlices {
         let service = self.client.get(SERVICES, key).await?;
         let Some(service) = service.filter(|it| services::selector(it).is_some() && !is_going(it)) else {
             self.forget_topology(key);
+            self.times.forget(key);
             return Ok(Progress::Done);
         };
         let members = self.services.members(&self.client, &service).await?;
         let there = self.slices.of(&self.client, key).await?;
-        let changes = self.changes(&service, &members, there);
+        let mut changes = self.changes(&service, &members, there);
+        let time = self.times.next(&service, &members);
+        changes.create.iter_mut().chain(&mut changes.update).for_each(|slice| trigger_times::note(slice, time));
         self.slices.write(&self.client, key, &changes).await?;
         Ok(self.tell_of_lost(&service, &members))
     }
@@ -163,6 +167,7 @@ pub(super) fn start(means: &Means) -> Running {
         client: means.client("endpointslice-controller"),
         services: Services::default(),
         slices: Slices::of_manager(layout::MANAGER),
+        times: TriggerTimes::default(),
         topology: Mutex::default(),
     };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), slices))

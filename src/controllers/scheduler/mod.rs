@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use self::budget::Budget;
 use self::filter::Wanted;
 use self::state::{Awaits, Event, State};
-use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
+use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, place};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -237,7 +237,7 @@ impl Scheduler {
         match self.client.bind(pod, node).await {
             Ok(()) => {
                 let message = format!("Successfully assigned {} to {node}", key_of(pod));
-                self.client.tell_normal(pod, "Scheduled", message);
+                self.client.tell_during("Binding", pod, ("Normal", "Scheduled"), message);
                 Ok(Progress::Done)
             }
             Err(status) => {
@@ -265,7 +265,8 @@ impl Scheduler {
             self.client.update_status(PODS, &victim, status).await?;
             self.client.delete(PODS, &victim, None).await?;
             let by = pod.str_at(&["metadata", "uid"]);
-            self.client.tell_normal(&victim, "Preempted", format!("Preempted by pod {by} on node {node}"));
+            let message = format!("Preempted by pod {by} on node {node}");
+            self.client.tell_during("Preempting", &victim, ("Normal", "Preempted"), message);
         }
         self.report(pod, why, Some(node)).await
     }
@@ -275,17 +276,27 @@ impl Scheduler {
         let known = conditions::find(pod, conditions::SCHEDULED);
         let is_told = known.is_some_and(|known| known.str_at(&["message"]) == message);
         if !is_told {
-            self.client.tell_warning(pod, "FailedScheduling", message.to_owned());
+            self.client.tell_during("Scheduling", pod, ("Warning", "FailedScheduling"), message.to_owned());
             let said = Condition { kind: conditions::SCHEDULED, status: "False", reason: "Unschedulable", message };
             let mut changed = pod.clone();
             conditions::set(&mut changed, &said, &time::format_seconds(self.client.now()));
             let mut status = changed.get("status").cloned().unwrap_or_default();
+            note_generation(&mut status, int_at(pod, &["metadata", "generation"]));
             if let Some(node) = nominated {
                 status.make_object().insert("nominatedNodeName", Value::from(node));
             }
             self.client.update_status(PODS, pod, status).await?;
         }
         Ok(Progress::Waits)
+    }
+}
+
+/// Notes in the condition that says why a pod has no node which generation of the pod it is about.
+fn note_generation(status: &mut Value, generation: i64) {
+    let Some(Value::Array(conditions)) = status.make_object().get_mut("conditions") else { return };
+    let scheduled = conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == conditions::SCHEDULED);
+    if let Some(condition) = scheduled.filter(|_| generation > 0) {
+        condition.make_object().insert("observedGeneration", Value::Int(generation));
     }
 }
 

@@ -25,6 +25,8 @@ const READY: &str = "pod-ready";
 const COMPLETE: &str = "pod-complete";
 const DELETE: &str = "pod-delete";
 const FAIL: &str = "pod-container-running-failed";
+/// The annotation of what Helm makes beside a release, and waits for.
+const HOOK: &str = "helm.sh/hook";
 /// How long the second start in a row of a container waits, and how long any does at most.
 const BACK_OFF_FIRST_S: u64 = 10;
 const BACK_OFF_MAX_S: u64 = 300;
@@ -344,10 +346,15 @@ fn become_ready(pod: &Value, now: Timestamp) -> Step {
     }
 }
 
-/// A pod that ends well: one of a Job, or one that says when.
-fn complete(pod: &Value, now: Timestamp) -> Step {
+/// Whether somebody waits for the end of a pod: a Job that owns it, or Helm, whose hook it is.
+fn is_awaited(pod: &Value) -> bool {
     let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
-    let ends = owners.any(|owner| owner.str_at(&["kind"]) == "Job") || !said(pod, COMPLETE, "delay").is_empty();
+    owners.any(|owner| owner.str_at(&["kind"]) == "Job") || pod.at(&["metadata", "annotations", HOOK]).is_some()
+}
+
+/// A pod that ends well: one whose end is awaited, or one that says when.
+fn complete(pod: &Value, now: Timestamp) -> Step {
+    let ends = is_awaited(pod) || !said(pod, COMPLETE, "delay").is_empty();
     let may_end = matches!(pod.str_at(&["spec", "restartPolicy"]), "Never" | "OnFailure");
     let all_run = in_state(pod, "running").count() == pod.items_at(&["spec", "containers"]).len();
     let fails = said(pod, FAIL, "") == "true";
@@ -497,6 +504,10 @@ mod tests {
         metadata.insert("ownerReferences", read("[{kind: Job}]"));
         let (ended, _) = run(of_job, 2);
         assert_eq!((ended.str_at(&["status", "phase"]), next(&ended, AT, at(9))), ("Succeeded", Step::Nothing));
+        let hook = pod("helm.sh/hook: test", "restartPolicy: Never");
+        assert_eq!(run(hook, 2).0.str_at(&["status", "phase"]), "Succeeded");
+        let hook = run(pod("helm.sh/hook: test", "restartPolicy: Always"), 1).0;
+        assert_eq!(next(&hook, AT, at(9)), Step::Nothing);
         let said = pod("pod-complete.stage.kwok.x-k8s.io/delay: 4s", "restartPolicy: OnFailure");
         assert_eq!(run(said, 3).1, 4);
     }

@@ -234,7 +234,6 @@ fn new_pod(set: &Value, revision: &Value, ordinal: i64, reference: Value) -> Val
     let mut pod = pods::of_template(&history::template_of(revision), set, reference);
     let name = pod_name(set, ordinal);
     let metadata = pod.make_object().entry("metadata").make_object();
-    metadata.remove("generateName");
     metadata.insert("name", Value::from(name.as_str()));
     let labels = metadata.entry("labels").make_object();
     labels.insert(POD_NAME, Value::from(name.as_str()));

@@ -1,0 +1,148 @@
+//! What controllers leave behind in objects and events, as kube-controller-manager and kube-scheduler 1.36 were seen to.
+
+use super::workloads::{Cluster, PATIENCE, PROFILE, cluster};
+
+/// A path of the events of an object with a reason.
+fn event(cluster: &Cluster, name: &str, reason: &str, path: &str) -> String {
+    let fields = format!("--field-selector involvedObject.name={name},reason={reason}");
+    cluster.ok(&format!("get events {fields} -o jsonpath={{.items[0]{path}}}"))
+}
+
+#[test]
+fn the_revision_of_a_deployment_does_not_raise_its_generation() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create deployment web --image=web:1");
+    cluster.rolled_out("deployment/web");
+    assert_eq!(cluster.get("deployment/web", ".metadata.annotations"), "{\"deployment.kubernetes.io/revision\":\"1\"}");
+    assert_eq!(cluster.get("deployment/web", ".metadata.generation"), "1");
+    cluster.ok("set image deployment/web web=web:2");
+    cluster.rolled_out("deployment/web");
+    assert_eq!(cluster.get("deployment/web", ".status.observedGeneration"), "2");
+}
+
+#[test]
+fn pods_that_a_job_no_longer_needs_have_not_failed() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let stays = "pod-complete.stage.kwok.x-k8s.io/weight: '0'";
+    cluster.apply(&format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: j}}\nspec:\n  parallelism: 2\n  completions: 4\n  template:\n    \
+         metadata: {{annotations: {{{stays}}}}}\n    spec: {{restartPolicy: Never, containers: [{{name: c, image: i}}]}}"
+    ));
+    cluster.wait("job/j", ".status.ready", "2");
+    cluster.ok("patch job j --type=merge -p {\"spec\":{\"parallelism\":1}}");
+    cluster.wait("job/j", ".status.ready", "1");
+    cluster.ok("patch job j --type=merge -p {\"spec\":{\"suspend\":true}}");
+    cluster.ok(&format!("wait --for=condition=Suspended job/j {PATIENCE}"));
+    cluster.ok(&format!("wait --for=delete pod -l job-name=j {PATIENCE}"));
+    assert_eq!(cluster.get("job/j", ".status.failed"), "");
+    let condition = ".status.conditions[?(@.type==\"Suspended\")]";
+    let changed = cluster.get("job/j", &format!("{condition}.lastTransitionTime"));
+    assert_eq!(cluster.get("job/j", &format!("{condition}.lastProbeTime")), changed);
+}
+
+#[test]
+fn sets_mark_their_revisions_and_pods() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    for kind in ["DaemonSet", "StatefulSet"] {
+        let name = kind.to_lowercase();
+        cluster.apply(&format!(
+            "apiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  selector: {{matchLabels: {{a: {name}}}}}\n  \
+             template:\n    metadata: {{labels: {{a: {name}}}}}\n    spec: {{containers: [{{name: c, image: i}}]}}"
+        ));
+        cluster.rolled_out(&format!("{name}/{name}"));
+        assert!(cluster.get(&format!("pods -l a={name}"), ".items[0].metadata.generateName").starts_with(&name));
+    }
+    let revision = |label: &str, path: &str| cluster.get(&format!("controllerrevisions -l {label}"), path);
+    assert_eq!(revision("controller-revision-hash", ".items[*].metadata.ownerReferences[0].kind"), "DaemonSet");
+    assert_eq!(revision("controller.kubernetes.io/hash", ".items[*].metadata.ownerReferences[0].kind"), "StatefulSet");
+    let generation = ".items[*].metadata.annotations.deprecated\\.daemonset\\.template\\.generation";
+    assert_eq!(revision("controller-revision-hash", generation), "1");
+}
+
+#[test]
+fn the_scheduler_tells_what_it_was_doing() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let pod = |name: &str, rest: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, image: i}}]{rest}}}"
+        )
+    };
+    cluster.apply(&pod("fits", ""));
+    cluster.ok(&format!("wait --for=condition=Ready pod/fits {PATIENCE}"));
+    cluster.apply(&pod("large", ", nodeSelector: {no: where}"));
+    cluster.wait("pod/large", ".status.conditions[0].observedGeneration", "1");
+    for (name, reason, action) in [("fits", "Scheduled", "Binding"), ("large", "FailedScheduling", "Scheduling")] {
+        cluster.ok(&format!("wait --for=create event --field-selector reason={reason} {PATIENCE}"));
+        assert_eq!(event(&cluster, name, reason, ".action"), action);
+        assert_eq!(event(&cluster, name, reason, ".reportingComponent"), "default-scheduler");
+        assert_eq!(event(&cluster, name, reason, ".source.component"), "");
+    }
+}
+
+#[test]
+fn a_claim_is_told_why_nothing_is_made_for_it() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    for (name, class) in [("none", ""), ("lost", "nowhere")] {
+        cluster.apply(&format!(
+            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}}}\nspec: {{accessModes: [ReadWriteOnce], \
+             storageClassName: '{class}', resources: {{requests: {{storage: 1Gi}}}}}}"
+        ));
+    }
+    for (name, reason, message) in [
+        ("none", "FailedBinding", "no persistent volumes available for this claim and no storage class is set"),
+        ("lost", "ProvisioningFailed", "storageclass.storage.k8s.io \"nowhere\" not found"),
+    ] {
+        cluster.ok(&format!("wait --for=create event --field-selector reason={reason} {PATIENCE}"));
+        assert_eq!(event(&cluster, name, reason, ".message"), message);
+    }
+}
+
+#[test]
+fn a_service_gets_an_address_as_of_a_cloud() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create service loadbalancer web --tcp=80");
+    cluster.ok("create service loadbalancer other --tcp=80");
+    let address = ".status.loadBalancer.ingress[0].ip";
+    for name in ["web", "other"] {
+        cluster.ok(&format!("wait service/{name} --for=jsonpath={{{address}}} {PATIENCE}"));
+    }
+    let (web, other) = (cluster.get("service/web", address), cluster.get("service/other", address));
+    assert!(web.starts_with("172.30.") && other.starts_with("172.30.") && web != other, "{web} {other}");
+    assert_eq!(cluster.get("service/web", ".metadata.finalizers[*]"), "service.kubernetes.io/load-balancer-cleanup");
+    cluster.ok(&format!("wait --for=create event --field-selector reason=EnsuredLoadBalancer {PATIENCE}"));
+    assert_eq!(event(&cluster, "web", "EnsuredLoadBalancer", ".source.component"), "service-controller");
+    // One of another type has none, one that goes is let go of.
+    cluster.ok("patch service web --type=merge -p {\"spec\":{\"type\":\"ClusterIP\"}}");
+    cluster.ok(&format!("wait --for=create event --field-selector reason=DeletedLoadBalancer {PATIENCE}"));
+    assert_eq!(cluster.get("service/web", ".status.loadBalancer"), "{}");
+    assert_eq!(cluster.get("service/web", ".metadata.finalizers"), "");
+    cluster.ok(&format!("delete service other {PATIENCE}"));
+    assert_eq!(cluster.ok("get service other --ignore-not-found"), "");
+}
+
+#[test]
+fn a_pod_that_is_a_hook_of_helm_ends_well() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: t, annotations: {helm.sh/hook: test}}\n\
+         spec: {restartPolicy: Never, containers: [{name: c, image: i}]}",
+    );
+    cluster.wait("pod/t", ".status.phase", "Succeeded");
+}
+
+#[test]
+fn endpoints_say_when_that_happened_for_which_they_were_written() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create service clusterip web --tcp=80");
+    let annotation = ".metadata.annotations.endpoints\\.kubernetes\\.io/last-change-trigger-time";
+    cluster.ok(&format!("wait --for=create endpoints/web {PATIENCE}"));
+    let made = cluster.get("service/web", ".metadata.creationTimestamp");
+    assert_eq!(cluster.get("endpoints/web", annotation), made);
+    let slices = "endpointslices -l kubernetes.io/service-name=web";
+    cluster.ok(&format!("wait --for=create {slices} {PATIENCE}"));
+    assert_eq!(cluster.get(slices, &format!(".items[0]{annotation}")), made);
+    // A label of the service is no change of its pods.
+    cluster.ok("label service web a=b");
+    cluster.wait("endpoints/web", ".metadata.labels.a", "b");
+    assert_eq!(cluster.get("endpoints/web", annotation), "");
+}
