@@ -1,8 +1,11 @@
 //! What a user may do.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::UserInfo;
+use super::figures::Figures;
 use crate::meta::Status;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::value::go_quote;
@@ -74,6 +77,16 @@ impl Decision {
     pub fn is_allowed(&self) -> bool {
         self.verdict == Verdict::Allow
     }
+
+    /// What it is counted as, where it is about a request.
+    pub fn result(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Allow => "allowed",
+            _ if !self.error.is_empty() => "error",
+            Verdict::Deny => "denied",
+            Verdict::NoOpinion => "no-opinion",
+        }
+    }
 }
 
 /// Decides whether a user may do what a request wants. It stands in every request's way: what can, answers from memory,
@@ -90,6 +103,11 @@ pub trait Authorizer: Send + Sync {
     /// Errors: what the decisions are based on can't be read.
     async fn refresh(&self) -> Result<(), Status> {
         Ok(())
+    }
+
+    /// Where its decisions are counted, if they are.
+    fn figures(&self) -> Option<&Arc<Figures>> {
+        None
     }
 }
 

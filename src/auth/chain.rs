@@ -6,15 +6,34 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::figures::{Figures, Named};
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use crate::meta::Status;
 
 /// Authorisers in the order in which they are asked.
-pub struct Chain(Vec<Arc<dyn Authorizer>>);
+pub struct Chain {
+    members: Vec<Member>,
+    figures: Arc<Figures>,
+}
+
+/// One of the authorisers.
+pub struct Member {
+    pub authorizer: Arc<dyn Authorizer>,
+    /// As what its decisions are counted, if they are.
+    pub counted_as: Option<Named>,
+}
 
 impl Chain {
-    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
-        Chain(authorizers)
+    /// The decisions are counted in `figures`.
+    pub fn new(figures: Arc<Figures>, members: Vec<Member>) -> Self {
+        Chain { members, figures }
+    }
+
+    fn count(&self, member: &Member, decided: Verdict) {
+        let decided = if decided == Verdict::Allow { "allowed" } else { "denied" };
+        if let Some(by) = &member.counted_as {
+            self.figures.decided(by, decided);
+        }
     }
 }
 
@@ -23,9 +42,10 @@ impl Authorizer for Chain {
     /// Where none has an opinion, all of their reasons are told, and all of their errors.
     async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         let (mut reasons, mut errors) = (Vec::new(), Vec::new());
-        for authorizer in &self.0 {
-            let decision = authorizer.authorize(user, attributes).await;
+        for member in &self.members {
+            let decision = member.authorizer.authorize(user, attributes).await;
             if decision.verdict != Verdict::NoOpinion {
+                self.count(member, decision.verdict);
                 return decision;
             }
             reasons.push(decision.reason);
@@ -38,7 +58,7 @@ impl Authorizer for Chain {
     fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
         let mut all = Rules::default();
         let mut errors = Vec::new();
-        for rules in self.0.iter().map(|authorizer| authorizer.rules_for(user, namespace)) {
+        for rules in self.members.iter().map(|member| member.authorizer.rules_for(user, namespace)) {
             all.resource.extend(rules.resource);
             all.non_resource.extend(rules.non_resource);
             all.incomplete |= rules.incomplete;
@@ -48,10 +68,14 @@ impl Authorizer for Chain {
     }
 
     async fn refresh(&self) -> Result<(), Status> {
-        for authorizer in &self.0 {
-            authorizer.refresh().await?;
+        for member in &self.members {
+            member.authorizer.refresh().await?;
         }
         Ok(())
+    }
+
+    fn figures(&self) -> Option<&Arc<Figures>> {
+        Some(&self.figures)
     }
 }
 
@@ -89,7 +113,11 @@ mod tests {
     }
 
     fn chain(all: &[(Verdict, &'static str)]) -> Chain {
-        Chain::new(all.iter().map(|(verdict, text)| Arc::new(Says(*verdict, text)) as Arc<dyn Authorizer>).collect())
+        let members = all.iter().map(|(verdict, text)| Member {
+            authorizer: Arc::new(Says(*verdict, text)),
+            counted_as: (!text.is_empty()).then(|| Named { r#type: "RBAC", name: (*text).to_owned() }),
+        });
+        Chain::new(Arc::default(), members.collect())
     }
 
     #[tokio::test]
@@ -106,6 +134,26 @@ mod tests {
             let expected = Decision { verdict, reason: reason.to_owned(), error: error.to_owned() };
             assert_eq!(chain(all).authorize(&user, &attributes).await, expected);
         }
+    }
+
+    #[tokio::test]
+    async fn the_one_that_decides_is_counted() {
+        use Verdict::{Allow, Deny, NoOpinion};
+        let user = UserInfo::authenticated("jane", vec![]);
+        let attributes = Attributes::Path { verb: "get", path: "/x" };
+        let mut registry = prometheus_client::registry::Registry::default();
+        let figures = Arc::new(Figures::default());
+        figures.register(&mut registry);
+        for all in [&[(NoOpinion, "a"), (Allow, "b")] as &[_], &[(Deny, "c"), (Allow, "b")], &[(Allow, "")]] {
+            let chain = Chain { figures: Arc::clone(&figures), ..chain(all) };
+            chain.authorize(&user, &attributes).await;
+        }
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("a text takes everything");
+        let mut counted: Vec<_> = text.lines().filter(|line| line.contains("_decisions_total{")).collect();
+        counted.sort_unstable();
+        let line = |rest: &str| format!("apiserver_authorization_decisions_total{{type=\"RBAC\",{rest}}} 1");
+        assert_eq!(counted, [line("name=\"b\",decision=\"allowed\""), line("name=\"c\",decision=\"denied\"")]);
     }
 
     #[test]

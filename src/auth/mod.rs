@@ -13,6 +13,7 @@
 //! - **Nodes** are decided about by a graph of what leads to them (`auth::node`), which `registry::StoredNodes` keeps as
 //!   roles are kept, and reads when a node asks.
 
+mod figures;
 mod authorize;
 mod chain;
 mod abac;
@@ -36,7 +37,8 @@ pub use authorize::{
     ResourceRule, Rules, Verdict,
 };
 pub use certificate::user_of_certificate;
-pub use chain::Chain;
+pub use chain::{Chain, Member};
+pub use figures::{Figures, Named as NamedAuthorizer};
 pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer, new_token_id};
 pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use request_header::RequestHeader;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::answers::Answers;
 use super::chain::aggregate;
+use super::figures::{Conditions, Figures, Named};
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use crate::kinds;
 use crate::meta::minor::Minor;
@@ -154,6 +155,8 @@ impl From<Failure> for Unanswered {
 
 /// A service that is asked who may do what.
 pub struct AccessWebhook {
+    name: Named,
+    figures: Arc<Figures>,
     endpoint: Endpoint,
     client: Arc<Client>,
     answering: Answering,
@@ -161,8 +164,50 @@ pub struct AccessWebhook {
 }
 
 impl AccessWebhook {
-    pub fn new(endpoint: Endpoint, client: Arc<Client>, answering: Answering) -> Self {
-        AccessWebhook { endpoint, client, answering, answers: Mutex::default() }
+    /// Calls are counted in `figures` under that name.
+    pub fn new(
+        name: &str,
+        figures: Arc<Figures>,
+        endpoint: Endpoint,
+        client: Arc<Client>,
+        answering: Answering,
+    ) -> Self {
+        AccessWebhook { name: Named::webhook(name), figures, endpoint, client, answering, answers: Mutex::default() }
+    }
+
+    /// Whether the service is to be asked about `request`; what is wrong with the conditions, where that can't be said.
+    fn is_asked(&self, request: &Value) -> Result<bool, Vec<String>> {
+        let began = Instant::now();
+        let holds = access::ask(&self.answering.conditions, request);
+        let came_to = match holds {
+            Ok(true) => Conditions::Hold,
+            Ok(false) => Conditions::Exclude,
+            Err(_) => Conditions::Fail,
+        };
+        self.figures.evaluated(&self.name, came_to, began.elapsed());
+        holds
+    }
+
+    /// Calls the service, once or several times.
+    async fn call(&self, review: &Value) -> Result<Answer, Failure> {
+        let Answering { version, timeout, .. } = self.answering;
+        let (body, manner) = (Bytes::from(json::encode(review)), Manner::of_conversion(timeout));
+        let read = |answer: &Bytes| Answer::decode(answer, version);
+        let mut last = "error";
+        let count = |outcome: &Result<Bytes, Failure>, took| {
+            last = match outcome {
+                Ok(answer) if read(answer).is_ok() => "success",
+                Err(failure) if failure.is_timeout => "timeout",
+                _ => "error",
+            };
+            self.figures.called(&self.name, last, took);
+        };
+        let answer = self.client.post_patiently(&self.endpoint, body, manner, RETRY_BACKOFF, count).await;
+        let answer = answer.and_then(|answer| Ok(read(&answer)?));
+        if answer.is_err() && self.answering.on_failure == Verdict::NoOpinion {
+            self.figures.passed_over(&self.name, last);
+        }
+        answer
     }
 
     fn failed(&self, error: String) -> Decision {
@@ -176,18 +221,15 @@ impl AccessWebhook {
         if let Some(known) = known {
             return Ok(known);
         }
-        let Answering { version, timeout, .. } = self.answering;
         let review = object! {
-            "kind" => KIND, "apiVersion" => format!("{GROUP}/{}", version.as_str()), "metadata" => object! {},
+            "kind" => KIND, "apiVersion" => format!("{GROUP}/{}", self.answering.version.as_str()),
+            "metadata" => object! {},
             "spec" => spec, "status" => object! { "allowed" => false },
         };
         if !patience::release().await {
             return Err(Unanswered::Crowded);
         }
-        let body = Bytes::from(json::encode(&review));
-        let manner = Manner::of_conversion(timeout);
-        let answer = self.client.post_patiently(&self.endpoint, body, manner, RETRY_BACKOFF).await?;
-        let answer = Answer::decode(&answer, version)?;
+        let answer = self.call(&review).await?;
         if is_short {
             self.remember(key, &answer);
         }
@@ -210,7 +252,7 @@ impl Authorizer for AccessWebhook {
         let Answering { conditions, minor, version, .. } = &self.answering;
         let wanted = Wanted { user, attributes, selects: minor.number() >= FIRST_WITH_SELECTORS };
         if !conditions.is_empty() {
-            match access::ask(conditions, &wanted.seen()) {
+            match self.is_asked(&wanted.seen()) {
                 Ok(true) => {}
                 Ok(false) => return Decision::NO_OPINION,
                 Err(errors) => return self.failed(aggregate(errors)),
@@ -410,7 +452,7 @@ mod tests {
         };
         let address = crate::webhook::Address::Url("https://localhost".to_owned());
         let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
-        AccessWebhook::new(endpoint, Arc::new(Client::new(Vec::new(), Vec::new())), answering)
+        AccessWebhook::new("w", Arc::default(), endpoint, Arc::new(Client::new(Vec::new(), Vec::new())), answering)
     }
 
     /// Never lets go.

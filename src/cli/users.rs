@@ -8,8 +8,8 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::print::tell;
 use crate::auth::{
-    AlwaysAllow, AlwaysDeny, Authorizer, Chain, Masters, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens,
-    VerifyingKey,
+    AlwaysAllow, AlwaysDeny, Authorizer, Chain, Figures, Masters, Member, NamedAuthorizer, NoSigningKey, SigningKey,
+    TokenFile, TokenIssuer, Tokens, VerifyingKey,
 };
 use crate::meta::minor::Minor;
 use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
@@ -56,6 +56,10 @@ pub struct Users {
     /// Whom tokens must be for that are used here [default: the issuer]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub api_audiences: Vec<String>,
+
+    /// Where decisions are counted.
+    #[arg(skip)]
+    pub authorization_figures: Arc<Figures>,
 }
 
 /// By kube-apiserver's names.
@@ -72,7 +76,21 @@ pub enum AuthorizationMode {
     Rbac,
     /// What was made of files.
     #[value(skip)]
-    Ready(Arc<dyn Authorizer>),
+    Ready(NamedAuthorizer, Arc<dyn Authorizer>),
+}
+
+impl AuthorizationMode {
+    /// As what decisions are counted.
+    fn named(&self) -> NamedAuthorizer {
+        let of_mode = |mode: &'static str| NamedAuthorizer { r#type: mode, name: mode.to_lowercase() };
+        match self {
+            AuthorizationMode::AlwaysAllow => of_mode("AlwaysAllow"),
+            AuthorizationMode::AlwaysDeny => of_mode("AlwaysDeny"),
+            AuthorizationMode::Node => of_mode("Node"),
+            AuthorizationMode::Rbac => of_mode("RBAC"),
+            AuthorizationMode::Ready(name, _) => name.clone(),
+        }
+    }
 }
 
 impl Users {
@@ -105,13 +123,17 @@ impl Users {
                 AuthorizationMode::AlwaysDeny => Some(Arc::new(AlwaysDeny)),
                 AuthorizationMode::Node => Some(Arc::new(StoredNodes::new(storage.clone(), minor))),
                 AuthorizationMode::Rbac => policy.clone().map(|policy| policy as Arc<dyn Authorizer>),
-                AuthorizationMode::Ready(authorizer) => Some(Arc::clone(authorizer)),
+                AuthorizationMode::Ready(_, authorizer) => Some(Arc::clone(authorizer)),
             }
         };
+        let members = self
+            .authorization_mode
+            .iter()
+            .filter_map(|mode| Some(Member { authorizer: decides(mode)?, counted_as: Some(mode.named()) }));
         // Nobody is asked about members of system:masters.
-        let masters: Arc<dyn Authorizer> = Arc::new(Masters);
-        let chain = std::iter::once(masters).chain(self.authorization_mode.iter().filter_map(decides));
-        (Arc::new(Chain::new(chain.collect())), policy)
+        let masters = Member { authorizer: Arc::new(Masters), counted_as: None };
+        let members = std::iter::once(masters).chain(members).collect();
+        (Arc::new(Chain::new(Arc::clone(&self.authorization_figures), members)), policy)
     }
 
     /// Whether everybody may do everything that nobody denies.

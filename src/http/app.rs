@@ -91,6 +91,9 @@ impl App {
         if let Some(figures) = registry.admission.figures() {
             metrics.show_admission(&figures);
         }
+        if let Some(figures) = authorizer.figures() {
+            metrics.show_authorization(figures);
+        }
         let metrics = Arc::new(metrics);
         let permits = Permits::new(&limits, &metrics);
         let observer = Observer { metrics, logs };

@@ -16,6 +16,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::admission::Figures;
+use crate::auth;
 use crate::meta::minor::Minor;
 use crate::store::Storage;
 
@@ -198,6 +199,11 @@ impl Metrics {
 
     /// Shows what admission counts as well.
     pub fn show_admission(&mut self, figures: &Figures) {
+        figures.register(&mut self.registry);
+    }
+
+    /// Shows what is counted of authorization as well.
+    pub fn show_authorization(&mut self, figures: &auth::Figures) {
         figures.register(&mut self.registry);
     }
 

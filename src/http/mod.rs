@@ -23,6 +23,7 @@ mod document_cache;
 mod shape;
 mod impersonation;
 mod observe;
+mod authorization;
 mod answer;
 mod health;
 mod documents;

@@ -18,6 +18,7 @@ use crate::processor::{Expected, Share, metered};
 use crate::webhook::patience;
 
 use super::app::App;
+use super::authorization;
 use super::classify::{self, document_route};
 use super::exchange::{AUDIT_ID, Exchange};
 use super::impersonation::Impersonated;
@@ -221,8 +222,7 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
         return answer::status(exchange, &status);
     }
     let attributes = Attributes::Path { verb: &verb, path: &exchange.path };
-    let decision = app.authorizer.authorize(&exchange.user, &attributes).await;
-    exchange.observe(|observed| observed.decided(&decision));
+    let decision = authorization::decide(app, exchange, &attributes).await;
     if !decision.is_allowed() {
         if !decision.error.is_empty() {
             return answer::failed_authorization(exchange, &decision.error);

@@ -111,11 +111,11 @@ impl<S: Service> Connections<S> {
 
     /// Accepts connections with TLS until the server stops.
     pub fn listen(&self, listener: TcpListener, tls: Tls) {
-        let acceptor = TlsAcceptor::from(tls.config());
         let connection = self.connection();
         self.accept(listener, move |stream, place| {
-            let (acceptor, tls, connection) = (acceptor.clone(), tls.clone(), connection.clone());
+            let (tls, connection) = (tls.clone(), connection.clone());
             async move {
+                let acceptor = TlsAcceptor::from(tls.config(stream.local_addr().ok().map(|reached| reached.ip())));
                 let address = stream.peer_addr().ok().map(PeerAddress);
                 let activity = connection.open.activity();
                 let is_plain = tokio::select! {

@@ -1,9 +1,13 @@
 //! Certificates by the names that clients ask for (SNI), beside the one for all others.
 //!
-//! Source: `k8s.io/apiserver/pkg/server/dynamiccertificates/named_certificates.go`, release 1.36, and `getCertificate` of Go's
-//! `crypto/tls`.
+//! Clients that connect to an address ask for no name: they are shown the certificate whose name is the address that they have
+//! reached.
+//!
+//! Source: `named_certificates.go` and `tlsconfig.go` of `k8s.io/apiserver/pkg/server/dynamiccertificates`, release 1.36, and
+//! `getCertificate` of Go's `crypto/tls`.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
@@ -23,10 +27,12 @@ pub struct NamedIdentity {
 }
 
 /// The certificates, by names in lower case.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ByName {
     others: Arc<CertifiedKey>,
-    named: HashMap<String, Arc<CertifiedKey>>,
+    /// For clients that ask for no name.
+    nameless: Arc<CertifiedKey>,
+    named: Arc<HashMap<String, Arc<CertifiedKey>>>,
 }
 
 impl ByName {
@@ -49,7 +55,16 @@ impl ByName {
                 all.entry(name.to_lowercase()).or_insert_with(|| Arc::clone(&certified));
             }
         }
-        Ok(ByName { others: key(identity)?, named: all })
+        let others = key(identity)?;
+        Ok(ByName { nameless: Arc::clone(&others), others, named: Arc::new(all) })
+    }
+
+    /// What is shown to those who have reached an address of this machine, where a certificate has its name.
+    pub fn by_address(&self) -> impl Iterator<Item = (IpAddr, Self)> {
+        self.named.iter().filter_map(|(name, certified)| {
+            let address = name.parse().ok()?;
+            Some((address, ByName { nameless: Arc::clone(certified), ..self.clone() }))
+        })
     }
 
     /// The certificate for a name, or for all names that differ in their first part.
@@ -62,8 +77,11 @@ impl ByName {
 
 impl ResolvesServerCert for ByName {
     fn resolve(&self, client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let found = client.server_name().and_then(|name| self.find(name));
-        Some(Arc::clone(found.unwrap_or(&self.others)))
+        let shown = match client.server_name() {
+            Some(name) => self.find(name).unwrap_or(&self.others),
+            None => &self.nameless,
+        };
+        Some(Arc::clone(shown))
     }
 }
 
@@ -123,6 +141,25 @@ mod tests {
             ("b.example.com", None),
         ] {
             assert_eq!(found(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn who_asks_for_no_name_is_shown_that_of_the_address() {
+        let authority = Authority::generate().expect("a key is made");
+        let issue = |name: &str| authority.issue_server(&[name.to_owned()]).expect("a certificate is made");
+        let chain = |identity: &Identity| identity.to_der().expect("it is a certificate").0;
+        let others = issue("localhost");
+        let named = ["127.0.0.2", "::1", "a.example.com"]
+            .map(|name| NamedIdentity { identity: issue(name), names: vec![name.to_owned()] });
+        let by_name = ByName::new(&others, &named, &rustls::crypto::ring::default_provider());
+        let by_name = by_name.expect("they are certificates");
+        assert_eq!(by_name.nameless.cert, chain(&others));
+        let by_address: HashMap<_, _> = by_name.by_address().collect();
+        assert_eq!(by_address.len(), 2);
+        for one in &named[..2] {
+            let at = &by_address[&one.names[0].parse().expect("it is an address")];
+            assert_eq!((&at.nameless.cert, &at.others.cert), (&chain(&one.identity), &chain(&others)));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The server's side of TLS: who we are, and whose certificates we believe.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -42,6 +44,8 @@ impl Trust {
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ServerConfig>,
+    /// Of addresses that have a certificate of their own.
+    by_address: Arc<HashMap<IpAddr, Arc<ServerConfig>>>,
     clients: Arc<Believed>,
     proxies: Arc<Believed>,
     proxy_names: Arc<[String]>,
@@ -73,7 +77,8 @@ impl Tls {
             .with_client_cert_verifier(Arc::new(any))
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config), clients, proxies, proxy_names: trust.proxy_names.into() })
+        let proxy_names = trust.proxy_names.into();
+        Ok(Tls { config: Arc::new(config), by_address: Arc::default(), clients, proxies, proxy_names })
     }
 
     /// The same, showing these certificates where their names are asked for, and that of `identity` elsewhere.
@@ -81,20 +86,31 @@ impl Tls {
         if named.is_empty() {
             return Ok(self);
         }
-        let mut config = ServerConfig::clone(&self.config);
-        config.cert_resolver = Arc::new(ByName::new(identity, named, &ring::default_provider())?);
-        Ok(Tls { config: Arc::new(config), ..self })
+        let showing = |certificates: ByName| {
+            let mut config = ServerConfig::clone(&self.config);
+            config.cert_resolver = Arc::new(certificates);
+            Arc::new(config)
+        };
+        let certificates = ByName::new(identity, named, &ring::default_provider())?;
+        let by_address = certificates.by_address().map(|(address, certificates)| (address, showing(certificates)));
+        Ok(Tls { by_address: Arc::new(by_address.collect()), config: showing(certificates), ..self })
     }
 
     /// The same, with so many sessions remembered that clients may go on with.
     pub fn remembering(self, sessions: usize) -> Self {
-        let mut config = ServerConfig::clone(&self.config);
-        config.session_storage = ServerSessionMemoryCache::new(sessions);
-        Tls { config: Arc::new(config), ..self }
+        let remembering = |config: &Arc<ServerConfig>| {
+            let mut config = ServerConfig::clone(config);
+            config.session_storage = ServerSessionMemoryCache::new(sessions);
+            Arc::new(config)
+        };
+        let by_address = self.by_address.iter().map(|(address, config)| (*address, remembering(config)));
+        Tls { by_address: Arc::new(by_address.collect()), config: remembering(&self.config), ..self }
     }
 
-    pub(super) fn config(&self) -> Arc<ServerConfig> {
-        self.config.clone()
+    /// For a connection to this address of the machine.
+    pub(super) fn config(&self, reached: Option<IpAddr>) -> Arc<ServerConfig> {
+        let own = reached.and_then(|address| self.by_address.get(&address.to_canonical()));
+        Arc::clone(own.unwrap_or(&self.config))
     }
 
     /// Whom the client's certificate stands for, once the handshake is done.
@@ -237,5 +253,25 @@ impl ClientCertVerifier for AnyClient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_its_own_has_a_certificate_of_its_own() {
+        let authority = Authority::generate().expect("a key is made");
+        let issue = |name: &str| authority.issue_server(&[name.to_owned()]).expect("a certificate is made");
+        let identity = issue("localhost");
+        let named = [NamedIdentity { identity: issue("127.0.0.2"), names: vec!["127.0.0.2".to_owned()] }];
+        let trust = Trust::of(&authority).expect("it has a certificate");
+        let tls = Tls::new(trust, &identity).and_then(|tls| tls.with_named(&identity, &named)).expect("they fit");
+        let tls = tls.remembering(8);
+        let of = |address: &str| tls.config(Some(address.parse().expect("it is an address")));
+        assert!(Arc::ptr_eq(&of("127.0.0.1"), &tls.config(None)));
+        assert!(!Arc::ptr_eq(&of("127.0.0.2"), &tls.config(None)));
+        assert!(Arc::ptr_eq(&of("127.0.0.2"), &of("::ffff:127.0.0.2")));
     }
 }

@@ -18,9 +18,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use hyper::StatusCode;
 use ipnet::IpNet;
 use tokio::time::{sleep, timeout};
 
@@ -169,6 +170,8 @@ pub struct Failure {
     pub status: Option<u16>,
     /// What an answer that is a failure comes to for a client of Kubernetes.
     pub stated: Option<Box<Status>>,
+    /// Whether it took too long.
+    pub is_timeout: bool,
     /// Whether it is worth another try.
     may_pass: bool,
 }
@@ -177,13 +180,14 @@ impl Failure {
     /// An answer with an HTTP status that is not a success, and what it comes to.
     fn answered(status: u16, stated: Status) -> Self {
         let (text, may_pass) = (stated.message.clone(), answer::may_pass(&stated));
-        Failure { text, status: Some(status), stated: Some(Box::new(stated)), may_pass }
+        let is_timeout = StatusCode::GATEWAY_TIMEOUT == status;
+        Failure { text, status: Some(status), stated: Some(Box::new(stated)), is_timeout, may_pass }
     }
 }
 
 impl From<String> for Failure {
     fn from(text: String) -> Self {
-        Failure { text, status: None, stated: None, may_pass: false }
+        Failure { text, status: None, stated: None, is_timeout: false, may_pass: false }
     }
 }
 
@@ -212,7 +216,8 @@ impl Client {
         self.call(endpoint, body, manner).await.map_err(|failure| failure.text)
     }
 
-    /// Posts as [`Client::post`] does, and again after `backoff` and longer where the reason of a failure may pass.
+    /// Posts as [`Client::post`] does, and again after `backoff` and longer where the reason of a failure may pass. `tell` is
+    /// called with what became of each try, and how long it took.
     ///
     /// # Errors
     ///
@@ -223,10 +228,14 @@ impl Client {
         body: Bytes,
         manner: Manner,
         mut backoff: Duration,
+        mut tell: impl FnMut(&Result<Bytes, Failure>, Duration),
     ) -> Result<Bytes, Failure> {
         let mut tries = 1;
         loop {
-            match self.call(endpoint, body.clone(), manner).await {
+            let began = Instant::now();
+            let outcome = self.call(endpoint, body.clone(), manner).await;
+            tell(&outcome, began.elapsed());
+            match outcome {
                 Err(failure) if failure.may_pass && tries < TRIES => sleep(jittered(backoff)).await,
                 outcome => return outcome,
             }
@@ -265,11 +274,9 @@ impl Client {
             }
         };
         timeout(limit, call).await.unwrap_or_else(|_| {
-            if begun.load(Ordering::Relaxed) {
-                Err(unreadable(within_answer).into())
-            } else {
-                Err(failed(without_answer))
-            }
+            let failure =
+                if begun.load(Ordering::Relaxed) { unreadable(within_answer).into() } else { failed(without_answer) };
+            Err(Failure { is_timeout: true, ..failure })
         })
     }
 

@@ -46,6 +46,23 @@ fn a_denial_is_not_to_be_sniffed_at() {
     }
 }
 
+#[test]
+fn decisions_are_counted() {
+    let (server, _folder) = start();
+    assert_eq!(send_as(&server, "jane", "GET", CONFIG_MAPS, None).status, 403);
+    assert_eq!(send_as(&server, "jane", "GET", "/version", None).status, 200);
+    let text = String::from_utf8(server.send("GET", "/metrics", &[], None).body).expect("it is text");
+    for line in [
+        r#"authorization_attempts_total{result="no-opinion"} 1"#,
+        r#"authorization_duration_seconds_count{result="no-opinion"} 1"#,
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    // The server itself asks, too.
+    let decisions = r#"apiserver_authorization_decisions_total{type="RBAC",name="rbac",decision="allowed"} "#;
+    assert!(text.contains(decisions), "{decisions} is not in\n{text}");
+}
+
 fn role(name: &str, rules: &Value) -> Value {
     json!({"metadata": {"name": name}, "rules": rules})
 }

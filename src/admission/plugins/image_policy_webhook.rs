@@ -198,7 +198,8 @@ impl ImagePolicyWebhook {
             return Err(patience::CROWDED.to_owned().into());
         }
         let body = Bytes::from(json::encode(&review));
-        let answer = self.client.post_patiently(&self.endpoint, body, MANNER, self.policy.retry_backoff).await?;
+        let backoff = self.policy.retry_backoff;
+        let answer = self.client.post_patiently(&self.endpoint, body, MANNER, backoff, |_, _| {}).await?;
         let decision = Decision::decode(&answer)?;
         self.remember(key, &decision, now);
         Ok(decision)

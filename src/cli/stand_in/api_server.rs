@@ -236,8 +236,10 @@ fn users(flags: &Flags, minor: Minor) -> Result<Users, String> {
     if issuers.is_empty() {
         issuers.push(DEFAULT_ISSUER.to_owned());
     }
+    let authorization_figures = Arc::default();
     Ok(Users {
-        authorization_mode: authorization_modes(flags, minor)?,
+        authorization_mode: authorization_modes(flags, minor, &authorization_figures)?,
+        authorization_figures,
         anonymous_auth: flags.truth("anonymous-auth").unwrap_or(true),
         token_auth_file: flags.text("token-auth-file").map(PathBuf::from),
         service_account_issuer: issuers,

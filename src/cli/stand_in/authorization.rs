@@ -12,7 +12,7 @@ use super::super::users::AuthorizationMode;
 use super::authorization_configuration::{self as configuration, Configured, ConfiguredWebhook, MODES};
 use super::files::go_reason;
 use super::flags::Flags;
-use crate::auth::{AccessWebhook, Answering, PolicyList, ReviewVersion, Verdict};
+use crate::auth::{AccessWebhook, Answering, Figures, NamedAuthorizer, PolicyList, ReviewVersion, Verdict};
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 use crate::webhook::Client;
@@ -25,18 +25,24 @@ const REPLACED: [&str; 5] = [
     "authorization-webhook-cache-authorized-ttl",
     "authorization-webhook-cache-unauthorized-ttl",
 ];
-/// What the webhook of the flags is like, unless they say it.
+/// What the webhook of the flags is called.
+const NAME: &str = "default";
+/// What it is like, unless they say it.
 const VERSION: &str = "v1beta1";
 const TIMEOUT: Duration = Duration::from_secs(30);
 const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
 const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
 
-/// The authorisers in the order in which they are asked.
+/// The authorisers in the order in which they are asked. Calls of webhooks are counted in `figures`.
 ///
 /// # Errors
 ///
 /// What kube-apiserver says of flags that contradict each other, and of files that are not what they should be.
-pub fn authorization_modes(flags: &Flags, minor: Minor) -> Result<Vec<AuthorizationMode>, String> {
+pub fn authorization_modes(
+    flags: &Flags,
+    minor: Minor,
+    figures: &Arc<Figures>,
+) -> Result<Vec<AuthorizationMode>, String> {
     let configured = match flags.text("authorization-config") {
         Some(_) if flags.names().any(|name| REPLACED.contains(&name)) => {
             return Err("--authorization-config can not be specified when --authorization-mode or \
@@ -46,8 +52,8 @@ pub fn authorization_modes(flags: &Flags, minor: Minor) -> Result<Vec<Authorizat
         Some(path) => configuration::parse(&read(path)?, minor)?,
         None => of_flags(flags)?,
     };
-    let client = Arc::new(Client::new(Vec::new(), Vec::new()));
-    let ready = configured.into_iter().map(|one| make(one, flags, &client, minor));
+    let with = Means { client: Arc::new(Client::new(Vec::new(), Vec::new())), figures: Arc::clone(figures), minor };
+    let ready = configured.into_iter().map(|one| make(one, flags, &with));
     ready.collect::<Result<_, _>>().map_err(|why| format!("invalid authorization config: {why}"))
 }
 
@@ -106,6 +112,7 @@ fn faults(flags: &Flags, modes: &[String]) -> Vec<String> {
 fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
     let ttl = |name: &str, default: Duration| flags.duration(name).unwrap_or(default);
     ConfiguredWebhook {
+        name: NAME.to_owned(),
         kubeconfig: flags.text("authorization-webhook-config-file").map(str::to_owned),
         version: flags.text("authorization-webhook-version").unwrap_or(VERSION).to_owned(),
         timeout: TIMEOUT,
@@ -116,14 +123,16 @@ fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
     }
 }
 
-fn make(
-    configured: Configured,
-    flags: &Flags,
-    client: &Arc<Client>,
+/// What webhooks need beside what they are configured with.
+struct Means {
+    client: Arc<Client>,
+    figures: Arc<Figures>,
     minor: Minor,
-) -> Result<AuthorizationMode, String> {
+}
+
+fn make(configured: Configured, flags: &Flags, with: &Means) -> Result<AuthorizationMode, String> {
     match configured {
-        Configured::Webhook(webhook) => webhook_mode(webhook, client, minor),
+        Configured::Webhook(webhook) => webhook_mode(webhook, with),
         Configured::Mode(mode) => match mode.as_str() {
             "AlwaysAllow" => Ok(AuthorizationMode::AlwaysAllow),
             "AlwaysDeny" => Ok(AuthorizationMode::AlwaysDeny),
@@ -136,10 +145,11 @@ fn make(
 
 fn abac_mode(path: &str) -> Result<AuthorizationMode, String> {
     let policies = PolicyList::parse(&read(path)?).map_err(|fault| fault.of_file(path))?;
-    Ok(AuthorizationMode::Ready(Arc::new(policies)))
+    let name = NamedAuthorizer { r#type: "ABAC", name: "abac".to_owned() };
+    Ok(AuthorizationMode::Ready(name, Arc::new(policies)))
 }
 
-fn webhook_mode(webhook: ConfiguredWebhook, client: &Arc<Client>, minor: Minor) -> Result<AuthorizationMode, String> {
+fn webhook_mode(webhook: ConfiguredWebhook, with: &Means) -> Result<AuthorizationMode, String> {
     let Some(kubeconfig) = &webhook.kubeconfig else {
         return Err("unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
                     must be defined"
@@ -160,9 +170,11 @@ fn webhook_mode(webhook: ConfiguredWebhook, client: &Arc<Client>, minor: Minor) 
         unauthorized_ttl: webhook.unauthorized_ttl,
         on_failure: webhook.on_failure,
         conditions: webhook.conditions,
-        minor,
+        minor: with.minor,
     };
-    Ok(AuthorizationMode::Ready(Arc::new(AccessWebhook::new(endpoint, Arc::clone(client), answering))))
+    let (client, figures) = (Arc::clone(&with.client), Arc::clone(&with.figures));
+    let authorizer = AccessWebhook::new(&webhook.name, figures, endpoint, client, answering);
+    Ok(AuthorizationMode::Ready(NamedAuthorizer::webhook(&webhook.name), Arc::new(authorizer)))
 }
 
 #[cfg(test)]
@@ -178,9 +190,9 @@ mod tests {
             AuthorizationMode::AlwaysDeny => "AlwaysDeny",
             AuthorizationMode::Node => "Node",
             AuthorizationMode::Rbac => "RBAC",
-            AuthorizationMode::Ready(_) => "ready",
+            AuthorizationMode::Ready(..) => "ready",
         };
-        authorization_modes(&flags, Minor::NEWEST).map(|modes| modes.iter().map(name).collect())
+        authorization_modes(&flags, Minor::NEWEST, &Arc::default()).map(|modes| modes.iter().map(name).collect())
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub enum Configured {
 /// A webhook that is to be asked.
 #[derive(Debug)]
 pub struct ConfiguredWebhook {
+    pub name: String,
     /// The file that says where it is; `None` for where a pod would look.
     pub kubeconfig: Option<String>,
     pub version: String,
@@ -303,7 +304,7 @@ fn validate(authorizers: Vec<Authorizer>, minor: Minor) -> (Vec<(String, Configu
         match (kind == WEBHOOK, webhook) {
             (true, None) => errors.push(Error::required(&path.child("webhook"), "required when type=Webhook")),
             (true, Some(webhook)) => {
-                let (webhook, found) = webhook.validate(&path, minor);
+                let (webhook, found) = webhook.validate(name.clone(), &path, minor);
                 errors.extend(found);
                 configured.push((name, Configured::Webhook(webhook)));
             }
@@ -342,7 +343,7 @@ fn name_fault(name: &str, seen: &[String], path: &Path<'_>) -> Option<Error> {
 }
 
 impl Webhook {
-    fn validate(self, path: &Path<'_>, minor: Minor) -> (ConfiguredWebhook, ErrorList) {
+    fn validate(self, name: String, path: &Path<'_>, minor: Minor) -> (ConfiguredWebhook, ErrorList) {
         let mut errors = ErrorList::new();
         let shown = duration::print_go;
         match self.timeout_ns {
@@ -364,6 +365,7 @@ impl Webhook {
         errors.extend(found);
         let time = |ns: i64, counts: bool| Duration::from_nanos(if counts { ns.max(0).unsigned_abs() } else { 0 });
         let webhook = ConfiguredWebhook {
+            name,
             kubeconfig: self.kubeconfig,
             version: self.version,
             timeout: time(self.timeout_ns, true),

@@ -113,9 +113,8 @@ impl Table {
             Sort::Int if value.parse::<i64>().is_err() => "strconv.ParseInt",
             Sort::Bool if truth(value).is_none() => "strconv.ParseBool",
             Sort::Duration if duration(value).is_none() => {
-                return Err(format!(
-                    "invalid argument {value:?} for \"--{name}\" flag: time: invalid duration {value:?}"
-                ));
+                let why = duration_fault(value);
+                return Err(format!("invalid argument {value:?} for \"--{name}\" flag: time: {why} {value:?}"));
             }
             _ => return Ok(()),
         };
@@ -184,6 +183,38 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
+/// What Go says of a text that is not a duration, before the text.
+fn duration_fault(text: &str) -> String {
+    let is_number = |one: char| one.is_ascii_digit() || one == '.';
+    let mut rest = text.trim_start_matches(['+', '-']);
+    while let Some(digits) = rest.find(|one| !is_number(one)).filter(|digits| *digits > 0) {
+        let after = &rest[digits..];
+        let end = after.find(is_number).unwrap_or(after.len());
+        let unit = &after[..end];
+        if unit_seconds(unit).is_none() {
+            return format!("unknown unit {unit:?} in duration");
+        }
+        rest = &after[end..];
+    }
+    if !rest.is_empty() && rest.chars().all(is_number) && rest.contains(|one: char| one.is_ascii_digit()) {
+        "missing unit in duration".to_owned()
+    } else {
+        "invalid duration".to_owned()
+    }
+}
+
+fn unit_seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    })
+}
+
 /// Source: Go's `time.ParseDuration`.
 fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
@@ -195,15 +226,7 @@ fn duration(text: &str) -> Option<Duration> {
         let number: f64 = rest[..digits].parse().ok()?;
         let after = &rest[digits..];
         let unit = after.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(after.len());
-        let seconds = match &after[..unit] {
-            "ns" => 1e-9,
-            "us" | "µs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
+        let seconds = unit_seconds(&after[..unit])?;
         sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
         rest = &after[unit..];
     }
@@ -249,6 +272,17 @@ mod tests {
         let parse_bool =
             "invalid argument \"x\" for \"--profiling\" flag: strconv.ParseBool: parsing \"x\": invalid syntax";
         check(Manner::Pflag, &["--profiling=x"], parse_bool);
+        for (given, why) in [
+            ("5", "missing unit in duration"),
+            ("1m5", "missing unit in duration"),
+            ("5x", "unknown unit \"x\" in duration"),
+            ("1m5x2s", "unknown unit \"x\" in duration"),
+            ("x", "invalid duration"),
+            ("1m.", "invalid duration"),
+        ] {
+            let expected = format!("invalid argument {given:?} for \"--request-timeout\" flag: time: {why} {given:?}");
+            check(Manner::Pflag, &["--request-timeout", given], &expected);
+        }
         check(Manner::Flag, &["--nosuch"], "flag provided but not defined: -nosuch");
     }
 

@@ -28,6 +28,7 @@ use crate::value::json;
 
 use super::answer::{self, Content};
 use super::app::App;
+use super::authorization;
 use super::classify::resource_route;
 use super::exchange::Exchange;
 use super::negotiate::{self as negotiation, Endpoint, Format, TransformKind, built_in_route};
@@ -199,8 +200,7 @@ async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Ve
     let name = exchange.object_name(path, verb);
     let selected = exchange.selected(verb);
     let attributes = path.attributes(verb, &name, &selected);
-    let decision = app.authorizer.authorize(&exchange.user, &attributes).await;
-    exchange.observe(|observed| observed.decided(&decision));
+    let decision = authorization::decide(app, exchange, &attributes).await;
     if decision.is_allowed() {
         return Ok(());
     }

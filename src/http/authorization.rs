@@ -1,0 +1,19 @@
+//! Whether the user of a request may do what it wants: asked once, counted, and told in the audit log.
+
+use std::time::Instant;
+
+use crate::auth::{Attributes, Decision};
+
+use super::app::App;
+use super::exchange::Exchange;
+
+/// Decides about a request.
+pub(super) async fn decide(app: &App, exchange: &Exchange, attributes: &Attributes<'_>) -> Decision {
+    let began = Instant::now();
+    let decision = app.authorizer.authorize(&exchange.user, attributes).await;
+    if let Some(figures) = app.authorizer.figures() {
+        figures.attempted(decision.result(), began.elapsed());
+    }
+    exchange.observe(|observed| observed.decided(&decision));
+    decision
+}
