@@ -47,11 +47,11 @@ pub(super) enum Rule {
 /// A change that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
-    NoSet,
-    NoUnset,
-    NoModify,
-    NoAddItem,
-    NoRemoveItem,
+    Set,
+    Unset,
+    Modify,
+    AddItem,
+    RemoveItem,
 }
 
 impl Marker {
@@ -121,11 +121,11 @@ impl Rule {
 impl Change {
     fn parse(word: &str) -> Option<Change> {
         Some(match word {
-            "NoSet" => Change::NoSet,
-            "NoUnset" => Change::NoUnset,
-            "NoModify" => Change::NoModify,
-            "NoAddItem" => Change::NoAddItem,
-            "NoRemoveItem" => Change::NoRemoveItem,
+            "NoSet" => Change::Set,
+            "NoUnset" => Change::Unset,
+            "NoModify" => Change::Modify,
+            "NoAddItem" => Change::AddItem,
+            "NoRemoveItem" => Change::RemoveItem,
             _ => return None,
         })
     }
@@ -140,7 +140,7 @@ mod tests {
         let markers = "+k8s:optional +k8s:update=NoUnset +k8s:update=NoSet +k8s:maximum=9%20#%20most \
                        +k8s:alpha(since:%20\"1.37\")=+k8s:required +k8s:ifDisabled(\"CompositePodGroup\")=+k8s:forbidden";
         let rules: Vec<Rule> = Marker::all(markers).iter().map(|marker| marker.rule).collect();
-        let updates = [Change::NoSet, Change::NoUnset].map(Rule::Update);
+        let updates = [Change::Set, Change::Unset].map(Rule::Update);
         assert_eq!(rules, [Rule::Forbidden, Rule::Maximum(9), Rule::Optional, updates[0], updates[1]]);
     }
 

@@ -76,14 +76,11 @@ impl Validation {
         }
         let all: Vec<String> = members.iter().map(|field| format!("`{}`", field.json)).collect();
         let all = all.join(", ");
-        Some(match names.is_empty() {
-            true => Error::invalid(new.path(), "", format!("must specify one of: {all}")),
-            false => Error::invalid(
-                new.path(),
-                format!("{{{}}}", names.join(", ")),
-                format!("must specify exactly one of: {all}"),
-            ),
-        })
+        if names.is_empty() {
+            return Some(Error::invalid(new.path(), "", format!("must specify one of: {all}")));
+        }
+        let shown = format!("{{{}}}", names.join(", "));
+        Some(Error::invalid(new.path(), shown, format!("must specify exactly one of: {all}")))
     }
 
     /// Fields that have to be set because others are.
@@ -284,13 +281,13 @@ fn refused(member: Member<'_>, change: Change) -> ErrorList {
     }
     let (was, is) = (old.is_some_and(|old| is_set(field, old)), is_set(field, new));
     let found = match change {
-        Change::NoSet => (!was && is).then(|| fixed(new, "field cannot be set once created")),
-        Change::NoUnset => (was && !is).then(|| fixed(new, "field cannot be cleared once set")),
-        Change::NoModify => (was && is).then(|| fixed(new, "field cannot be modified once set")),
-        Change::NoAddItem => {
+        Change::Set => (!was && is).then(|| fixed(new, "field cannot be set once created")),
+        Change::Unset => (was && !is).then(|| fixed(new, "field cannot be cleared once set")),
+        Change::Modify => (was && is).then(|| fixed(new, "field cannot be modified once set")),
+        Change::AddItem => {
             return strangers(field, new, old).map(|item| item.forbidden("item may not be added")).collect();
         }
-        Change::NoRemoveItem => {
+        Change::RemoveItem => {
             let gone = old.into_iter().flat_map(|old| strangers(field, old, Some(new)));
             return gone.map(|_| new.forbidden("item may not be removed")).collect();
         }
