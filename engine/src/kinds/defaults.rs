@@ -2,8 +2,19 @@
 //!
 //! An object that was read by its type has no member for an empty text, so "absent" covers both.
 
-use crate::value::Value;
+use crate::types::Message;
+use crate::value::{Value, json};
 use crate::work;
+
+/// Sets the fields of a struct for which its type names a default (`+default`).
+pub fn of_type(message: &'static Message, object: &mut Value) {
+    for field in message.fields {
+        let default = field.default.and_then(|text| json::decode(text.as_bytes()).ok());
+        if let Some(default) = default {
+            set_pointer(object, field.json, default);
+        }
+    }
+}
 
 /// Sets a field that is absent, null or an empty text.
 pub fn set(object: &mut Value, name: &str, value: impl Into<Value>) {

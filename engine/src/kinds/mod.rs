@@ -32,6 +32,7 @@ pub(crate) mod checks;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
 mod features;
+mod declared;
 pub mod prepare;
 pub mod certificates;
 pub mod flow_control;

@@ -275,6 +275,13 @@ impl Error {
         Error::new(ErrorType::TooLong, path, Some(Value::from("<value omitted>")), detail)
     }
 
+    /// A text of more than `characters_max` characters.
+    pub fn too_long_in_characters(path: &Path<'_>, characters_max: i64) -> Self {
+        let detail =
+            format!("may not be more than {characters_max} character{}", if characters_max == 1 { "" } else { "s" });
+        Error::new(ErrorType::TooLong, path, Some(Value::from("<value omitted>")), detail)
+    }
+
     /// A list or map of `actual` entries where at most `max` may stand.
     pub fn too_many(path: &Path<'_>, actual: i64, max: i64) -> Self {
         let detail = if max >= 0 {

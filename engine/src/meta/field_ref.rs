@@ -147,6 +147,11 @@ impl<'a> FieldRef<'a> {
         Error::not_found(&self.path, self.shown())
     }
 
+    /// A text of too many characters.
+    pub fn too_long_in_characters(&self, characters_max: i64) -> Error {
+        Error::too_long_in_characters(&self.path, characters_max)
+    }
+
     /// The value is longer than `bytes_max` bytes.
     pub fn too_long(&self, bytes_max: i64) -> Error {
         Error::too_long(&self.path, bytes_max)

@@ -144,6 +144,14 @@ pub enum Gate {
     WatchList,
     /// `scheduling` of jobs.
     WorkloadWithJob,
+    /// Groups of groups of pods.
+    CompositePodGroup,
+    /// `resourceClaims` of groups of pods.
+    DraWorkloadResourceClaims,
+    /// `preemptionPolicy` of groups of pods.
+    PodGroupPreemptionPolicy,
+    /// `schedulingConstraints` of groups of pods.
+    TopologyAwareWorkloadScheduling,
     /// Pods that have a node are not nominated for another.
     ClearingNominatedNodeNameAfterBinding,
     /// `serviceAccountTokenInSecrets` of CSIDrivers.
@@ -295,7 +303,7 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-const NAMES: [(Gate, &str); 93] = [
+const NAMES: [(Gate, &str); 97] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
@@ -357,6 +365,10 @@ const NAMES: [(Gate, &str); 93] = [
     (Gate::VolumeLimitScaling, "VolumeLimitScaling"),
     (Gate::WatchList, "WatchList"),
     (Gate::WorkloadWithJob, "WorkloadWithJob"),
+    (Gate::CompositePodGroup, "CompositePodGroup"),
+    (Gate::DraWorkloadResourceClaims, "DRAWorkloadResourceClaims"),
+    (Gate::PodGroupPreemptionPolicy, "PodGroupPreemptionPolicy"),
+    (Gate::TopologyAwareWorkloadScheduling, "TopologyAwareWorkloadScheduling"),
     (Gate::ClearingNominatedNodeNameAfterBinding, "ClearingNominatedNodeNameAfterBinding"),
     (Gate::CsiServiceAccountTokenSecrets, "CSIServiceAccountTokenSecrets"),
     (Gate::DeploymentReplicaSetTerminatingReplicas, "DeploymentReplicaSetTerminatingReplicas"),

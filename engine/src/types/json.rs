@@ -210,10 +210,22 @@ impl Field {
     }
 }
 
+/// What the processors that Go runs on make of a whole number that no integer holds: the least integer.
+fn beyond_integers(number: f64) -> i64 {
+    const BOUND: f64 = 9_223_372_036_854_775_808.0;
+    if (-BOUND..BOUND).contains(&number) { number as i64 } else { i64::MIN }
+}
+
 impl FieldKind {
     fn truncate_numbers(self, value: &mut Value) {
         match (self, value) {
             (FieldKind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
+            (FieldKind::Int32 | FieldKind::Int64, value) => {
+                if let Value::Float(number) = *value {
+                    *value = Value::Int(beyond_integers(number));
+                    self.truncate_numbers(value);
+                }
+            }
             (FieldKind::Message(message), value) if matches!(message.codec, Codec::Object) => {
                 message.get().truncate_numbers(value)
             }
@@ -260,6 +272,7 @@ impl FieldKind {
         match (self, value) {
             (_, Value::Null) | (FieldKind::String, Value::String(_)) | (FieldKind::Bool, Value::Bool(_)) => None,
             (FieldKind::Int32 | FieldKind::Int64, Value::Int(_)) => None,
+            (FieldKind::Int32 | FieldKind::Int64, Value::Float(number)) if number.trunc() == *number => None,
             (FieldKind::String, Value::Int(_)) => Some(format!("cannot convert int64 to {}", self.go_type(go_type))),
             (FieldKind::Int32 | FieldKind::Int64, Value::Float(_)) => {
                 Some(format!("cannot convert float64 to {}", self.go_type(go_type)))
@@ -272,7 +285,8 @@ impl FieldKind {
                 base64::decode(text).err().map(|error| format!("error decoding from json: {error}"))
             }
             (FieldKind::Bytes, Value::Array(items)) => {
-                items.iter().find_map(|item| FieldKind::Int32.restore_error(Some("uint8"), item))
+                let error = items.iter().find_map(|item| FieldKind::Int32.restore_error(None, item));
+                error.map(|error| error.replace("int32", "uint8"))
             }
             (FieldKind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
             (FieldKind::Message(message), _) => restore_error_of(message.get(), value),
@@ -586,6 +600,7 @@ mod tests {
             ("Secret", r#"{"type":1}"#, "cannot convert int64 to v1.SecretType"),
             ("ServiceAccount", r#"{"secrets":["x",null]}"#, "cannot restore struct from: string"),
             ("Event", r#"{"count":1.5}"#, "cannot convert float64 to int32"),
+            ("ConfigMap", r#"{"binaryData":{"a":["x"]}}"#, "unrecognized type: uint8"),
             ("Event", r#"{"firstTimestamp":3}"#, "json: cannot unmarshal number into Go value of type string"),
         ] {
             let object = json::decode(text.as_bytes()).expect("the test is JSON");
@@ -593,6 +608,10 @@ mod tests {
         }
         let bytes = json::decode(br#"{"binaryData":{"a":[1,2]}}"#).expect("the test is JSON");
         assert_eq!(message("ConfigMap").restore_error(&bytes), None);
+        let mut beyond = json::decode(br#"{"count":1e20}"#).expect("the test is JSON");
+        assert_eq!(message("Event").restore_error(&beyond), None);
+        message("Event").truncate_numbers(&mut beyond);
+        assert_eq!(beyond, crate::object! { "count" => 0 });
     }
 
     #[test]

@@ -261,6 +261,8 @@ impl Named {
             go_type: found.go_type,
             container_type: found.container_type,
             enums: found.enums,
+            values: found.values,
+            markers: markers(line),
             owner: Some(self),
             since: since(self.package.name, self.name, json),
             ..field(number.parse().unwrap_or_default(), json, found.kind)
@@ -295,11 +297,12 @@ struct Found {
     go_type: Option<&'static str>,
     container_type: Option<&'static str>,
     enums: &'static str,
+    values: &'static str,
 }
 
 impl Found {
     const fn of(kind: FieldKind) -> Self {
-        Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "" }
+        Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "", values: "" }
     }
 }
 
@@ -352,11 +355,19 @@ impl Named {
             _ if self.words().any(|word| word == "alias") => found,
             Shape::List | Shape::Map => Found { container_type: Some(self.go_type()), ..found },
             _ => {
-                let enums = self.words().find_map(|word| word.strip_prefix("enum=")).unwrap_or_default();
-                Found { go_type: Some(self.go_type()), enums, ..found }
+                let word = |name: &str| self.words().find_map(|word| word.strip_prefix(name));
+                let enums = word("enum=").unwrap_or_default();
+                let is_checked = self.words().any(|word| word == "+k8s:enum");
+                let values = if is_checked { word("values=").unwrap_or(enums) } else { "" };
+                Found { go_type: Some(self.go_type()), enums, values, ..found }
             }
         }
     }
+}
+
+/// The markers of declarative validation, which end the line of a field.
+fn markers(line: &'static str) -> &'static str {
+    line.find(" +k8s:").map_or("", |at| &line[at + 1..])
 }
 
 /// A map whose values are lists, as one of lists that are messages.

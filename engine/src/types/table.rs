@@ -118,6 +118,10 @@ pub struct Field {
     pub is_required: bool,
     /// The values of a text that the published schema names, with commas between them.
     pub enums: &'static str,
+    /// The values that declarative validation holds a text to, with commas between them; empty where it takes any.
+    pub values: &'static str,
+    /// The markers of declarative validation as the type has them, with spaces between them: `+k8s:required +k8s:minimum=1`.
+    pub markers: &'static str,
     /// The default that the published schema names, as JSON.
     pub default: Option<&'static str>,
     /// What its items are to apply and to strategic merges.
@@ -304,6 +308,8 @@ pub(super) const fn field(number: u32, json: &'static str, kind: FieldKind) -> F
         container_type: None,
         is_required: false,
         enums: "",
+        values: "",
+        markers: "",
         default: None,
         items: Items::NONE,
         since: None,

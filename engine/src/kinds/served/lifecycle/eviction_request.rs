@@ -1,22 +1,19 @@
 //! EvictionRequest and Eviction, lifecycle.k8s.io/v1alpha1: somebody asks for a pod to go, and how far that is.
 //!
-//! Served where they are asked for. Acting on one is the task of a controller, which is not here. It checks the markers of
-//! their types (`+k8s:…`), as there was no server to compare with; DIFFERS: those of the lists in the status of an Eviction are
-//! not.
+//! Served where they are asked for. Acting on one is the task of a controller, which is not here. What is checked is what the
+//! markers of their types say (`+k8s:…`), as there was no server to compare with.
 
 use crate::crd::ServedVersion;
-use crate::kinds::devices::uid;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, checks, conditions, metadata, prepare, show_internal};
-use crate::meta::field::{Error, ErrorList};
+use crate::kinds::{Kind, conditions, declared, metadata, prepare};
+use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::object;
+use crate::types::{self, Message};
 use crate::value::Value;
 
 const GROUP: &str = "lifecycle.k8s.io";
-const INTENTS: [&str; 2] = ["Eviction", "Withdrawn"];
-const CONDITIONS_MAX: usize = 100;
 
 pub static KINDS: [&Kind; 2] = [
     &Kind {
@@ -25,12 +22,7 @@ pub static KINDS: [&Kind; 2] = [
         status: true,
         is_default: false,
         example: "metadata: {name: example}\nspec:\n  target: {pod: {name: web, uid: 11111111-1111-1111-1111-111111111111}}\n  requester: example.com/drain\n  intent: Eviction",
-        ..Kind::new(
-            GROUP,
-            "v1alpha1",
-            "EvictionRequest",
-            &Asked { spec_type: "lifecycle.v1alpha1.EvictionRequestSpec" },
-        )
+        ..Kind::new(GROUP, "v1alpha1", "EvictionRequest", &Asked)
     },
     &Kind {
         plural: "evictions",
@@ -38,14 +30,12 @@ pub static KINDS: [&Kind; 2] = [
         status: true,
         is_default: false,
         example: "metadata: {name: example}\nspec: {target: {pod: {name: web, uid: 11111111-1111-1111-1111-111111111111}}}",
-        ..Kind::new(GROUP, "v1alpha1", "Eviction", &Asked { spec_type: "lifecycle.v1alpha1.EvictionSpec" })
+        ..Kind::new(GROUP, "v1alpha1", "Eviction", &Asked)
     },
 ];
 
-/// Either of them. They differ in that a request says who asks, and what for.
-struct Asked {
-    spec_type: &'static str,
-}
+/// Either of them: their types' markers say in what they differ.
+struct Asked;
 
 impl Strategy for Asked {
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
@@ -53,9 +43,9 @@ impl Strategy for Asked {
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(self.validate_spec(&FieldRef::root(object).field("spec")));
+        errors.extend(declared::validate(message(version), &FieldRef::root(object), version.minor));
         errors
     }
 
@@ -64,18 +54,19 @@ impl Strategy for Asked {
         prepare::count_generation(new, old, &["spec"]);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         if subresource == Subresource::Status {
-            errors.extend(validate_status(&new.field("status"), &old.field("status")));
-            return errors;
+            errors.extend(conditions::validate(&new.field("status").field("conditions")));
         }
-        let (new, old) = (new.field("spec"), old.field("spec"));
-        errors.extend(self.validate_spec(&new));
-        for name in ["target", "requester"] {
-            errors.extend(self.immutable(&new.field(name), &old.field(name)));
-        }
+        errors.extend(declared::validate_update(message(version), &new, &old, version.minor));
         errors
     }
 
@@ -92,57 +83,87 @@ impl Strategy for Asked {
     }
 }
 
-impl Asked {
-    fn validate_spec(&self, spec: &FieldRef<'_>) -> ErrorList {
-        let target = spec.field("target");
-        let pod = target.field("pod");
-        let mut errors = ErrorList::new();
-        if pod.is_set() {
-            let name = pod.field("name");
-            match name.text() {
-                "" => errors.push(name.required("")),
-                _ => errors.extend(checks::named(&name, names::is_dns1123_subdomain)),
-            }
-            errors.extend(uid(&pod.field("uid")));
-        } else {
-            errors.push(Error::invalid(target.path(), "", "must specify one of: `pod`"));
-        }
-        if self.spec_type.ends_with("EvictionRequestSpec") {
-            let requester = spec.field("requester");
-            match requester.text() {
-                "" => errors.push(requester.required("")),
-                _ => errors
-                    .extend(crate::kinds::network::names::check_domain_prefixed(requester.path(), requester.text())),
-            }
-            errors.extend(checks::required_one_of(&spec.field("intent"), &INTENTS));
-        }
-        errors
-    }
-
-    fn immutable(&self, new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
-        if new.value() == old.value() {
-            return None;
-        }
-        let error = new.invalid("field is immutable");
-        let Some(value @ Value::Object(_)) = new.value() else { return Some(error) };
-        let target = format!("{}Target", self.spec_type.trim_end_matches("Spec"));
-        Some(error.shown_as(show_internal(&target, value)))
-    }
+/// The type of the kind that is written.
+fn message(version: &ServedVersion) -> &'static Message {
+    types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }
 
-fn validate_status(new: &FieldRef<'_>, old: &FieldRef<'_>) -> ErrorList {
-    let list = new.field("conditions");
-    let mut errors = conditions::validate(&list);
-    if list.len() > CONDITIONS_MAX {
-        errors.push(list.too_many(CONDITIONS_MAX as i64));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::find;
+    use crate::value::yaml;
+
+    const TARGET: &str = "target: {pod: {name: web, uid: 11111111-1111-1111-1111-111111111111}}";
+
+    fn object(plural: &str, rest: &str) -> Value {
+        let kind = find(GROUP, plural).expect("the kind is there");
+        let text = format!("{{apiVersion: {GROUP}/v1alpha1, kind: {}, metadata: {{name: a}}, {rest}}}", kind.kind);
+        let sent = yaml::decode(text.as_bytes()).expect("the test is valid");
+        kind.strategy.decode(sent, &[]).unwrap_or_else(|_| panic!("{text} can be read")).object
     }
-    let (observed, before) = (new.field("observedGeneration"), old.field("observedGeneration"));
-    if observed.is_set() && observed.int() < 1 {
-        errors.push(observed.invalid("must be greater than or equal to 1"));
-    } else if observed.is_set() && observed.int() < before.int() {
-        errors.push(observed.invalid("cannot be decreased"));
-    } else if before.is_set() && !observed.is_set() {
-        errors.push(observed.required("field cannot be cleared once set"));
+
+    fn told(errors: &ErrorList) -> Vec<String> {
+        errors.iter().map(ToString::to_string).filter(|text| !text.starts_with("metadata")).collect()
     }
-    errors
+
+    #[test]
+    fn a_request_is_checked_as_its_markers_say() {
+        let kind = find(GROUP, "evictionrequests").expect("the kind is there");
+        let check = |spec: &str, expect: &[&str]| {
+            let object = object(kind.plural, &format!("spec: {spec}"));
+            assert_eq!(told(&kind.strategy.validate_create(&kind.served_version(), &object)), expect);
+        };
+        check(&format!("{{{TARGET}, requester: example.com/drain, intent: Eviction}}"), &[]);
+        check(
+            "{target: {}, requester: drain, intent: Move}",
+            &[
+                "spec.target: Invalid value: \"\": must specify one of: `pod`",
+                "spec.requester: Invalid value: \"drain\": must include a prefix (e.g. 'example.com/key')",
+                "spec.intent: Unsupported value: \"Move\": supported values: \"Eviction\", \"Withdrawn\"",
+            ],
+        );
+        check(
+            "{target: {pod: {name: A_, uid: x}}, requester: '', intent: ''}",
+            &[
+                "spec.target.pod.name: Invalid value: \"A_\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+                "spec.target.pod.uid: Invalid value: \"x\": must be a lowercase UUID in 8-4-4-4-12 format",
+                "spec.requester: Required value",
+                "spec.intent: Required value",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_lists_in_a_status_are_checked() {
+        let kind = find(GROUP, "evictions").expect("the kind is there");
+        let check = |old: &str, new: &str, expect: &[&str]| {
+            let of = |status: &str| object(kind.plural, &format!("spec: {{{TARGET}}}, status: {status}"));
+            let errors = kind.strategy.validate_update(&kind.served_version(), Subresource::Status, &of(new), &of(old));
+            assert_eq!(told(&errors), expect);
+        };
+        check(
+            "{}",
+            "{observedGeneration: 0}",
+            &["status.observedGeneration: Invalid value: 0: must be greater than or equal to 1"],
+        );
+        check(
+            "{observedGeneration: 3}",
+            "{observedGeneration: 2}",
+            &["status.observedGeneration: Invalid value: 2: may not be decreased from 3"],
+        );
+        check(
+            "{}",
+            "{targetResponders: [{name: a.b/c, priority: 100001, state: Gone}]}",
+            &[
+                "status.targetResponders[0].priority: Invalid value: 100001: must be less than or equal to 100000",
+                "status.targetResponders[0].state: Unsupported value: \"Gone\": supported values: \"Active\", \"Canceled\", \"Completed\", \"Inactive\", \"Interrupted\"",
+            ],
+        );
+        check(
+            "{responders: [{name: a.b/c, startTime: '2026-01-01T00:00:00Z'}]}",
+            "{responders: [{name: a.b/c, startTime: '2026-01-02T00:00:00Z'}]}",
+            &["status.responders[0].startTime: Invalid value: null: field cannot be modified once set"],
+        );
+    }
 }

@@ -1,16 +1,21 @@
 //! Workload, PodGroup and CompositePodGroup, scheduling.k8s.io/v1beta1 and v1alpha3: pods that are scheduled together.
 //!
-//! They are plain kinds: their metadata is checked, and their status is not the writer's. DIFFERS: what their types' markers ask of
-//! the specs (`+k8s:…`) is not checked; the versions are off unless somebody asks for them.
+//! Their types' markers (`+k8s:…`) say what is checked; the versions are off unless somebody asks for them.
 //!
 //! Source: `pkg/apis/scheduling` and `pkg/registry/scheduling` of Kubernetes 1.36, with the types of 1.37.
 
+use std::collections::HashSet;
+
 use crate::crd::ServedVersion;
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata, prepare};
+use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, type_of};
 use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::gates::Gate;
 use crate::meta::names;
 use crate::object;
+use crate::types::{self, FieldKind, Message};
 use crate::value::Value;
 
 const GROUP: &str = "scheduling.k8s.io";
@@ -55,33 +60,77 @@ const fn pod_group(version: &'static str) -> Kind {
     }
 }
 
-static PLAIN: Plain = Plain { has_status: false };
-static PLAIN_WITH_STATUS: Plain = Plain { has_status: true };
+/// A Workload, which says how its pods are scheduled and has no status.
+static PLAIN: Grouping = Grouping { has_status: false };
+static PLAIN_WITH_STATUS: Grouping = Grouping { has_status: true };
 
-/// A kind whose spec nobody looks at.
-struct Plain {
+/// Fields whose gates are shut unless somebody opens them.
+static FEATURES: [Feature; 4] = [
+    Feature::new(Gate::CompositePodGroup, &["spec.compositePodGroupTemplates", "spec.parentCompositePodGroupName"]),
+    Feature::new(
+        Gate::DraWorkloadResourceClaims,
+        &["spec.resourceClaims", "spec.podGroupTemplates.*.resourceClaims", "status.resourceClaimStatuses"],
+    ),
+    Feature::new(
+        Gate::PodGroupPreemptionPolicy,
+        &["spec.preemptionPolicy", "spec.podGroupTemplates.*.preemptionPolicy"],
+    ),
+    Feature::new(
+        Gate::TopologyAwareWorkloadScheduling,
+        &["spec.schedulingConstraints", "spec.podGroupTemplates.*.schedulingConstraints"],
+    ),
+];
+
+/// A kind whose spec is checked as its markers say.
+struct Grouping {
     has_status: bool,
 }
 
-impl Strategy for Plain {
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+impl Strategy for Grouping {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+        let spec = message.and_then(|message| message.member("spec")).map(|field| field.kind);
+        if let Some(FieldKind::Message(spec)) = spec {
+            defaults::of_type(spec.get(), defaults::structure(object, "spec"));
+        }
+    }
+
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         if self.has_status {
             prepare::reset(object, "status", object! {});
         }
+        drop_fields(version, object, None);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        metadata::validate(object, true, names::name_is_dns1123_subdomain)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
+        errors.extend(declared::validate(message(version), &FieldRef::root(object), version.minor));
+        errors
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if self.has_status {
             prepare::for_update(subresource, new, old);
         }
+        drop_fields(version, new, Some(old));
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        metadata::validate_update(new, old)
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        let mut errors = metadata::validate_update(new, old);
+        let (new, old) = (FieldRef::root(new), FieldRef::root(old));
+        if subresource == Subresource::Status {
+            let status = new.field("status");
+            errors.extend(conditions::validate(&status.field("conditions")));
+            errors.extend(validate_claims(&status.field("resourceClaimStatuses"), &new.field("spec")));
+        }
+        errors.extend(declared::validate_update(message(version), &new, &old, version.minor));
+        errors
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
@@ -94,5 +143,165 @@ impl Strategy for Plain {
 
     fn table(&self) -> Option<Table> {
         Some(Table::named(Vec::new(), |object| Cell::named(object, Vec::new())))
+    }
+}
+
+/// Takes out fields whose gates are shut. Go writes the constraints of a template also where there are none.
+fn drop_fields(version: &ServedVersion, new: &mut Value, old: Option<&Value>) {
+    features::drop_fields(&FEATURES, version.minor, new, old);
+    if let Some(spec) = defaults::field(new, "spec") {
+        for template in defaults::items(spec, "podGroupTemplates") {
+            defaults::set_pointer(template, "schedulingConstraints", Value::Null);
+        }
+    }
+}
+
+/// The type of the version that is written.
+fn message(version: &ServedVersion) -> &'static Message {
+    types::message_of_kind(&version.group, &version.version, &version.names.kind)
+}
+
+/// What is told of claims in a status is about claims of the spec.
+fn validate_claims(statuses: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
+    let claims = spec.field("resourceClaims");
+    let known: HashSet<&str> = claims.items().map(|claim| claim.text_of("name")).collect();
+    let mut errors = ErrorList::new();
+    for status in statuses.items() {
+        let name = status.field("name");
+        if !known.contains(name.text()) {
+            errors.push(name.invalid("must match the name of an entry in `spec.resourceClaims`"));
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::find;
+    use crate::value::yaml;
+
+    /// What is wrong with a spec, in YAML, or with a change of one.
+    fn check(plural: &str, old: Option<&str>, new: &str, expect: &[&str]) {
+        let kind = find(GROUP, plural).expect("the kind is there");
+        let version = kind.served_version();
+        let object = |spec: &str| {
+            let text = format!(
+                "{{apiVersion: {}, kind: {}, metadata: {{name: a}}, spec: {spec}}}",
+                kind.api_version(),
+                kind.kind
+            );
+            let sent = yaml::decode(text.as_bytes()).expect("the test is valid");
+            kind.strategy.decode(sent, &[]).unwrap_or_else(|_| panic!("{spec} can be read")).object
+        };
+        let mut new = object(new);
+        let errors = match old.map(object) {
+            Some(old) => {
+                kind.strategy.prepare_update(&version, Subresource::Main, &mut new, &old);
+                kind.strategy.validate_update(&version, Subresource::Main, &new, &old)
+            }
+            None => {
+                kind.strategy.prepare_create(&version, &mut new);
+                kind.strategy.validate_create(&version, &new)
+            }
+        };
+        let of_spec = |text: &String| text.starts_with("spec");
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).filter(of_spec).collect();
+        assert_eq!(texts, expect);
+    }
+
+    #[test]
+    fn a_workload_is_checked_as_its_markers_say() {
+        check("workloads", None, "{podGroupTemplates: [{name: a, schedulingPolicy: {basic: {}}}]}", &[]);
+        check(
+            "workloads",
+            None,
+            "{}",
+            &["spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"],
+        );
+        let many: Vec<String> =
+            (0..9).map(|at| format!("{{name: a{at}, schedulingPolicy: {{basic: {{}}}}}}")).collect();
+        check(
+            "workloads",
+            None,
+            &format!("{{podGroupTemplates: [{}]}}", many.join(", ")),
+            &["spec.podGroupTemplates: Too many: 9: must have at most 8 items"],
+        );
+        check(
+            "workloads",
+            None,
+            "{controllerRef: {kind: a/b}, podGroupTemplates: [{name: '', schedulingPolicy: {gang: {minCount: -1}}}]}",
+            &[
+                "spec.controllerRef.kind: Invalid value: \"a/b\": may not contain '/'",
+                "spec.controllerRef.name: Required value",
+                "spec.podGroupTemplates[0].name: Required value",
+                "spec.podGroupTemplates[0].schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
+            ],
+        );
+    }
+
+    #[test]
+    fn templates_of_a_workload_are_neither_added_nor_removed() {
+        let one = "{podGroupTemplates: [{name: a, schedulingPolicy: {basic: {}}}]}";
+        let other = "{podGroupTemplates: [{name: b, schedulingPolicy: {basic: {}}}]}";
+        check("workloads", Some(one), one, &[]);
+        check(
+            "workloads",
+            Some(one),
+            other,
+            &[
+                "spec.podGroupTemplates[0]: Forbidden: item may not be added",
+                "spec.podGroupTemplates: Forbidden: item may not be removed",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_pod_group_is_checked_as_its_markers_say() {
+        check(
+            "podgroups",
+            None,
+            "{}",
+            &["spec.schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"],
+        );
+        check(
+            "podgroups",
+            None,
+            "{schedulingPolicy: {basic: {}, gang: {minCount: 0}}, priority: 2000000000}",
+            &[
+                "spec.schedulingPolicy: Invalid value: \"{basic, gang}\": must specify exactly one of: `basic`, `gang`",
+                "spec.schedulingPolicy.gang.minCount: Required value",
+                "spec.priority: Invalid value: 2000000000: must be less than or equal to 1000000000",
+            ],
+        );
+        let gang = |count: i64| format!("{{schedulingPolicy: {{gang: {{minCount: {count}}}}}}}");
+        check("podgroups", Some(&gang(2)), &gang(3), &[]);
+        check(
+            "podgroups",
+            Some(&gang(2)),
+            "{schedulingPolicy: {basic: {}}}",
+            &[
+                "spec.schedulingPolicy.basic: Invalid value: null: field is immutable",
+                "spec.schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set",
+            ],
+        );
+    }
+
+    #[test]
+    fn fields_of_shut_gates_are_dropped() {
+        check(
+            "podgroups",
+            None,
+            "{schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: ''}]}}",
+            &[],
+        );
+    }
+
+    #[test]
+    fn the_default_of_a_pod_group_comes_from_its_type() {
+        let kind = find(GROUP, "podgroups").expect("the kind is there");
+        let sent = object! { "apiVersion" => kind.api_version(), "kind" => kind.kind, "spec" => object! {} };
+        let read = kind.strategy.decode(sent, &[]).unwrap_or_else(|_| panic!("it can be read")).object;
+        assert_eq!(read.at(&["spec", "disruptionMode"]), Some(&object! { "single" => object! {} }));
     }
 }

@@ -1,0 +1,345 @@
+//! Declarative validation: what the markers of a type (`+k8s:required`, `+k8s:immutable`, …) ask of an object.
+//!
+//! In: a part of an object, what it was before a change, and its type. Out: errors, with the paths, texts and order of the
+//! reference, which generates code from the same markers. What did not change is not looked at again.
+//!
+//! The kinds that are checked so name no rule that a marker states. Kinds that are older than the markers have rules that are written
+//! by hand, which tell the same in the words that were recorded.
+//!
+//! Source: `pkg/api/validate` of apimachinery and `validation-gen` of code-generator, release 1.37.
+
+mod marker;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
+use crate::meta::names;
+use crate::types::{Codec, Field, FieldKind, Message, Shape};
+use crate::value::Value;
+use crate::work;
+
+use super::prepare;
+use marker::{Change, Marker, Rule};
+
+/// What is wrong with a new value of a type.
+pub fn validate(message: &'static Message, value: &FieldRef<'_>, minor: Minor) -> ErrorList {
+    Validation { minor, is_update: false }.message(message, value, None)
+}
+
+/// What is wrong with a value of a type that was `old`.
+pub fn validate_update(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>, minor: Minor) -> ErrorList {
+    Validation { minor, is_update: true }.message(message, new, Some(old))
+}
+
+/// What is asked for all parts of an object.
+#[derive(Clone, Copy)]
+struct Validation {
+    minor: Minor,
+    is_update: bool,
+}
+
+/// A field of a struct, what it is now and what it was. `old` is `None` in a struct that nothing is known of before the change.
+#[derive(Clone, Copy)]
+struct Member<'a> {
+    field: &'static Field,
+    new: &'a FieldRef<'a>,
+    old: Option<&'a FieldRef<'a>>,
+}
+
+impl Validation {
+    fn message(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
+        let mut errors: ErrorList = self.union(message, new, old).into_iter().collect();
+        errors.extend(self.dependents(message, new, old));
+        for field in message.members() {
+            work::step();
+            let before = old.map(|old| old.field(field.json));
+            let member = Member { field, new: &new.field(field.json), old: before.as_ref() };
+            errors.extend(self.member(member));
+        }
+        errors
+    }
+
+    /// One of the members of a union is set, no more and no less, unless that was so before.
+    fn union(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> Option<Error> {
+        let is_member =
+            |field: &&Field| Marker::all(field.markers).iter().any(|marker| marker.rule == Rule::UnionMember);
+        let members: Vec<&'static Field> = message.members().filter(is_member).collect();
+        let set = |of: &FieldRef<'_>| -> Vec<&str> {
+            members.iter().filter(|field| is_set(field, &of.field(field.json))).map(|field| field.json).collect()
+        };
+        let names = set(new);
+        let is_as_before = self.is_update && old.is_some_and(|old| set(old) == names);
+        if members.is_empty() || names.len() == 1 || is_as_before {
+            return None;
+        }
+        let all: Vec<String> = members.iter().map(|field| format!("`{}`", field.json)).collect();
+        let all = all.join(", ");
+        if names.is_empty() {
+            return Some(Error::invalid(new.path(), "", format!("must specify one of: {all}")));
+        }
+        let shown = format!("{{{}}}", names.join(", "));
+        Some(Error::invalid(new.path(), shown, format!("must specify exactly one of: {all}")))
+    }
+
+    /// Fields that have to be set because others are.
+    fn dependents(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
+        let mut errors = ErrorList::new();
+        for field in message.members() {
+            for marker in Marker::all(field.markers).iter().filter(|marker| marker.applies(self.minor)) {
+                let Rule::DependentRequired(name) = marker.rule else { continue };
+                let Some(dependent) = message.member(name) else { continue };
+                let state = |of: &FieldRef<'_>| [field, dependent].map(|field| is_set(field, &of.field(field.json)));
+                if state(new) == [true, false] && old.is_none_or(|old| state(old) != state(new)) {
+                    let detail = format!("must be set when {} is set", field.json);
+                    errors.push(Error::required(&new.path().child(name), detail));
+                }
+            }
+        }
+        errors
+    }
+
+    fn member(self, member: Member<'_>) -> ErrorList {
+        let Member { field, new, old } = member;
+        if self.is_update && old.is_some_and(|old| is_same(field, new, old)) {
+            return ErrorList::new();
+        }
+        let markers: Vec<Marker> =
+            Marker::all(field.markers).into_iter().filter(|marker| marker.applies(self.minor)).collect();
+        let mut errors = ErrorList::new();
+        let mut ends = false;
+        for marker in &markers {
+            let found = self.first_look(member, marker.rule);
+            ends |= !found.is_empty() || (marker.rule == Rule::Optional && !is_set(field, new));
+            errors.extend(found);
+        }
+        if ends {
+            return errors;
+        }
+        for marker in &markers {
+            errors.extend(self.closer_look(member, marker.rule));
+        }
+        errors.extend(self.content(member));
+        errors
+    }
+
+    /// What ends the validation of a field where it fails.
+    fn first_look(self, member: Member<'_>, rule: Rule) -> ErrorList {
+        let Member { field, new, .. } = member;
+        let found = match rule {
+            Rule::Required => (!is_set(field, new)).then(|| new.required("")),
+            Rule::Forbidden => is_set(field, new).then(|| new.forbidden("")),
+            Rule::Immutable => self.is_update.then(|| fixed(new, "field is immutable")),
+            Rule::MaxItems(max) => (count(new) > max).then(|| new.too_many(max)),
+            Rule::Update(change) if self.is_update => return refused(member, change),
+            _ => None,
+        };
+        found.into_iter().collect()
+    }
+
+    /// What is asked of a value that may be there.
+    fn closer_look(self, member: Member<'_>, rule: Rule) -> ErrorList {
+        let Member { field, new, old } = member;
+        let has_value = field.shape != Shape::Pointer || new.is_set();
+        let found = match rule {
+            Rule::Minimum(min) => {
+                (has_value && new.int() < min).then(|| new.invalid(format!("must be greater than or equal to {min}")))
+            }
+            Rule::Maximum(max) => {
+                (has_value && new.int() > max).then(|| new.invalid(format!("must be less than or equal to {max}")))
+            }
+            Rule::Monotonic => old
+                .filter(|old| self.is_update && old.is_set() && new.int() < old.int())
+                .map(|old| new.invalid(format!("may not be decreased from {}", old.int()))),
+            Rule::MaxBytes(max) => {
+                (i64::try_from(new.text().len()).unwrap_or(i64::MAX) > max).then(|| new.too_long(max))
+            }
+            Rule::MaxLength(max) => is_longer(new.text(), max).then(|| new.too_long_in_characters(max)),
+            Rule::Format(format) if has_value => {
+                let faults = format_faults(format, new.text());
+                return faults.into_iter().map(|fault| new.invalid(fault)).collect();
+            }
+            _ => None,
+        };
+        found.into_iter().collect()
+    }
+
+    /// What the type of the field asks, of its value or of each of its items.
+    fn content(self, member: Member<'_>) -> ErrorList {
+        let Member { field, new, old } = member;
+        match (field.kind, field.shape) {
+            (FieldKind::String, Shape::Value | Shape::Pointer) if !field.values.is_empty() && new.is_set() => {
+                let mut values: Vec<&str> = field.values.split(',').collect();
+                values.sort_unstable();
+                let is_known = values.contains(&new.text());
+                (!is_known).then(|| new.not_supported(&values)).into_iter().collect()
+            }
+            (FieldKind::Message(message), Shape::Value | Shape::Pointer)
+                if field.shape == Shape::Value || new.is_set() =>
+            {
+                self.message(message.get(), new, old.filter(|old| field.shape == Shape::Value || old.is_set()))
+            }
+            (FieldKind::Message(message), Shape::List) => self.items(field, message.get(), new, old),
+            _ => ErrorList::new(),
+        }
+    }
+
+    fn items(
+        self,
+        field: &'static Field,
+        message: &'static Message,
+        new: &FieldRef<'_>,
+        old: Option<&FieldRef<'_>>,
+    ) -> ErrorList {
+        let keys = keys_of(field);
+        let old: Vec<FieldRef<'_>> = old.into_iter().flat_map(FieldRef::items).collect();
+        let before: HashMap<Vec<&str>, &FieldRef<'_>> =
+            old.iter().rev().filter(|_| !keys.is_empty()).map(|item| (key_of(item, keys), item)).collect();
+        let mut errors = ErrorList::new();
+        let mut seen = HashSet::new();
+        errors.extend(
+            new.items()
+                .filter(|item| !keys.is_empty() && !seen.insert(key_of(item, keys)))
+                .map(|item| item.duplicate()),
+        );
+        for item in new.items() {
+            let old = before.get(&key_of(&item, keys)).copied();
+            if self.is_update && old.is_some_and(|old| is_same_struct(message, &item, old)) {
+                continue;
+            }
+            errors.extend(self.message(message, &item, old));
+        }
+        errors
+    }
+}
+
+/// What tells the items of a list apart, if declarative validation knows it.
+fn keys_of(field: &Field) -> &'static [&'static str] {
+    let is_map = field.markers.split(' ').any(|word| word == "+k8s:listType=map");
+    if is_map { field.items.map_keys } else { &[] }
+}
+
+/// What tells an item from others of its list.
+fn key_of<'a>(item: &FieldRef<'a>, keys: &[&str]) -> Vec<&'a str> {
+    keys.iter().map(|key| item.value().map_or("", |value| value.str_at(&[key]))).collect()
+}
+
+/// Whether Go holds a field for set: a pointer that is not nil, a list or a map with items, any other value that is not zero. A struct
+/// always is.
+fn is_set(field: &Field, value: &FieldRef<'_>) -> bool {
+    match (field.shape, field.kind) {
+        (Shape::Pointer, _) => value.is_set(),
+        (Shape::Value, FieldKind::Message(_)) => true,
+        (Shape::Value, _) => match value.value() {
+            Some(Value::Int(number)) => *number != 0,
+            Some(Value::Bool(is_true)) => *is_true,
+            _ => !value.is_empty(),
+        },
+        _ => !value.is_empty(),
+    }
+}
+
+/// Whether Go holds a field for unchanged: other than a list or a map, a pointer to an empty struct is not the same as none.
+fn is_same(field: &Field, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
+    work::step();
+    match (field.kind, field.shape) {
+        (FieldKind::Message(message), Shape::Pointer) => {
+            new.is_set() == old.is_set() && is_same_struct(message.get(), new, old)
+        }
+        (FieldKind::Message(message), Shape::Value) => is_same_struct(message.get(), new, old),
+        (FieldKind::Message(message), Shape::List) => {
+            new.len() == old.len()
+                && new.items().zip(old.items()).all(|(new, old)| is_same_struct(message.get(), &new, &old))
+        }
+        _ => prepare::equal(new.value(), old.value()),
+    }
+}
+
+fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
+    match message.codec {
+        Codec::Object => message.members().all(|field| is_same(field, &new.field(field.json), &old.field(field.json))),
+        _ => prepare::equal(new.value(), old.value()),
+    }
+}
+
+fn count(list: &FieldRef<'_>) -> i64 {
+    i64::try_from(list.len()).unwrap_or(i64::MAX)
+}
+
+/// A change that may not be, which is told without the value.
+fn fixed(field: &FieldRef<'_>, detail: &str) -> Error {
+    Error::invalid(field.path(), Value::Null, detail)
+}
+
+/// Whether a change is one that `change` refuses.
+fn refused(member: Member<'_>, change: Change) -> ErrorList {
+    let Member { field, new, old } = member;
+    let is_value = field.shape == Shape::Value;
+    if is_value && (old.is_none() || matches!(field.kind, FieldKind::Message(_))) {
+        return ErrorList::new();
+    }
+    let (was, is) = (old.is_some_and(|old| is_set(field, old)), is_set(field, new));
+    let found = match change {
+        Change::Set => (!was && is).then(|| fixed(new, "field cannot be set once created")),
+        Change::Unset => (was && !is).then(|| fixed(new, "field cannot be cleared once set")),
+        Change::Modify => (was && is).then(|| fixed(new, "field cannot be modified once set")),
+        Change::AddItem => {
+            return strangers(field, new, old).map(|item| item.forbidden("item may not be added")).collect();
+        }
+        Change::RemoveItem => {
+            let gone = old.into_iter().flat_map(|old| strangers(field, old, Some(new)));
+            return gone.map(|_| new.forbidden("item may not be removed")).collect();
+        }
+    };
+    found.into_iter().collect()
+}
+
+/// The items of a list that `others` does not have.
+fn strangers<'a>(
+    field: &'static Field,
+    list: &'a FieldRef<'a>,
+    others: Option<&FieldRef<'_>>,
+) -> impl Iterator<Item = FieldRef<'a>> {
+    let keys = keys_of(field);
+    let owned = |item: &FieldRef<'_>| -> Vec<String> { key_of(item, keys).into_iter().map(str::to_owned).collect() };
+    let known: HashSet<Vec<String>> = others.into_iter().flat_map(FieldRef::items).map(|item| owned(&item)).collect();
+    list.items().filter(move |item| !known.contains(&owned(item)))
+}
+
+fn is_longer(text: &str, characters_max: i64) -> bool {
+    work::bytes(text.len());
+    i64::try_from(text.chars().count()).unwrap_or(i64::MAX) > characters_max
+}
+
+/// What is wrong with the form of a text.
+fn format_faults(format: &str, text: &str) -> Vec<String> {
+    match format {
+        "k8s-short-name" => names::is_dns1123_label(text),
+        "k8s-long-name" => names::is_dns1123_subdomain(text),
+        "k8s-label-key" => names::is_qualified_name(text),
+        "k8s-prefixed-label-key" => prefixed_key_faults(text),
+        "k8s-path-segment-name" => names::is_path_segment(text, false),
+        "k8s-uuid" if !is_uuid(text) => vec!["must be a lowercase UUID in 8-4-4-4-12 format".to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// The key of a label that has a domain.
+fn prefixed_key_faults(text: &str) -> Vec<String> {
+    let faults = names::is_qualified_name(text);
+    if faults.is_empty() && !text.contains('/') {
+        return vec!["must include a prefix (e.g. 'example.com/key')".to_owned()];
+    }
+    faults
+}
+
+fn is_uuid(text: &str) -> bool {
+    const LENGTHS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_part = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let parts: Vec<&str> = text.split('-').collect();
+    parts.iter().map(|part| part.len()).eq(LENGTHS) && parts.iter().all(|part| is_part(part))
+}
+
+#[cfg(test)]
+mod tests;

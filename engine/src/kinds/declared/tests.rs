@@ -1,0 +1,40 @@
+//! What the markers of the types of 1.37 are made of.
+
+use super::*;
+use crate::types::structs;
+
+/// The packages whose kinds are checked by their markers alone.
+const CHECKED: [&str; 3] = ["scheduling.v1alpha3", "scheduling.v1beta1", "lifecycle.v1alpha1"];
+
+#[test]
+fn every_marker_of_the_kinds_that_are_checked_so_is_known() {
+    /// How lists are merged and told apart, and what has rules that are written by hand.
+    const ELSEWHERE: [&str; 7] = [
+        "+k8s:listType=",
+        "+k8s:listMapKey=",
+        "+k8s:customValidation",
+        "+k8s:alpha(",
+        "+k8s:beta(",
+        "+k8s:opaqueType",
+        "+k8s:supportsSubresource",
+    ];
+    let mut seen = 0;
+    for field in CHECKED.into_iter().flat_map(structs).flat_map(|named| named.message().fields) {
+        let words: Vec<&str> = field.markers.split(' ').filter(|word| !word.is_empty()).collect();
+        let known = Marker::all(field.markers).len();
+        let elsewhere = words.iter().filter(|word| ELSEWHERE.iter().any(|start| word.starts_with(start))).count();
+        assert_eq!(known + elsewhere, words.len(), "{}: {}", field.json, field.markers);
+        seen += known;
+    }
+    assert!(seen > 200, "{seen}");
+}
+
+#[test]
+fn every_form_of_the_kinds_that_are_checked_so_is_known() {
+    for field in CHECKED.into_iter().flat_map(structs).flat_map(|named| named.message().fields) {
+        for marker in Marker::all(field.markers) {
+            let Rule::Format(form) = marker.rule else { continue };
+            assert!(!format_faults(form, "%").is_empty(), "{form}");
+        }
+    }
+}
