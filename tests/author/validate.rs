@@ -181,7 +181,10 @@ fn stdin_folders_and_patterns_are_read() {
     assert!(inner.is_dir());
     for source in ["objects", "objects/*.yaml"] {
         let output = skiff(&folder, &["validate", "-f", ".", source, "--field-validation", "warn"]);
-        assert!(text(&output.stdout).ends_with("5 documents: 1 valid, 3 invalid, 1 not checked\n"), "{output:?}");
+        let printed = text(&output.stdout);
+        assert!(printed.ends_with("5 documents: 1 valid, 3 invalid, 1 not checked\n"), "{printed}");
+        let warning = "\nwarning: objects/a.yaml: Boat crowded: unknown field \"spec.colour\"\n";
+        assert!(printed.contains(warning), "{printed}");
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
     command.current_dir(&folder).args(["validate", "-f", "crd.yaml", "-o", "junit", "-"]);
