@@ -3,7 +3,7 @@
 //! Nothing is removed, and nobody comes to own a field. What can't be merged but only be replaced is refused, as an author
 //! who sets one field of it hardly means to remove the others.
 
-use super::MutationError;
+use super::error::MutationError;
 use super::native::{self, Native};
 use crate::apply::{TypeErrors, TypeSchema};
 use crate::cel::eval::Value as Cel;

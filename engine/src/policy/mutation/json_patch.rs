@@ -1,8 +1,8 @@
 //! JSON patches: `[JSONPatch{…}, …]`, applied to the object's JSON.
 
-use super::MutationError;
 use super::apply_configuration::check_names;
-use super::native::{self, NativeError};
+use super::error::{JsonValueError, MutationError};
+use super::native;
 use crate::cel::eval::show::show;
 use crate::cel::eval::structure::Struct;
 use crate::cel::eval::{EvalError, Value as Cel};
@@ -12,34 +12,6 @@ use crate::patch::json_patch::Patch;
 use crate::value::json::Layout;
 use crate::value::{Map, Value, base64, go_quote, json};
 use crate::work;
-
-/// Why a value has no JSON, in the words of cel-go and of Go's protobuf.
-#[derive(Debug, thiserror::Error)]
-pub enum JsonValueError {
-    #[error("type conversion error from '{0}' to '*structpb.Value'")]
-    NoConversion(String),
-    #[error("optional.none() dereference")]
-    NoneDereferenced,
-    #[error("cannot convert to native type: *structpb.Value")]
-    NotNative,
-    #[error("type conversion not supported for 'type'")]
-    Type,
-    #[error(
-        "json: error calling MarshalJSON for type *structpb.Value: proto:\u{a0}google.protobuf.Value.number_value: \
-         invalid {0} value"
-    )]
-    Number(&'static str),
-    #[error("type conversion error from {0} to 'string'")]
-    Key(String),
-    #[error("unsupported type conversion from '{0}' to string")]
-    IntegerKey(&'static str),
-    #[error("proto:\u{a0}invalid type: {0}")]
-    Foreign(String),
-    #[error(transparent)]
-    Native(#[from] NativeError),
-    #[error(transparent)]
-    Eval(#[from] EvalError),
-}
 
 /// The largest integer that readers of doubles can tell from its neighbours.
 const SAFE_INT_MAX: u64 = (1 << 53) - 1;

@@ -7,21 +7,19 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
 
 pub mod apply_configuration;
+mod error;
 mod go_form;
 pub(crate) mod json_patch;
 mod native;
 mod size;
 
-use self::json_patch::JsonValueError;
-use self::native::NativeError;
+pub use self::error::MutationError;
 use super::expression::{CompileError, go_name, instantiate};
-use crate::apply::TypeErrors;
 use crate::cel::env::Env;
-use crate::cel::eval::{EvalError, Program, Value as Cel};
+use crate::cel::eval::{Program, Value as Cel};
 use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::meta::{OBJECT_BYTES_MAX, Status};
-use crate::patch::PatchError;
 use crate::value::{Value, json};
 use crate::work;
 
@@ -41,50 +39,6 @@ pub enum Mutated {
     Merged(Value),
     /// Patched, as JSON.
     Patched(Value),
-}
-
-/// Why an expression makes nothing of an object, in the words of Kubernetes.
-#[derive(Debug, thiserror::Error)]
-pub enum MutationError {
-    /// An apply configuration is an object.
-    #[error("unsupported return type from ApplyConfiguration expression: {0}")]
-    ReturnType(String),
-    /// A part of it has no form outside of the language.
-    #[error("invalid return type: *dynamic.ObjectVal")]
-    NotNative(#[source] NativeError),
-    /// Where types are not those of the fields.
-    #[error("type mismatch: {}", .0.join("\n"))]
-    Names(Vec<String>),
-    /// What is to be merged does not fit the types of the kind.
-    #[error("error applying patch: failed to convert patch object to typed object: {0}")]
-    Patch(String),
-    /// Lists, maps or structs, by their paths, that can only be replaced as a whole.
-    #[error(
-        "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
-        .0.join(", ")
-    )]
-    Atomics(Vec<String>),
-    /// The object does not fit the types of its kind.
-    #[error("error applying patch: failed to convert original object to typed object: {0}")]
-    Original(TypeErrors),
-    /// A JSON patch is a list.
-    #[error("type mismatch: JSONPatchType.expression should evaluate to array")]
-    NotList,
-    /// An item of the list is not an operation.
-    #[error("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")]
-    NotOperations,
-    /// An item of the list has no value.
-    #[error(transparent)]
-    Eval(#[from] EvalError),
-    /// The value of an operation has no JSON.
-    #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
-    Value(#[from] JsonValueError),
-    /// The patch does not apply.
-    #[error("JSON Patch: {0}")]
-    JsonPatch(#[from] PatchError),
-    /// What the patch makes can't be read.
-    #[error(transparent)]
-    Json(#[from] json::Error),
 }
 
 /// Why a changed object can't be read.
