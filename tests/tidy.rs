@@ -1,6 +1,7 @@
 //! What no compiler checks: which module may import which, and what must not stand in the source.
 
 mod circles;
+mod errors;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -2,8 +2,8 @@
 //!
 //! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release 1.36.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use super::{Event, Stage};
 use crate::value::{Value, yaml};
@@ -75,17 +75,48 @@ struct Rule {
     paths: Vec<String>,
 }
 
+/// Why the file of a policy is not one, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyFileError {
+    #[error("loading audit policy file: failed to read file path {path:?}: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("loading audit policy file: {source}: from file {path}")]
+    Policy { path: String, source: PolicyError },
+}
+
+/// What is wrong with a policy, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    #[error("failed decoding: {0}")]
+    Yaml(#[from] yaml::Error),
+    #[error("unknown group version field {api_version}, Kind={kind} in policy")]
+    Type { api_version: String, kind: String },
+    #[error("loaded illegal policy with 0 rules")]
+    NoRules,
+    #[error("rules[{index}].{source}")]
+    Rule { index: usize, source: Box<PolicyError> },
+    #[error("level: Required value")]
+    NoLevel,
+    #[error("level: Unsupported value: {0:?}: supported values: {levels}", levels = levels())]
+    Level(String),
+    #[error("{field}[{index}]: Invalid value: {name:?}: allowed stages are {stages}", stages = Stage::ALL.map(Stage::as_str).join(","))]
+    Stage { field: String, index: usize, name: String },
+}
+
+fn levels() -> String {
+    Level::ALL.map(|level| format!("{:?}", level.as_str())).join(", ")
+}
+
 impl Policy {
     /// Reads the file at `path`.
     ///
     /// # Errors
     ///
     /// It can't be read, or is not a policy, in kube-apiserver's words.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let shown = path.display().to_string();
-        let text = fs::read(path)
-            .map_err(|error| format!("loading audit policy file: failed to read file path {shown:?}: {error}"))?;
-        Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}: from file {shown}"))
+    pub fn read(path: &Path) -> Result<Self, PolicyFileError> {
+        let shown = || path.display().to_string();
+        let text = fs::read(path).map_err(|source| PolicyFileError::Read { path: shown(), source })?;
+        Policy::parse(&text).map_err(|source| PolicyFileError::Policy { path: shown(), source })
     }
 
     /// Reads a policy in YAML or JSON.
@@ -93,21 +124,23 @@ impl Policy {
     /// # Errors
     ///
     /// What is not a policy, or a level or stage that there is not.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let policy = yaml::decode(text).map_err(|error| format!("failed decoding: {error}"))?;
+    pub fn parse(text: &[u8]) -> Result<Self, PolicyError> {
+        let policy = yaml::decode(text)?;
         let (api_version, kind) = (policy.str_at(&["apiVersion"]), policy.str_at(&["kind"]));
         if kind != "Policy" || api_version != "audit.k8s.io/v1" {
-            return Err(format!("unknown group version field {api_version}, Kind={kind} in policy"));
+            return Err(PolicyError::Type { api_version: api_version.to_owned(), kind: kind.to_owned() });
         }
         let omitted = stages(&policy, "omitStages")?;
         let omits_managed_fields = flag(&policy, "omitManagedFields").unwrap_or_default();
         let default = Extent { level: Level::None, omitted, omits_managed_fields };
         let rules = policy.items_at(&["rules"]).iter().enumerate();
         let rules: Result<Vec<_>, _> = rules
-            .map(|(at, rule)| Rule::parse(rule, &default).map_err(|error| format!("rules[{at}].{error}")))
+            .map(|(index, rule)| {
+                Rule::parse(rule, &default).map_err(|source| PolicyError::Rule { index, source: Box::new(source) })
+            })
             .collect();
         match rules? {
-            rules if rules.is_empty() => Err("loaded illegal policy with 0 rules".to_owned()),
+            rules if rules.is_empty() => Err(PolicyError::NoRules),
             rules => Ok(Policy { rules }),
         }
     }
@@ -121,7 +154,7 @@ impl Policy {
 
 impl Rule {
     /// `default` is what the policy says of all its rules.
-    fn parse(rule: &Value, default: &Extent) -> Result<Self, String> {
+    fn parse(rule: &Value, default: &Extent) -> Result<Self, PolicyError> {
         let resource =
             |one: &Value| (one.str_at(&["group"]).to_owned(), texts(one, "resources"), texts(one, "resourceNames"));
         let mut omitted = stages(rule, "omitStages")?;
@@ -176,24 +209,19 @@ impl Rule {
     }
 }
 
-fn level(rule: &Value) -> Result<Level, String> {
+fn level(rule: &Value) -> Result<Level, PolicyError> {
     let name = rule.str_at(&["level"]);
     let known = Level::ALL.into_iter().find(|level| level.as_str() == name);
     known.ok_or_else(|| match name {
-        "" => "level: Required value".to_owned(),
-        name => {
-            let names = Level::ALL.map(|level| format!("{:?}", level.as_str())).join(", ");
-            format!("level: Unsupported value: {name:?}: supported values: {names}")
-        }
+        "" => PolicyError::NoLevel,
+        name => PolicyError::Level(name.to_owned()),
     })
 }
 
-fn stages(value: &Value, field: &str) -> Result<Vec<Stage>, String> {
-    let known = |(at, name): (usize, String)| {
-        Stage::ALL.into_iter().find(|stage| stage.as_str() == name).ok_or_else(|| {
-            let names = Stage::ALL.map(Stage::as_str).join(",");
-            format!("{field}[{at}]: Invalid value: {name:?}: allowed stages are {names}")
-        })
+fn stages(value: &Value, field: &str) -> Result<Vec<Stage>, PolicyError> {
+    let known = |(index, name): (usize, String)| {
+        let found = Stage::ALL.into_iter().find(|stage| stage.as_str() == name);
+        found.ok_or_else(|| PolicyError::Stage { field: field.to_owned(), index, name })
     };
     texts(value, field).into_iter().enumerate().map(known).collect()
 }
@@ -242,7 +270,8 @@ mod tests {
 
     #[test]
     fn what_is_no_policy_is_refused() {
-        let refusal = |text: &str| Policy::parse(text.as_bytes()).err().unwrap_or_default();
+        let refusal =
+            |text: &str| Policy::parse(text.as_bytes()).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(refusal("{apiVersion: v1, kind: Pod}"), "unknown group version field v1, Kind=Pod in policy");
         let of = |fields: &str| refusal(&format!("{{apiVersion: audit.k8s.io/v1, kind: Policy, {fields}}}"));
         assert_eq!(of("rules: []"), "loaded illegal policy with 0 rules");

@@ -400,7 +400,7 @@ fn callers(configuration: &Value) -> Result<Arc<Credentials>, String> {
     if path.is_empty() {
         return Ok(Arc::default());
     }
-    let (users, current) = Config::users(Path::new(path))?;
+    let (users, current) = Config::users(Path::new(path)).map_err(|error| error.to_string())?;
     let access = |config: Config| Access { identity: config.identity, headers: config.headers, ..Access::default() };
     let users = users.into_iter().map(|(name, config)| (name, access(config))).collect();
     Ok(Arc::new(Credentials::new(users, current.as_deref())))
@@ -424,7 +424,7 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
 ///
 /// The file can't be read, or the service is not at an https address.
 pub fn endpoint(kubeconfig: &Path) -> Result<Endpoint, String> {
-    let config = Config::read(Some(kubeconfig), None)?;
+    let config = Config::read(Some(kubeconfig), None).map_err(|error| error.to_string())?;
     if !config.server.starts_with("https://") {
         return Err(format!("the server `{}` of the kubeconfig is not an https address", config.server));
     }

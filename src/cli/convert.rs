@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use thiserror::Error;
 
+use super::command_error::CommandError;
 use super::definitions::{self, Definitions, each, is_definition};
 use super::documents;
 use super::print::{ending, output, tell};
@@ -122,7 +123,7 @@ impl Convert {
         })
     }
 
-    async fn print(&self, to: &str) -> Result<ExitCode, String> {
+    async fn print(&self, to: &str) -> Result<ExitCode, CommandError> {
         let Input { definitions, objects, is_readable } = self.read()?;
         let client = self.client();
         let (mut converted, mut is_fine) = (Vec::new(), true);
@@ -131,7 +132,7 @@ impl Convert {
                 Ok(way) => {
                     let group = &way.kind.definition.spec.group;
                     let wanted = if to.contains('/') { to.to_owned() } else { format!("{group}/{to}") };
-                    way.convert(object, &wanted).await.map_err(|why| why.to_string())
+                    way.convert(object, &wanted).await.map_err(|why| CommandError::Said(why.to_string()))
                 }
                 Err(why) => Err(why),
             };
@@ -150,13 +151,13 @@ impl Convert {
         Ok(output(text, ending(is_readable, is_fine)))
     }
 
-    async fn try_ways(&self) -> Result<ExitCode, String> {
+    async fn try_ways(&self) -> Result<ExitCode, CommandError> {
         let Input { definitions, objects, is_readable } = self.read()?;
         let client = self.client();
         let (mut trips, mut is_fine) = (Vec::new(), true);
         for (name, object) in &objects {
             let way = self.way(&definitions.catalog, &client, object).and_then(|way| match ways(way.kind, object) {
-                ways if ways.is_empty() => Err("there is no other version to go to".to_owned()),
+                ways if ways.is_empty() => Err(CommandError::said("there is no other version to go to")),
                 ways => Ok((way, ways)),
             });
             let (way, ways) = match way {
@@ -182,7 +183,7 @@ impl Convert {
     }
 
     /// The kinds, and the objects with what they are called. What can't be read is told, and the rest goes on.
-    fn read(&self) -> Result<Input, String> {
+    fn read(&self) -> Result<Input, CommandError> {
         let named = self.crd.as_slice();
         let definitions = named_or(named, "files with definitions", |project| project.definitions.clone())?;
         let definitions = definitions::read_in(Minor::NEWEST, &definitions)?;
@@ -198,15 +199,15 @@ impl Convert {
         let objects: Vec<_> = named.collect();
         if objects.is_empty() && is_readable {
             let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
-            return Err(format!("there is no object to convert in {}", names.join(", ")));
+            return Err(CommandError::Said(format!("there is no object to convert in {}", names.join(", "))));
         }
         let is_readable = is_readable && definitions.is_whole();
         Ok(Input { definitions, objects, is_readable })
     }
 
     /// How an object is converted.
-    fn way<'w>(&self, catalog: &'w Catalog, client: &'w Client, object: &Value) -> Result<Way<'w>, String> {
-        let kind = catalog.of(object).ok_or("no definition has its kind")?;
+    fn way<'w>(&self, catalog: &'w Catalog, client: &'w Client, object: &Value) -> Result<Way<'w>, CommandError> {
+        let kind = catalog.of(object).ok_or_else(|| CommandError::said("no definition has its kind"))?;
         Ok(Way { client, conversion: self.conversion(&kind.definition)?, kind })
     }
 
@@ -216,7 +217,7 @@ impl Convert {
 
     /// What the definition declares, with the webhook where the arguments have it: one that is named is called, whatever the
     /// definition says.
-    fn conversion(&self, definition: &Definition) -> Result<Conversion, String> {
+    fn conversion(&self, definition: &Definition) -> Result<Conversion, CommandError> {
         let mut definition = definition.clone();
         if self.webhook.is_some() {
             let declared = definition.spec.conversion.get_or_insert_default();
@@ -233,7 +234,7 @@ impl Convert {
                 config.url = Some(url.clone());
             }
             if let Some(path) = &self.webhook_ca {
-                let pem = fs::read(path).map_err(|error| format!("`{}` can't be read: {error}", path.display()))?;
+                let pem = fs::read(path).map_err(CommandError::read(path))?;
                 config.ca_bundle = Some(STANDARD.encode(pem));
             }
         }

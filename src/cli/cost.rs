@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::command_error::CommandError;
 use super::definitions::{each, is_definition, none_in};
 use super::documents::{self, Document, Source};
 use super::minors::{Minors, Said};
@@ -79,7 +80,7 @@ struct Priced {
 }
 
 /// What a definition costs, or why it is none.
-type Outcome = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), String>;
+type Outcome = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), CommandError>;
 
 impl Cost {
     /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
@@ -155,7 +156,7 @@ fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) ->
             Ok(priced) => priced,
             Err(message) => {
                 said.is_readable = false;
-                said.lines.push(message);
+                said.lines.push(message.to_string());
                 continue;
             }
         };
@@ -174,8 +175,8 @@ fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) ->
 }
 
 fn price(minor: Minor, source: &Source, document: &Document) -> Outcome {
-    let (mut definition, _) =
-        definition::decode_in(minor, &document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
+    let (mut definition, _) = definition::decode_in(minor, &document.value)
+        .map_err(|error| CommandError::Definition { file: source.name.clone(), source: error })?;
     defaults::set_defaults(&mut definition);
     strategy::prepare_create(&mut definition);
     let (errors, costs) = validate::create_with_costs(&definition);

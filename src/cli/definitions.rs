@@ -11,6 +11,15 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::Place;
 
+/// Why there are no definitions.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionsError {
+    #[error("{}", none_in(.0))]
+    None(Vec<PathBuf>),
+    #[error("{}", .0.join("\n"))]
+    Faulty(Vec<String>),
+}
+
 /// Definitions, and what of their files can't be read.
 pub struct Definitions {
     pub catalog: Catalog,
@@ -62,11 +71,12 @@ impl Definitions {
 ///
 /// # Errors
 /// That there is none.
-pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Definitions, String> {
+pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Definitions, DefinitionsError> {
     let definitions = Definitions::of(minor, &documents::read_each(paths));
     if definitions.catalog.kinds().next().is_none() {
-        let faults = definitions.faults.join("\n");
-        return Err(if faults.is_empty() { none_in(paths) } else { faults });
+        let faults = definitions.faults;
+        let none = || DefinitionsError::None(paths.to_vec());
+        return Err(if faults.is_empty() { none() } else { DefinitionsError::Faulty(faults) });
     }
     definitions.faults.iter().for_each(tell);
     Ok(definitions)

@@ -9,13 +9,14 @@ use clap::{Args, ValueEnum};
 
 use super::annotate::{self, Annotation, Level};
 use super::cluster::{Access, Cluster};
-use super::definitions::{Definitions, each, none_in, place_in, schema_of};
+use super::command_error::CommandError;
+use super::definitions::{Definitions, DefinitionsError, each, place_in, schema_of};
 use super::documents::{self, Source};
 use super::git;
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::print::{Stdout, UNUSABLE, tell};
-use super::project::{FILE, Project};
+use super::project::{Project, ProjectError};
 use crate::author::diff::{Change, Degree, Refused, Replayed, diff, refused, replay};
 use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
@@ -199,7 +200,7 @@ impl Diff {
     }
 
     /// What can't be read is told, and the rest is compared.
-    async fn read(&self, minor: Minor) -> Result<Input, String> {
+    async fn read(&self, minor: Minor) -> Result<Input, CommandError> {
         let Compared { old: old_paths, new: new_paths, objects } = self.compared()?;
         let old = match &self.git {
             Some(reference) => {
@@ -213,7 +214,7 @@ impl Diff {
         for (definitions, paths) in [(&old, &old_paths), (&new, &new_paths)] {
             definitions.faults.iter().for_each(tell);
             if definitions.faults.is_empty() && definitions.catalog.kinds().next().is_none() {
-                return Err(none_in(paths));
+                return Err(DefinitionsError::None(paths.clone()).into());
             }
         }
         let new_name = new_paths.first().map_or_else(String::new, |path| path.display().to_string());
@@ -237,7 +238,7 @@ impl Diff {
     }
 
     /// What is compared: as named, or else what the project has.
-    fn compared(&self) -> Result<Compared, String> {
+    fn compared(&self) -> Result<Compared, CommandError> {
         let objects = self.objects.clone();
         if let Some(old) = &self.old {
             let new = self.new.as_ref().unwrap_or(old);
@@ -245,7 +246,7 @@ impl Diff {
         }
         let project = Project::here()?;
         if project.definitions.is_empty() {
-            return Err(format!("name files with definitions, here or in a {FILE}"));
+            return Err(ProjectError::NotNamed("files with definitions").into());
         }
         let objects = if objects.is_empty() { project.objects } else { objects };
         Ok(Compared { old: project.definitions.clone(), new: project.definitions, objects })

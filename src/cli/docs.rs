@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::command_error::CommandError;
 use super::definitions;
 use super::print::{UNUSABLE, ending, output, tell};
 use super::project::{Project, named_or};
@@ -60,7 +61,7 @@ impl Docs {
     }
 
     /// Writes the pages into files, or returns the one page; with whether all could be read that goes into them.
-    fn write(&self) -> Result<(String, bool), String> {
+    fn write(&self) -> Result<(String, bool), CommandError> {
         let paths = named_or(&self.crds, "files with definitions", |project| project.definitions.clone())?;
         let definitions = definitions::read_in(Minor::NEWEST, &paths)?;
         let suites = if self.suites.is_empty() { Project::here()?.suites } else { self.suites.clone() };
@@ -74,7 +75,7 @@ impl Docs {
         };
         let Some(output) = &self.output else { return Ok((page_of_all(&kinds, &examples, form), is_whole)) };
         if output.is_dir() || output.to_string_lossy().ends_with(['/', '\\']) {
-            fs::create_dir_all(output).map_err(|error| unwritable(output, &error))?;
+            fs::create_dir_all(output).map_err(CommandError::write(output))?;
             for page in pages(&kinds, &examples, form) {
                 write(&output.join(page.name), &page.text)?;
             }
@@ -91,14 +92,10 @@ fn examples(suites: &[PathBuf]) -> (Vec<Example>, Vec<String>) {
     (cases.into_iter().map(|(name, object)| Example { name, object }).collect(), faults)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
+fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     // What is the same stays as it is, with its time.
     if fs::read_to_string(path).is_ok_and(|before| before == text) {
         return Ok(());
     }
-    fs::write(path, text).map_err(|error| unwritable(path, &error))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> String {
-    format!("`{}` can't be written: {error}", path.display())
+    fs::write(path, text).map_err(CommandError::write(path))
 }

@@ -15,6 +15,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use super::command_error::CommandError;
 use super::definitions::{self, Definitions};
 use super::documents;
 use super::print::{UNUSABLE, note, output, tell};
@@ -79,14 +80,14 @@ enum Output {
     Json,
 }
 
-fn variable(text: &str) -> Result<(String, Value), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+fn variable(text: &str) -> Result<(String, Value), CommandError> {
+    let (name, value) = text.split_once('=').ok_or_else(|| CommandError::said("expected NAME=VALUE"))?;
     let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
     if !is_name {
-        return Err(format!("`{name}` can't be the name of a variable"));
+        return Err(CommandError::Said(format!("`{name}` can't be the name of a variable")));
     }
-    Ok((name.to_owned(), yaml::decode(value.as_bytes()).map_err(|error| error.to_string())?))
+    Ok((name.to_owned(), yaml::decode(value.as_bytes()).map_err(|error| CommandError::Said(error.to_string()))?))
 }
 
 impl Eval {
@@ -108,7 +109,7 @@ impl Eval {
     }
 
     /// The variables, and whether all files could be read.
-    fn variables(&self) -> Result<(Vec<Variable>, bool), String> {
+    fn variables(&self) -> Result<(Vec<Variable>, bool), CommandError> {
         let mut variables = Vec::new();
         let definitions = self.definitions()?;
         let mut is_whole = definitions.as_ref().is_none_or(Definitions::is_whole);
@@ -129,32 +130,34 @@ impl Eval {
     }
 
     /// The definitions that an object may be of: those named, or else those of the project.
-    fn definitions(&self) -> Result<Option<Definitions>, String> {
+    fn definitions(&self) -> Result<Option<Definitions>, CommandError> {
         if self.object.is_none() {
             return Ok(None);
         }
         let paths = if self.crd.is_empty() { Project::here()?.definitions } else { self.crd.clone() };
-        if paths.is_empty() { Ok(None) } else { definitions::read_in(Minor::NEWEST, &paths).map(Some) }
+        if paths.is_empty() { Ok(None) } else { Ok(Some(definitions::read_in(Minor::NEWEST, &paths)?)) }
     }
 
     /// The kind of an object; `None` for one that the project does not define, which has the types that it shows.
-    fn kind<'c>(&self, catalog: &'c Catalog, object: &Value) -> Result<Option<&'c DefinedKind>, String> {
+    fn kind<'c>(&self, catalog: &'c Catalog, object: &Value) -> Result<Option<&'c DefinedKind>, CommandError> {
         match catalog.of(object) {
-            None if !self.crd.is_empty() => Err(format!("no definition has the kind `{}`", object.str_at(&["kind"]))),
+            None if !self.crd.is_empty() => {
+                Err(CommandError::Said(format!("no definition has the kind `{}`", object.str_at(&["kind"]))))
+            }
             found => Ok(found),
         }
     }
 
-    fn of_kind(&self, name: &str, kind: &DefinedKind, mut object: Value) -> Result<Variable, String> {
-        convert::read(kind, &mut object).map_err(|error| error.to_string())?;
+    fn of_kind(&self, name: &str, kind: &DefinedKind, mut object: Value) -> Result<Variable, CommandError> {
+        convert::read(kind, &mut object).map_err(|error| CommandError::Said(error.to_string()))?;
         let version = version_of(kind, &object)?;
         let (node, is_resource) = node_at(&version.structural, &self.at)
-            .ok_or_else(|| format!("{} has no field `{}`", version.names.kind, self.at))?;
+            .ok_or_else(|| CommandError::Said(format!("{} has no field `{}`", version.names.kind, self.at)))?;
         Ok(Variable::of_node(name, self.part(&object)?.clone(), node, is_resource))
     }
 
-    fn part<'o>(&self, object: &'o Value) -> Result<&'o Value, String> {
-        value_at(object, &self.at).ok_or_else(|| format!("the object has no `{}`", self.at))
+    fn part<'o>(&self, object: &'o Value) -> Result<&'o Value, CommandError> {
+        value_at(object, &self.at).ok_or_else(|| CommandError::Said(format!("the object has no `{}`", self.at)))
     }
 
     fn print(&self, evaluator: &Evaluator, expression: &str) -> ExitCode {
@@ -225,20 +228,22 @@ fn history_file() -> Option<PathBuf> {
 
 /// The first object of a file that some definition is about, or else the first one that can be read; and whether all of the file
 /// could be.
-fn first_of(path: &Path, catalog: Option<&Catalog>) -> Result<(Value, bool), String> {
+fn first_of(path: &Path, catalog: Option<&Catalog>) -> Result<(Value, bool), CommandError> {
     let (sources, is_whole) = documents::read_telling(&[path.to_owned()]);
     let objects: Vec<Value> =
         sources.into_iter().flat_map(|source| source.documents).map(|document| document.value).collect();
     let is_defined = |object: &&Value| catalog.is_some_and(|catalog| catalog.of(object).is_some());
     let object = objects.iter().find(is_defined).or(objects.first());
-    let object = object.cloned().ok_or_else(|| format!("there is no object in `{}`", path.display()))?;
+    let object =
+        object.cloned().ok_or_else(|| CommandError::Said(format!("there is no object in `{}`", path.display())))?;
     Ok((object, is_whole))
 }
 
-fn version_of<'k>(kind: &'k DefinedKind, object: &Value) -> Result<&'k ServedVersion, String> {
+fn version_of<'k>(kind: &'k DefinedKind, object: &Value) -> Result<&'k ServedVersion, CommandError> {
     let wanted = object.str_at(&["apiVersion"]);
     let version = kind.versions.iter().find(|version| version.api_version() == wanted);
-    version.map(|version| &**version).ok_or_else(|| format!("no version {wanted}; use {}", kind.api_versions()))
+    let unknown = || CommandError::Said(format!("no version {wanted}; use {}", kind.api_versions()));
+    version.map(|version| &**version).ok_or_else(unknown)
 }
 
 fn show_text(found: &Evaluated) -> String {

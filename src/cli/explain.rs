@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::command_error::CommandError;
 use super::definitions::{self, Definitions};
 use super::minors::{Minors, Said};
 use super::print::{ending, output, tell};
@@ -90,7 +91,7 @@ impl Explain {
     }
 
     /// The definitions, and the field that is asked for.
-    fn read(&self, minor: Minor) -> Result<(Definitions, String), String> {
+    fn read(&self, minor: Minor) -> Result<(Definitions, String), CommandError> {
         let (named, path) = match &self.crd {
             // It is the field, if a project has the definitions.
             Some(field) if self.path.is_empty() && !field.exists() => (&[][..], field.to_string_lossy().into_owned()),
@@ -102,7 +103,7 @@ impl Explain {
 
     /// What is told of the field in that version of Kubernetes, and what is wrong with the definition.
     fn say(&self, minor: Minor) -> Said {
-        let refused = |message: String| Said { lines: vec![message], ..Said::default() };
+        let refused = |failure: CommandError| Said { lines: vec![failure.to_string()], ..Said::default() };
         let (Definitions { catalog, faults }, path) = match self.read(minor) {
             Ok(read) => read,
             Err(message) => return refused(message),
@@ -121,7 +122,7 @@ impl Explain {
         Said { lines: [vec![show_text(&found).trim_end().to_owned()], errors].concat(), is_fine, is_readable }
     }
 
-    fn find(&self, catalog: &Catalog, wanted: &str) -> Result<Found, String> {
+    fn find(&self, catalog: &Catalog, wanted: &str) -> Result<Found, CommandError> {
         let (first, rest) = wanted.split_once('.').unwrap_or((wanted, ""));
         let is_named = |kind: &&DefinedKind| {
             let names = &kind.definition.spec.names;
@@ -134,7 +135,7 @@ impl Explain {
                 let mut kinds = catalog.kinds();
                 match (kinds.next(), kinds.next()) {
                     (Some(only), None) => (only, wanted),
-                    _ => return Err(format!("name a kind first: {}", names(catalog))),
+                    _ => return Err(CommandError::Said(format!("name a kind first: {}", names(catalog)))),
                 }
             }
         };
@@ -143,10 +144,11 @@ impl Explain {
             None => kind.versions.iter().find(|version| version.storage),
         };
         let wanted = self.api_version.as_deref().unwrap_or("that is stored");
-        let version = version.ok_or_else(|| format!("no version {wanted}; use {}", kind.api_versions()))?;
+        let unknown = || CommandError::Said(format!("no version {wanted}; use {}", kind.api_versions()));
+        let version = version.ok_or_else(unknown)?;
         let explained = explain(&version.structural, path).map_err(|unknown| {
             let guess = unknown.near.as_ref().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-            format!("{} has no field `{unknown}` in `{path}`{guess}", version.names.kind)
+            CommandError::Said(format!("{} has no field `{unknown}` in `{path}`{guess}", version.names.kind))
         })?;
         let (kind, api_version) = (version.names.kind.clone(), version.api_version());
         Ok(Found { kind, api_version, path: path.to_owned(), explained })

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use clap::{Args, Subcommand, ValueEnum};
 use hyper::Method;
 
-use super::cluster::{Client, Config};
+use super::cluster::{Client, ClusterError, connect};
+use super::command_error::CommandError;
 use super::print::{output, tell};
 use crate::value::{Map, Value, json};
 
@@ -199,13 +200,13 @@ impl Fault {
 }
 
 impl Server {
-    fn client(&self) -> Result<Client, String> {
-        Client::new(Config::read(self.kubeconfig.as_deref(), self.context.as_deref())?)
+    fn client(&self) -> Result<Client, ClusterError> {
+        connect(self.kubeconfig.as_deref(), self.context.as_deref())
     }
 }
 
 impl Add {
-    async fn run(self) -> Result<String, String> {
+    async fn run(self) -> Result<String, CommandError> {
         let body = Bytes::from(json::encode(&self.to_value()));
         let made = ask(&self.server.client()?, Method::POST, PATH, Some(body)).await?;
         Ok(format!("{}\n", made.str_at(&["id"])))
@@ -267,7 +268,7 @@ impl Add {
 }
 
 impl List {
-    async fn run(self) -> Result<String, String> {
+    async fn run(self) -> Result<String, CommandError> {
         let all = ask(&self.server.client()?, Method::GET, PATH, None).await?;
         let rows = all.items_at(&["items"]).iter().map(|fault| {
             let mut fault = fault.clone();
@@ -284,7 +285,7 @@ impl List {
 }
 
 impl Delete {
-    async fn run(self) -> Result<String, String> {
+    async fn run(self) -> Result<String, CommandError> {
         let client = self.server.client()?;
         if self.all {
             let removed = ask(&client, Method::DELETE, PATH, None).await?;
@@ -298,16 +299,17 @@ impl Delete {
 }
 
 /// The answer of the server to a request.
-async fn ask(client: &Client, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, String> {
+async fn ask(client: &Client, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, CommandError> {
     let content = body.map(|body| ("application/json", body));
     let (code, answer) = client.call(method, path, content).await?;
     let answered = json::decode(&answer);
-    match (code, answered) {
-        (200 | 201, Ok(answered)) => Ok(answered),
-        (404, _) if path == PATH => Err(format!("`{}` takes no faults", client.url())),
-        (code, Ok(status)) => Err(format!("`{}` answered {code}: {}", client.url(), status.str_at(&["message"]))),
-        (code, Err(_)) => Err(format!("`{}` answered {code}", client.url())),
-    }
+    let url = client.url();
+    Err(CommandError::Said(match (code, answered) {
+        (200 | 201, Ok(answered)) => return Ok(answered),
+        (404, _) if path == PATH => format!("`{url}` takes no faults"),
+        (code, Ok(status)) => format!("`{url}` answered {code}: {}", status.str_at(&["message"])),
+        (code, Err(_)) => format!("`{url}` answered {code}"),
+    }))
 }
 
 fn insert(fields: &mut Map, name: &str, number: Option<u64>) {

@@ -1,19 +1,34 @@
 //! Manifests as they were in a commit. The program `git` is asked.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::documents::{Source, is_manifest};
 use super::parallel;
 
+/// Why there is nothing from a commit.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("`{0}` is not a commit")]
+    Reference(String),
+    #[error("`{}` has no manifest at `{reference}`", path.display())]
+    NoManifest { path: PathBuf, reference: String },
+    #[error("`git` can't be run: {0}")]
+    Start(#[from] io::Error),
+    /// In its own words.
+    #[error("{0}")]
+    Refused(String),
+}
+
 /// What a file or folder was at `reference`: a commit, a branch or a tag.
 ///
 /// # Errors
 /// What git says, and that there is no git.
-pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, String> {
+pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, GitError> {
     if reference.starts_with('-') {
-        return Err(format!("`{reference}` is not a commit"));
+        return Err(GitError::Reference(reference.to_owned()));
     }
     // What is gone since is still below a folder that is there.
     let folder = path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
@@ -33,7 +48,7 @@ pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, String> {
     let is_wanted = |name: &&str| !name.is_empty() && (path.is_file() || is_manifest(Path::new(name)));
     let names: Vec<&str> = listed.split('\0').filter(is_wanted).collect();
     if names.is_empty() {
-        return Err(format!("`{}` has no manifest at `{reference}`", path.display()));
+        return Err(GitError::NoManifest { path: path.to_owned(), reference: reference.to_owned() });
     }
     let read = parallel::map("files", &names, |name| {
         let text = git(folder, &["show".as_ref(), format!("{reference}:./{name}").as_ref()])?;
@@ -44,12 +59,11 @@ pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, String> {
 }
 
 /// What git prints.
-fn git(folder: &Path, arguments: &[&OsStr]) -> Result<Vec<u8>, String> {
+fn git(folder: &Path, arguments: &[&OsStr]) -> Result<Vec<u8>, GitError> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output();
-    let output = output.map_err(|error| format!("`git` can't be run: {error}"))?;
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output()?;
     if output.status.success() {
         return Ok(output.stdout);
     }
-    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    Err(GitError::Refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }

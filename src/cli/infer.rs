@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::command_error::CommandError;
 use super::documents;
 use super::print::{ending, output, tell};
 use crate::author::infer::{Hints, faults, infer};
@@ -82,7 +83,7 @@ impl Infer {
     }
 
     /// The objects that are meant, and whether all files could be read.
-    fn read(&self) -> Result<(Vec<Value>, bool), String> {
+    fn read(&self) -> Result<(Vec<Value>, bool), CommandError> {
         let (sources, is_whole) = documents::read_telling(&self.objects);
         let objects = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
         let is_meant = |object: &Value| {
@@ -91,7 +92,7 @@ impl Infer {
         };
         let objects: Vec<Value> = objects.filter(|object| !object.is_null() && is_meant(object)).collect();
         if objects.is_empty() {
-            Err("there is no such object to learn from".to_owned())
+            Err(CommandError::said("there is no such object to learn from"))
         } else {
             Ok((objects, is_whole))
         }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::annotate::{self, Annotation, Described, Level};
-use super::definitions::{is_definition, none_in};
+use super::command_error::CommandError;
+use super::definitions::{DefinitionsError, is_definition};
 use super::documents::{self, Document, Source};
 use super::minors::{Minors, Said};
 use super::parallel;
@@ -186,7 +187,7 @@ impl Lint {
     }
 
     /// Takes what was not named from the project.
-    fn take_project(&mut self) -> Result<(), String> {
+    fn take_project(&mut self) -> Result<(), CommandError> {
         self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
         self.lints = Project::here()?.lints;
         self.minors.take_project(matches!(self.output, Output::Text | Output::Json) && !self.fix)?;
@@ -197,7 +198,7 @@ impl Lint {
     fn say(&self, minor: Minor) -> Said {
         let (found, is_readable) = match self.find(minor, |_| ControlFlow::Continue(())) {
             Ok(found) => found,
-            Err(message) => return Said { lines: vec![message], ..Said::default() },
+            Err(failure) => return Said { lines: vec![failure.to_string()], ..Said::default() },
         };
         let line = |(file, located): (&str, &Located)| {
             let Finding { lint, message, .. } = &located.finding;
@@ -213,12 +214,12 @@ impl Lint {
         &self,
         minor: Minor,
         mut told: impl FnMut(&Found) -> ControlFlow<()>,
-    ) -> Result<(Vec<Found>, bool), String> {
+    ) -> Result<(Vec<Found>, bool), CommandError> {
         let (sources, mut is_readable) = documents::read_telling(&self.crds);
         if is_readable
             && !values(&sources).any(|value| is_definition(value) || is_policy(value) || self.is_older_asked(value))
         {
-            return Err(none_in(&self.crds));
+            return Err(DefinitionsError::None(self.crds.clone()).into());
         }
         let mut found = Vec::new();
         if self.fix {
@@ -273,7 +274,7 @@ impl Lint {
     }
 
     /// Fixes what can be fixed in policies and bindings.
-    fn fix_policies(&self, minor: Minor, sources: &mut [Source], found: &mut [Found]) -> Result<(), String> {
+    fn fix_policies(&self, minor: Minor, sources: &mut [Source], found: &mut [Found]) -> Result<(), CommandError> {
         let places = places(sources);
         let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
         let mut by_file: BTreeMap<usize, Vec<(usize, Finding)>> = BTreeMap::new();
@@ -324,10 +325,10 @@ impl Lint {
     }
 
     /// What is found in the definitions of a file.
-    fn look(&self, source: &Source, minor: Minor) -> Result<Found, String> {
+    fn look(&self, source: &Source, minor: Minor) -> Result<Found, CommandError> {
         let mut found = Found { file: source.name.clone(), ..Found::default() };
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
-            let wrong = |error| format!("`{}`: {error}", source.name);
+            let wrong = |error| CommandError::Definition { file: source.name.clone(), source: error };
             let mut findings = lint_in(minor, &document.value).map_err(wrong)?;
             if let Some(oldest) = self.min_kubernetes_version {
                 findings.extend(older(&between(oldest, minor), minor, &document.value).map_err(wrong)?);
@@ -361,7 +362,7 @@ impl Lint {
     }
 
     /// Fixes what can be fixed, and looks again at what is left, which comes with it.
-    fn fix_file(&self, source: &Source, found: Found, minor: Minor) -> Result<(Found, Option<Source>), String> {
+    fn fix_file(&self, source: &Source, found: Found, minor: Minor) -> Result<(Found, Option<Source>), CommandError> {
         let editable = found.findings.iter().filter(|found| found.is_whole);
         let editable: Vec<(usize, &Finding)> = editable.map(|found| (found.index, &found.finding)).collect();
         let Some((fixed, edited)) = rewrite(source, &editable)? else { return Ok((found, None)) };
@@ -371,25 +372,25 @@ impl Lint {
 }
 
 /// Fixes what can be fixed in a file; how much that is, with what it reads then.
-fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(usize, Source)>, String> {
+fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(usize, Source)>, CommandError> {
     if source.name == "-" {
-        return Err("what comes from stdin can't be fixed: name a file".to_owned());
+        return Err(CommandError::said("what comes from stdin can't be fixed: name a file"));
     }
     let edited = fix(&source.text, findings);
     let fixed = edited.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
     if fixed == 0 {
         return Ok(None);
     }
-    fs::write(&source.name, &edited.text).map_err(|error| format!("`{}` can't be written: {error}", source.name))?;
+    fs::write(&source.name, &edited.text).map_err(CommandError::write(Path::new(&source.name)))?;
     let edited = Source::of_text(&source.name, edited.text.into());
     match edited.faults.first() {
-        Some(fault) => Err(fault.message.clone()),
+        Some(fault) => Err(CommandError::Said(fault.message.clone())),
         None => Ok(Some((fixed, edited))),
     }
 }
 
 /// What is found in a file; what it can't be is told, and then there is nothing.
-fn or_tell(looked: Result<Found, String>, source: &Source, is_readable: &mut bool) -> Found {
+fn or_tell(looked: Result<Found, CommandError>, source: &Source, is_readable: &mut bool) -> Found {
     looked.unwrap_or_else(|message| {
         tell(message);
         *is_readable = false;

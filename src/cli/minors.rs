@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use super::command_error::CommandError;
 use super::print::{UNUSABLE, output};
 use super::project::Project;
 use crate::author::minors::{Row, fine, fine_from, ranges, rows};
@@ -41,12 +42,11 @@ impl Minors {
     ///
     /// # Errors
     /// What is wrong with the project's file, and several that are named where there is no table.
-    pub fn take_project(&mut self, has_table: bool) -> Result<(), String> {
+    pub fn take_project(&mut self, has_table: bool) -> Result<(), CommandError> {
         match &self.minors {
-            Some(List(named)) if named.len() > 1 && !has_table => {
-                Err("--kubernetes-version: several minors are told apart by a table, as text or json: name one"
-                    .to_owned())
-            }
+            Some(List(named)) if named.len() > 1 && !has_table => Err(CommandError::said(
+                "--kubernetes-version: several minors are told apart by a table, as text or json: name one",
+            )),
             Some(_) => Ok(()),
             None => {
                 let mut minors = Project::here()?.minors;

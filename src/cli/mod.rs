@@ -4,6 +4,7 @@ mod admission;
 mod annotate;
 mod check;
 mod cluster;
+mod command_error;
 mod database;
 mod export;
 mod completion;

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use clap::{Args, Subcommand, ValueEnum};
 use hyper::Method;
 
-use super::cluster::{Client, Config};
+use super::cluster::{Client, ClusterError, Config, connect};
+use super::command_error::CommandError;
 use super::print::{output, tell};
 use crate::http::MAIN;
 use crate::object;
@@ -201,35 +202,38 @@ impl Plane {
 }
 
 impl Access {
-    fn client(&self) -> Result<Client, String> {
+    fn client(&self) -> Result<Client, ClusterError> {
         let in_folder = self.data_dir.as_ref().map(|folder| folder.join("kubeconfig"));
         let kubeconfig = in_folder.as_ref().or(self.kubeconfig.as_ref());
-        Client::new(Config::read(kubeconfig.map(PathBuf::as_path), self.context.as_deref())?)
+        connect(kubeconfig.map(PathBuf::as_path), self.context.as_deref())
     }
 }
 
 /// Asks, and reads the answer. Errors: why there is none, or the server's words.
-async fn ask(client: &Client, method: Method, path: &str, body: Option<&Value>) -> Result<Value, String> {
+async fn ask(client: &Client, method: Method, path: &str, body: Option<&Value>) -> Result<Value, CommandError> {
     let content = body.map(|body| ("application/json", Bytes::from(json::encode(body))));
     let url = client.url();
     let answer = client.call(method, path, content).await;
-    let (code, bytes) = answer.map_err(|why| format!("`{url}` can't be asked: {why}"))?;
+    let (code, bytes) = answer.map_err(|source| CommandError::Unasked { url: url.to_owned(), source })?;
     let answer = json::decode(&bytes).unwrap_or_default();
     if matches!(code, 200 | 201) {
         return Ok(answer);
     }
-    Err(match answer.str_at(&["message"]) {
+    Err(CommandError::Said(match answer.str_at(&["message"]) {
         "" => format!("`{url}{path}` answered {code}"),
         message => message.to_owned(),
-    })
+    }))
 }
 
 impl New {
-    async fn run(&self, from: Option<&str>) -> Result<String, String> {
+    async fn run(&self, from: Option<&str>) -> Result<String, CommandError> {
         let client = self.access.client()?;
         // The server has a working folder of its own.
-        let path = self.path.as_deref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
-        let path = path.as_deref().map(|path| path.to_str().ok_or("the path is not UTF-8")).transpose()?;
+        let path = self.path.as_deref().map(std::path::absolute).transpose()?;
+        let path = path
+            .as_deref()
+            .map(|path| path.to_str().ok_or_else(|| CommandError::said("the path is not UTF-8")))
+            .transpose()?;
         let mut wanted = Map::default();
         let texts = [
             ("name", self.name.as_deref()),
@@ -258,9 +262,9 @@ impl New {
     }
 }
 
-fn write_kubeconfig(file: &Path, plane: &Value) -> Result<(), String> {
+fn write_kubeconfig(file: &Path, plane: &Value) -> Result<(), CommandError> {
     let written = write_private(file, plane.str_at(&["kubeconfig"]).as_bytes());
-    written.map_err(|error| format!("can't write `{}`: {error}", file.display()))
+    written.map_err(CommandError::create(file))
 }
 
 fn shown(value: &Value) -> String {
@@ -270,7 +274,7 @@ fn shown(value: &Value) -> String {
 }
 
 impl List {
-    async fn run(&self) -> Result<String, String> {
+    async fn run(&self) -> Result<String, CommandError> {
         let all = ask(&self.access.client()?, Method::GET, PLANES, None).await?;
         if self.output == Output::Json {
             return Ok(shown(&all));
@@ -290,7 +294,7 @@ impl List {
 }
 
 impl Delete {
-    async fn run(&self) -> Result<String, String> {
+    async fn run(&self) -> Result<String, CommandError> {
         let client = self.access.client()?;
         for name in &self.names {
             ask(&client, Method::DELETE, &format!("{PLANES}/{name}"), None).await?;
@@ -300,14 +304,14 @@ impl Delete {
 }
 
 impl Clock {
-    async fn run(&self) -> Result<String, String> {
+    async fn run(&self) -> Result<String, CommandError> {
         let main = self.access.client()?;
         let client = if self.name == MAIN {
             main
         } else {
             // Each plane has its clock behind its own port.
             let plane = ask(&main, Method::GET, &format!("{PLANES}/{}", self.name), None).await?;
-            Client::new(Config::parse(plane.str_at(&["kubeconfig"]))?)?
+            Client::new(Config::parse(plane.str_at(&["kubeconfig"])).map_err(ClusterError::from)?)?
         };
         let clock = match self.change() {
             Some(change) => ask(&client, Method::PUT, CLOCK, Some(&change)).await?,

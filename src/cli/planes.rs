@@ -214,9 +214,9 @@ impl Planes {
     fn beside(&self, wanted: Option<&WantedWorkloads>) -> Result<(Switches, NodePlan), Failed> {
         let server = &self.server;
         let Some(wanted) = wanted else { return Ok((server.switches, server.nodes.clone())) };
-        let invalid = |why: String| Failed::Status(Status::bad_request(&why));
-        let workloads = Workloads::of_plane(wanted).map_err(invalid)?;
-        let switches = workloads.switches().map_err(|unknown| invalid(unknown.to_string()))?;
+        let invalid = |why: &dyn std::fmt::Display| Failed::Status(Status::bad_request(&why.to_string()));
+        let workloads = Workloads::of_plane(wanted).map_err(|error| invalid(&error))?;
+        let switches = workloads.switches().map_err(|unknown| invalid(&unknown))?;
         let stages = Arc::clone(&server.nodes.stages);
         Ok((switches, NodePlan { stages, ..workloads.nodes() }))
     }

@@ -12,8 +12,14 @@ use super::definitions::{each, is_definition};
 use super::documents::{self, Source};
 use super::print::tell;
 use super::watch::Watch;
+use crate::meta::Status;
 use crate::registry::Registry;
 use crate::value::Value;
+
+/// What could not be read, or was refused, a line each.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct SeedError(Vec<String>);
 
 /// Files and folders with manifests, and what of them was applied.
 #[derive(Default)]
@@ -46,10 +52,10 @@ impl Seed {
     ///
     /// # Errors
     /// What can't be read, and what is refused.
-    pub async fn begin(&mut self, registry: &Registry) -> Result<(), String> {
+    pub async fn begin(&mut self, registry: &Registry) -> Result<(), SeedError> {
         let Outcome { definitions, objects, faults } = self.apply(registry).await;
         if !faults.is_empty() {
-            return Err(faults.join("\n"));
+            return Err(SeedError(faults));
         }
         let counted = |count: usize, thing: &str| format!("{count} {thing}{}", if count == 1 { "" } else { "s" });
         let (definitions, objects) = (counted(definitions, "CustomResourceDefinition"), counted(objects, "object"));
@@ -104,7 +110,7 @@ impl Seed {
             let done =
                 if is_definition(object) { define(registry, object).await } else { apply(registry, object).await };
             match done {
-                Err(why) => outcome.faults.push(format!("`{file}`: {key}: {why}")),
+                Err(status) => outcome.faults.push(format!("`{file}`: {key}: {}", status.message)),
                 Ok(()) if !is_first => tell(format_args!("applied {key}")),
                 Ok(()) if is_definition(object) => outcome.definitions += 1,
                 Ok(()) => outcome.objects += 1,
@@ -141,17 +147,17 @@ fn title(object: &Value) -> String {
     }
 }
 
-async fn define(registry: &Registry, definition: &Value) -> Result<(), String> {
-    registry.register(definition.clone()).await.map_err(|status| status.message)?;
+async fn define(registry: &Registry, definition: &Value) -> Result<(), Status> {
+    registry.register(definition.clone()).await?;
     let name = definition.str_at(&["metadata", "name"]);
-    if let Some(why) = registry.wait_until_served(name).await.map_err(|status| status.message)? {
+    if let Some(why) = registry.wait_until_served(name).await? {
         tell(format_args!("`{name}` is not served: {why}"));
     }
     Ok(())
 }
 
-async fn apply(registry: &Registry, object: &Value) -> Result<(), String> {
-    let warnings = registry.apply_own(object).await.map_err(|status| status.message)?;
+async fn apply(registry: &Registry, object: &Value) -> Result<(), Status> {
+    let warnings = registry.apply_own(object).await?;
     warnings.texts().iter().for_each(|warning| tell(format_args!("{}: {warning}", title(object))));
     Ok(())
 }

@@ -220,7 +220,8 @@ impl Serve {
         let opened = audit::Log::open(path);
         let log =
             opened.map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?;
-        let policy = self.audit_policy_file.as_deref().map(audit::Policy::read).transpose().map_err(Failure)?;
+        let policy = self.audit_policy_file.as_deref().map(audit::Policy::read).transpose();
+        let policy = policy.map_err(|error| Failure(error.to_string()))?;
         Ok(vec![match policy {
             Some(policy) => log.of(policy),
             None => log,

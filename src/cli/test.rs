@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::annotate::{self, Annotation, Level};
+use super::command_error::CommandError;
 use super::definitions::{each, is_definition};
 use super::documents::{self, Source};
 use super::minors::{Minors, Said};
@@ -237,11 +238,10 @@ impl Test {
         let (mut paths, mut tested) = (Vec::new(), Vec::new());
         for path in &self.suites {
             let before = paths.len();
-            let found = find(path, &mut paths).and_then(|()| {
-                if paths.len() > before { Ok(()) } else { Err(format!("no suite in `{}`", path.display())) }
-            });
-            if let Err(text) = found {
-                tested.push(Tested::unusable(path, Fault::new(path, text)));
+            let found = find(path, &mut paths)
+                .and_then(|()| if paths.len() > before { Ok(()) } else { Err(CommandError::NoSuite(path.clone())) });
+            if let Err(failure) = found {
+                tested.push(Tested::unusable(path, Fault::new(path, failure.to_string())));
             }
         }
         let mut coverage = Coverage::default();
@@ -430,7 +430,7 @@ fn given(minor: Minor, path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> 
 pub fn valid_cases(suites: &[PathBuf]) -> (Vec<(String, Value)>, Vec<String>) {
     let (mut paths, mut cases, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for path in suites {
-        faults.extend(find(path, &mut paths).err());
+        faults.extend(find(path, &mut paths).err().map(|failure| failure.to_string()));
     }
     for path in paths {
         let read = if path.is_dir() { read_examples(&path) } else { read_suites(&path) };
@@ -460,7 +460,7 @@ struct ReadSuite {
 }
 
 /// The suites that `path` names: itself, or those below.
-fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
+fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), CommandError> {
     let is_examples = path.join("crd.yaml").is_file() && (path.join("valid").is_dir() || path.join("invalid").is_dir());
     if !path.is_dir() || is_examples {
         found.push(path.to_owned());
@@ -478,9 +478,9 @@ fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let unreadable = |error| format!("`{}` can't be read: {error}", folder.display());
-    let entries = fs::read_dir(folder).map_err(unreadable)?;
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let unreadable = CommandError::read(folder);
+    let entries = fs::read_dir(folder).map_err(&unreadable)?;
     let mut paths =
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     paths.sort();
@@ -541,8 +541,8 @@ fn read_examples(folder: &Path) -> Read {
         if !inner.is_dir() {
             continue;
         }
-        let paths = entries(&inner).unwrap_or_else(|text| {
-            faults.extend(Fault::new(&inner, text));
+        let paths = entries(&inner).unwrap_or_else(|failure| {
+            faults.extend(Fault::new(&inner, failure.to_string()));
             Vec::new()
         });
         for path in paths {

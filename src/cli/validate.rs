@@ -8,14 +8,15 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::cluster::{Access, Cluster};
-use super::definitions::{each, is_definition, none_in};
+use super::command_error::CommandError;
+use super::definitions::{DefinitionsError, each, is_definition};
 use super::documents::{self, Document, Entry, Source};
 use super::minors::{Minors, Said};
 use super::missing::{Allowed, Known};
 use super::parallel;
 use super::policies::{self, Given, Requester, values};
 use super::print::{self, Stdout, UNUSABLE, tell};
-use super::project::{FILE, Project};
+use super::project::{Project, ProjectError};
 use super::report::{Format, Item, Printer, Verdict};
 use crate::author::policies::admit::Admitted;
 use crate::author::policies::is_policy;
@@ -140,7 +141,7 @@ impl Validate {
     }
 
     /// Takes what was not named from the project.
-    fn take_project(&mut self) -> Result<(), String> {
+    fn take_project(&mut self) -> Result<(), CommandError> {
         self.minors.take_project(matches!(self.output, Format::Text | Format::Json))?;
         if !self.crds.is_empty() && !self.files.is_empty() {
             return Ok(());
@@ -152,7 +153,7 @@ impl Validate {
         if self.files.is_empty() {
             self.files = project.objects;
         }
-        if self.files.is_empty() { Err(format!("name files with manifests, here or in a {FILE}")) } else { Ok(()) }
+        if self.files.is_empty() { Err(ProjectError::NotNamed("files with manifests").into()) } else { Ok(()) }
     }
 
     /// Prints the verdicts of several minors as one table.
@@ -238,12 +239,12 @@ impl Validate {
     }
 
     /// The definitions that the objects may be of, from files and from the server.
-    async fn definitions(&self) -> Result<Vec<Source>, String> {
+    async fn definitions(&self) -> Result<Vec<Source>, CommandError> {
         let mut given = documents::read_each(&self.crds);
         let is_readable = given.iter().all(|source| source.faults.is_empty());
         let is_of_use = |value: &Value| is_definition(value) || is_policy(value);
         if !self.crds.is_empty() && is_readable && !values(&given).any(is_of_use) {
-            return Err(none_in(&self.crds));
+            return Err(DefinitionsError::None(self.crds.clone()).into());
         }
         if self.from_cluster {
             let cluster = Cluster::new(&self.access)?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::documents;
+use super::documents::{self, Unreadable};
 use super::print::tell;
-use crate::controllers::{NodePlan, Profile, Stage, Switches, UnknownController};
+use crate::controllers::{NodePlan, PlanError, Profile, Stage, StageError, Switches, UnknownController};
 use crate::http::WantedWorkloads;
 
 /// How many nodes the profile `cluster` has, where nothing is said.
@@ -41,22 +41,34 @@ enum ProfileArg {
     Cluster,
 }
 
+/// What is wrong with the workloads that are asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadsError {
+    #[error("the profile `{0}` is none of server and cluster")]
+    Profile(String),
+    #[error("the nodes to simulate: {0}")]
+    Nodes(#[source] PlanError),
+    #[error(transparent)]
+    File(#[from] Unreadable),
+    #[error("`{file}`: {source}")]
+    Stage { file: String, source: StageError },
+}
+
 impl Workloads {
     /// Those of a control plane; what is not said is as without a word.
     ///
     /// # Errors
     /// A profile that is not known, or nodes that are none.
-    pub fn of_plane(wanted: &WantedWorkloads) -> Result<Self, String> {
+    pub fn of_plane(wanted: &WantedWorkloads) -> Result<Self, WorkloadsError> {
         let profile = match wanted.profile.as_deref() {
             None => ProfileArg::Server,
-            Some(name) => ProfileArg::from_str(name, false)
-                .map_err(|_| format!("the profile `{name}` is none of server and cluster"))?,
+            Some(name) => ProfileArg::from_str(name, false).map_err(|_| WorkloadsError::Profile(name.to_owned()))?,
         };
         let nodes = wanted.simulate_nodes.as_deref().map(str::parse).transpose();
         Ok(Workloads {
             controllers: wanted.controllers.clone().unwrap_or_else(|| vec!["*".to_owned()]),
             profile,
-            simulate_nodes: nodes.map_err(|why: String| format!("the nodes to simulate: {why}"))?,
+            simulate_nodes: nodes.map_err(WorkloadsError::Nodes)?,
             stages: Vec::new(),
         })
     }
@@ -89,11 +101,12 @@ impl Workloads {
     ///
     /// # Errors
     /// A file that can't be read, or a stage that is not understood.
-    pub fn stages(&self) -> Result<Arc<[Stage]>, String> {
+    pub fn stages(&self) -> Result<Arc<[Stage]>, WorkloadsError> {
         let mut stages = Vec::new();
-        for source in documents::read(&self.stages).map_err(|error| error.to_string())? {
+        for source in documents::read(&self.stages)? {
             for document in &source.documents {
-                match Stage::read(&document.value).map_err(|why| format!("`{}`: {why}", source.name))? {
+                let read = Stage::read(&document.value);
+                match read.map_err(|error| WorkloadsError::Stage { file: source.name.clone(), source: error })? {
                     Some(stage) => stages.push(stage),
                     None => tell(format_args!(
                         "`{}`: {} `{}` is not a stage of pods, and is left out",
@@ -120,7 +133,7 @@ mod tests {
             simulate_nodes: nodes.map(str::to_owned),
         };
         let read = |wanted: &WantedWorkloads| {
-            let workloads = Workloads::of_plane(wanted)?;
+            let workloads = Workloads::of_plane(wanted).map_err(|error| error.to_string())?;
             let switches = workloads.switches().map_err(|error| error.to_string())?;
             Ok::<_, String>((switches, workloads.nodes().count))
         };

@@ -75,7 +75,7 @@ use self::workload::Workload;
 pub use self::aggregation::aggregate_roles;
 pub use self::authority::{Authority, Sign};
 pub use self::run::start;
-pub use self::simulated::{NodePlan, Stage};
+pub use self::simulated::{NodePlan, PlanError, Stage, StageError};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
 /// The controllers of workloads.

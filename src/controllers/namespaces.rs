@@ -169,7 +169,7 @@ async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &s
     registry.delete_collection(&target, &user, &list, &options, &mut warnings).await.map(drop)
 }
 
-/// Writes what is left into the conditions. Who has changed the namespace meanwhile wins; it is looked at again.
+/// Writes what is left into the conditions. A client that has changed the namespace meanwhile wins; it is looked at again.
 async fn report(
     registry: &Arc<Registry>,
     mut namespace: Value,

@@ -9,15 +9,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::http::uri::InvalidUri;
 use hyper::{Request, Uri, header};
 use hyper_util::rt::TokioIo;
 use ipnet::IpNet;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::answer::Answer;
 use super::certificates::{Flaws, OldCertificates};
+use super::trust::TrustError;
 use super::{ANSWER_BYTES_MAX, Address, Endpoint, ServiceAddress, trust};
 
 /// How many connections wait for their next call.
@@ -31,6 +33,38 @@ pub(super) enum CallError {
     Answer(String),
 }
 
+/// Why there is no connection. The texts of what Go's client can meet are its own.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    #[error("parse \"{url}\": {source}")]
+    Url { url: String, source: InvalidUri },
+    #[error(transparent)]
+    NoService(#[from] NoService),
+    #[error("dial tcp: lookup {0}: no such host")]
+    NoHost(String),
+    #[error("dial tcp {0}: the address is denied by --webhook-deny-cidr")]
+    Denied(SocketAddr),
+    #[error("dial tcp {address}: {}", describe_connect(source))]
+    Dial { address: SocketAddr, source: io::Error },
+    #[error("{}", trust::describe(source, server_name))]
+    Untrusted { server_name: String, source: rustls::Error },
+    #[error("EOF")]
+    Closed,
+    #[error(transparent)]
+    Name(#[from] InvalidDnsNameError),
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
+
+/// A service that no address is named for.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("service \"{0}\" not found")]
+pub(super) struct NoService(String);
+
 /// The way to one webhook.
 pub(super) struct Connections {
     url: String,
@@ -42,7 +76,7 @@ pub(super) struct Connections {
     /// Headers beside those of every call.
     headers: Vec<(String, String)>,
     /// Where to connect to, or why there is nowhere.
-    place: Result<String, String>,
+    place: Result<String, NoService>,
     /// Where it is never connected to.
     denied: Arc<[IpNet]>,
     connector: TlsConnector,
@@ -62,7 +96,7 @@ impl Connections {
         services: &[ServiceAddress],
         denied: Arc<[IpNet]>,
         old_certificates: OldCertificates,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ConnectError> {
         let access = endpoint.access.as_deref().cloned().unwrap_or_default();
         let verifier = if access.is_insecure { trust::anybody() } else { trust::verifier(&endpoint.ca_bundle)? };
         let connector = TlsConnector::from(Arc::new(trust::identified(verifier, access.identity.as_ref())?));
@@ -72,11 +106,11 @@ impl Connections {
                 let found = services.iter().filter(is_it).find(|service| service.port.is_none_or(|own| own == *port));
                 let place = found.map(|service| service.address.clone());
                 let server_name = format!("{name}.{namespace}.svc");
-                let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
+                let place = place.ok_or_else(|| NoService(name.clone()));
                 (format!("{server_name}:{port}"), escaped(&cleaned(path.as_bytes())), server_name, place)
             }
             Address::Url(url) => {
-                let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
+                let uri: Uri = url.parse().map_err(|source| ConnectError::Url { url: url.clone(), source })?;
                 let host = uri.host().unwrap_or_default();
                 let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
                 let place = format!("{host}:{}", uri.port_u16().unwrap_or(443));
@@ -114,7 +148,7 @@ impl Connections {
                 Ok(answer) => return Ok(answer),
             }
         }
-        let connection = self.connect().await.map_err(CallError::Call)?;
+        let connection = self.connect().await.map_err(|error| CallError::Call(error.to_string()))?;
         match self.send(connection, &body, limit, begun).await {
             Err(SendError::Closed) => Err(CallError::Call("EOF".to_owned())),
             Err(SendError::Answer(what)) => Err(CallError::Answer(what)),
@@ -127,37 +161,37 @@ impl Connections {
         std::iter::from_fn(|| idle.pop()).find(|connection| connection.sender.is_ready())
     }
 
-    async fn connect(&self) -> Result<Connection, String> {
-        let place = self.place.as_ref().map_err(String::clone)?;
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        let place = self.place.as_ref().map_err(NoService::clone)?;
         let addresses: Vec<SocketAddr> = match tokio::net::lookup_host(place.as_str()).await {
             Ok(addresses) => addresses.collect(),
             Err(_) => {
                 let host = place.rsplit_once(':').map_or(place.as_str(), |(host, _)| host);
-                return Err(format!("dial tcp: lookup {host}: no such host"));
+                return Err(ConnectError::NoHost(host.to_owned()));
             }
         };
-        let mut failure = format!("dial tcp: lookup {place}: no such host");
+        let mut failure = ConnectError::NoHost(place.clone());
         for address in addresses {
             // What is looked at is what is connected to, whatever the name leads to next time.
             if is_denied(&self.denied, address.ip()) {
-                failure = format!("dial tcp {address}: the address is denied by --webhook-deny-cidr");
+                failure = ConnectError::Denied(address);
                 continue;
             }
             match TcpStream::connect(address).await {
                 Ok(stream) => return self.begin(stream).await,
-                Err(error) => failure = format!("dial tcp {address}: {}", describe_connect(&error)),
+                Err(source) => failure = ConnectError::Dial { address, source },
             }
         }
         Err(failure)
     }
 
-    async fn begin(&self, stream: TcpStream) -> Result<Connection, String> {
+    async fn begin(&self, stream: TcpStream) -> Result<Connection, ConnectError> {
         // A review is sent in one piece and its answer waited for; a socket without this option only sends it later.
-        stream.set_nodelay(true).map_err(|error| error.to_string())?;
-        let name = ServerName::try_from(self.server_name.clone()).map_err(|error| error.to_string())?;
-        let stream = self.connector.connect(name, stream).await.map_err(|error| self.describe_handshake(&error))?;
+        stream.set_nodelay(true)?;
+        let name = ServerName::try_from(self.server_name.clone())?;
+        let stream = self.connector.connect(name, stream).await.map_err(|error| self.handshake_error(error))?;
         let flaws = Flaws::of(stream.get_ref().1.peer_certificates().unwrap_or_default());
-        let (sender, driver) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        let (sender, driver) = handshake(TokioIo::new(stream)).await?;
         // The task ends with the connection.
         tokio::spawn(driver);
         Ok(Connection { sender, flaws })
@@ -198,15 +232,15 @@ impl Connections {
         Ok(Answer { status, content_type, retry_after, body })
     }
 
-    fn describe_handshake(&self, error: &io::Error) -> String {
+    fn handshake_error(&self, error: io::Error) -> ConnectError {
         let tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
         match tls {
             Some(tls) => {
                 self.old_certificates.count(trust::flaws(tls));
-                trust::describe(tls, &self.server_name)
+                ConnectError::Untrusted { server_name: self.server_name.clone(), source: tls.clone() }
             }
-            None if error.kind() == ErrorKind::UnexpectedEof => "EOF".to_owned(),
-            None => error.to_string(),
+            None if error.kind() == ErrorKind::UnexpectedEof => ConnectError::Closed,
+            None => error.into(),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::meta::Status;
 
 pub use certificates::OldCertificates;
 pub use connection::cleaned;
-use connection::{CallError, Connections};
+use connection::{CallError, ConnectError, Connections};
 
 pub use credentials::Credentials;
 
@@ -251,7 +251,7 @@ impl Client {
     /// What became of the call.
     pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, Failure> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
-        let connections = self.connections(endpoint)?;
+        let connections = self.connections(endpoint).map_err(|error| error.to_string())?;
         let failed = |what: &str| {
             let text = format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs());
             Failure { may_pass: what.ends_with("connection reset by peer"), ..Failure::from(text) }
@@ -280,7 +280,7 @@ impl Client {
         })
     }
 
-    fn connections(&self, endpoint: &Endpoint) -> Result<Arc<Connections>, String> {
+    fn connections(&self, endpoint: &Endpoint) -> Result<Arc<Connections>, ConnectError> {
         let mut known = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(connections) = known.get(endpoint) {
             return Ok(connections.clone());

@@ -2,17 +2,31 @@
 
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::certificates::{self, Flaws, RELIES_ON_COMMON_NAME};
 
+/// Why there is no client's side of TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    #[error(transparent)]
+    Tls(#[from] Error),
+    #[error(transparent)]
+    Verifier(#[from] VerifierBuilderError),
+    #[error("the client certificate of the kubeconfig: {0}")]
+    Pem(#[from] pem::Error),
+    #[error("the client certificate of the kubeconfig: {0}")]
+    Identity(#[source] Error),
+}
+
 /// The client's side of TLS for a webhook with these certificates of authorities.
-pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
+pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, TrustError> {
     identified(verifier(ca_bundle)?, None)
 }
 
@@ -20,18 +34,17 @@ pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
 pub(crate) fn identified(
     verifier: Arc<dyn ServerCertVerifier>,
     identity: Option<&(Vec<u8>, Vec<u8>)>,
-) -> Result<ClientConfig, String> {
+) -> Result<ClientConfig, TrustError> {
     let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| error.to_string())?.dangerous().with_custom_certificate_verifier(verifier);
+    let config = config?.dangerous().with_custom_certificate_verifier(verifier);
     let Some((certificate, key)) = identity else { return Ok(config.with_no_client_auth()) };
-    let faulty = |error: &dyn std::fmt::Display| format!("the client certificate of the kubeconfig: {error}");
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| faulty(&error))?;
-    config.with_client_auth_cert(chain.map_err(|error| faulty(&error))?, key).map_err(|error| faulty(&error))
+    let key = PrivateKeyDer::from_pem_slice(key)?;
+    config.with_client_auth_cert(chain?, key).map_err(TrustError::Identity)
 }
 
 /// Believes those whom these authorities have signed, in PEM, or the system's if there are none.
-pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, String> {
+pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
     if ca_bundle.trim_ascii().is_empty() {
@@ -43,8 +56,7 @@ pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, 
     if roots.is_empty() {
         return Ok(Arc::new(Trust { provider: provider(), believes: Believes::Nobody }));
     }
-    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-    let chain = chain.map_err(|error| error.to_string())?;
+    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build()?;
     Ok(Arc::new(Trust { provider: provider(), believes: Believes::Chains { chain, trusted } }))
 }
 

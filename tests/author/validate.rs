@@ -145,7 +145,8 @@ fn old_objects_make_updates_with_transition_rules_and_ratcheting() {
     let shrunk = crowded.replace("7, crew: 5", "6");
     let files = [("crd.yaml", BOATS), ("old.yaml", crowded), ("same.yaml", crowded), ("shrunk.yaml", &shrunk)];
     let folder = folder("validate-old", &files);
-    let expected = "same.yaml: Boat a: spec: Invalid value: a boat has 2 m for each of its crew\n1 document: 1 valid\n";
+    let expected =
+        "warning: same.yaml: Boat a: spec: Invalid value: a boat has 2 m for each of its crew\n1 document: 1 valid\n";
     check(&folder, &["validate", "-f", "crd.yaml", "--old", "old.yaml", "same.yaml"], 0, expected);
     let expected = "\
 error: Boat a: spec: Invalid value: a boat does not shrink
@@ -181,7 +182,10 @@ fn stdin_folders_and_patterns_are_read() {
     assert!(inner.is_dir());
     for source in ["objects", "objects/*.yaml"] {
         let output = skiff(&folder, &["validate", "-f", ".", source, "--field-validation", "warn"]);
-        assert!(text(&output.stdout).ends_with("5 documents: 1 valid, 3 invalid, 1 not checked\n"), "{output:?}");
+        let printed = text(&output.stdout);
+        assert!(printed.ends_with("5 documents: 1 valid, 3 invalid, 1 not checked\n"), "{printed}");
+        let warning = "\nwarning: objects/a.yaml: Boat crowded: unknown field \"spec.colour\"\n";
+        assert!(printed.contains(warning), "{printed}");
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
     command.current_dir(&folder).args(["validate", "-f", "crd.yaml", "-o", "junit", "-"]);
@@ -466,11 +470,11 @@ fn nothing_passes_unseen() {
     assert_eq!(run(&["empty", "crd.yaml"]).0, Some(1));
     for allowed in ["--ignore-missing", "--ignore-missing=Baot", "--ignore-missing=Crane,Baot.harbour.example.com"] {
         let (code, said, _) = run(&[allowed, "ferry.yaml"]);
-        assert!(said.starts_with("ferry.yaml: Baot a: not checked: ") && code == Some(0), "{said}");
+        assert!(said.starts_with("warning: ferry.yaml: Baot a: not checked: ") && code == Some(0), "{said}");
     }
     assert_eq!(run(&["--ignore-missing=Crane", "ferry.yaml"]).0, Some(1));
     assert_eq!(run(&["--ignore-missing", "values.yaml", "empty"]), {
-        let said = "values.yaml: document: not checked: it has no kind\n1 document: 0 valid, 1 not checked\n";
+        let said = "warning: values.yaml: document: not checked: it has no kind\n1 document: 0 valid, 1 not checked\n";
         (Some(0), said.to_owned(), String::new())
     });
 }

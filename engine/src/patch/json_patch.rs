@@ -187,9 +187,9 @@ enum Failure {
     Other(String),
 }
 
-impl From<String> for Failure {
-    fn from(why: String) -> Self {
-        Failure::Other(why)
+impl From<OperationError> for Failure {
+    fn from(error: OperationError) -> Self {
+        Failure::Other(error.to_string())
     }
 }
 
@@ -223,17 +223,12 @@ impl Operation {
         operation
     }
 
-    fn path(&self, name: &str) -> Result<&str, String> {
-        let missing = || format!("{name} operation failed to decode path: ");
-        self.path.as_deref().ok_or_else(|| match name {
-            "add" | "remove" | "copy" => missing() + MISSING,
-            _ => missing() + "operation missing path field: " + MISSING,
-        })
+    fn path(&self, name: &'static str) -> Result<&str, OperationError> {
+        self.path.as_deref().ok_or(OperationError::NoPath(name))
     }
 
-    fn from(&self, name: &str) -> Result<&str, String> {
-        let missing = || format!("{name} operation failed to decode from: operation, missing from field: {MISSING}");
-        self.from.as_deref().ok_or_else(missing)
+    fn from(&self, name: &'static str) -> Result<&str, OperationError> {
+        self.from.as_deref().ok_or(OperationError::NoFrom(name))
     }
 
     fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied: &mut Copied) -> Result<(), Failure> {
@@ -243,29 +238,29 @@ impl Operation {
             "add" => {
                 let path = self.path("add")?;
                 let place = find(document, path).ok_or_else(|| unreachable("add", "doc is", "path", &quoted(path)))?;
-                Ok(place.add(or_null()).map_err(|why| format!("error in add for path: '{path}': {why}"))?)
+                Ok(place.add(or_null()).map_err(failed("add", "path", path))?)
             }
             "remove" => {
                 let path = self.path("remove")?;
                 let place =
                     find(document, path).ok_or_else(|| unreachable("remove", "doc is", "path", &quoted(path)))?;
-                Ok(place.remove().map(drop).map_err(|why| format!("error in remove for path: '{path}': {why}"))?)
+                Ok(place.remove().map(drop).map_err(failed("remove", "path", path))?)
             }
             "replace" => Ok(self.replace(value(), document)?),
             "move" => {
                 let from = self.from("move")?;
                 let place = find(document, from).ok_or_else(|| unreachable("move", "doc is", "from path", from))?;
                 let key = place.key().to_owned();
-                let moved = place.remove().map_err(|why| format!("error in move for path: '{key}': {why}"))?;
+                let moved = place.remove().map_err(failed("move", "path", &key))?;
                 let path = self.path("move")?;
                 let place =
                     find(document, path).ok_or_else(|| unreachable("move", "doc is", "destination path", path))?;
-                Ok(place.add(moved).map_err(|why| format!("error in move for path: '{path}': {why}"))?)
+                Ok(place.add(moved).map_err(failed("move", "path", path))?)
             }
             "copy" => {
                 let from = self.from("copy")?;
                 let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
-                let value = place.get().map_err(|why| format!("error in copy for from: '{from}': {why}"))?;
+                let value = place.get().map_err(failed("copy", "from", from))?;
                 let value = value.cloned().unwrap_or(Node::Null);
                 if !value.is_null() {
                     copied.add(&value.to_text());
@@ -274,7 +269,7 @@ impl Operation {
                 let place =
                     find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
                 copied.check()?;
-                Ok(place.add(value).map_err(|why| format!("error while adding value during copy: {why}"))?)
+                Ok(place.add(value).map_err(OperationError::Copied)?)
             }
             "test" => {
                 let path = self.path("test")?;
@@ -283,7 +278,7 @@ impl Operation {
                     "" => value.is_some_and(|value| document.equals(&value)),
                     _ => {
                         let place = find(document, path).ok_or_else(|| unreachable("test", "is", "path", path))?;
-                        let present = place.get().map_err(|why| format!("error in test for path: '{path}': {why}"))?;
+                        let present = place.get().map_err(failed("test", "path", path))?;
                         match (present, value) {
                             (None | Some(Node::Null), value) => value.is_none_or(|value| value.is_null()),
                             (Some(present), value) => value.is_some_and(|value| present.equals(&value)),
@@ -296,7 +291,7 @@ impl Operation {
         }
     }
 
-    fn replace<'p>(&'p self, value: Option<Node<'p>>, document: &mut Node<'p>) -> Result<(), String> {
+    fn replace<'p>(&'p self, value: Option<Node<'p>>, document: &mut Node<'p>) -> Result<(), OperationError> {
         let path = self.path("replace")?;
         if path.is_empty() {
             return match value.map(Node::opened) {
@@ -304,22 +299,72 @@ impl Operation {
                     *document = whole;
                     Ok(())
                 }
-                _ => Err("replace operation value must be object or array: %!w(<nil>)".to_owned()),
+                _ => Err(OperationError::Scalar),
             };
         }
         let place = find(document, path).ok_or_else(|| unreachable("replace", "doc is", "path", path))?;
         if place.get().is_err() {
             return Err(unreachable("replace", "doc is", "key", path));
         }
-        place.set(value.unwrap_or(Node::Null)).map_err(|why| format!("error in remove for path: '{path}': {why}"))
+        place.set(value.unwrap_or(Node::Null)).map_err(failed("remove", "path", path))
     }
 }
 
 /// What Go says of what is not there.
 const MISSING: &str = "missing value";
 
-fn unreachable(operation: &str, what: &str, missing: &str, path: &str) -> String {
-    format!("{operation} operation does not apply: {what} missing {missing}: {path}: {MISSING}")
+/// Why an operation does not apply, in Go's words.
+#[derive(Debug, thiserror::Error)]
+enum OperationError {
+    #[error("{0} operation failed to decode path: {without}{MISSING}", without = without_path(.0))]
+    NoPath(&'static str),
+    #[error("{0} operation failed to decode from: operation, missing from field: {MISSING}")]
+    NoFrom(&'static str),
+    #[error("{operation} operation does not apply: {what} missing {missing}: {path}: {MISSING}")]
+    Unreachable { operation: &'static str, what: &'static str, missing: &'static str, path: String },
+    #[error("error in {operation} for {field}: '{path}': {source}")]
+    Failed { operation: &'static str, field: &'static str, path: String, source: PlaceError },
+    #[error("error while adding value during copy: {0}")]
+    Copied(#[source] PlaceError),
+    #[error("replace operation value must be object or array: %!w(<nil>)")]
+    Scalar,
+}
+
+/// What some operations say beside, where they have no path.
+fn without_path(operation: &str) -> &'static str {
+    match operation {
+        "add" | "remove" | "copy" => "",
+        _ => "operation missing path field: ",
+    }
+}
+
+/// Why a place can't be read or written, in Go's words.
+#[derive(Debug, thiserror::Error)]
+enum PlaceError {
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error("value was not a proper array index: '{key}': {source}")]
+    NotIndex { key: String, source: IndexError },
+    #[error("Unable to access invalid index: {0}: invalid index referenced")]
+    Outside(i64),
+    #[error("Unable to remove nonexistent key: {0}: {MISSING}")]
+    Nonexistent(String),
+}
+
+/// A text that Go's `strconv.Atoi` refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("strconv.Atoi: parsing {text}: {why}", text = go_quote(text))]
+struct IndexError {
+    text: String,
+    why: &'static str,
+}
+
+fn unreachable(operation: &'static str, what: &'static str, missing: &'static str, path: &str) -> OperationError {
+    OperationError::Unreachable { operation, what, missing, path: path.to_owned() }
+}
+
+fn failed(operation: &'static str, field: &'static str, path: &str) -> impl FnOnce(PlaceError) -> OperationError {
+    move |source| OperationError::Failed { operation, field, path: path.to_owned(), source }
 }
 
 fn quoted(path: &str) -> String {
@@ -351,22 +396,22 @@ fn unescape(part: &str) -> String {
 }
 
 /// An index within `length` items; a negative one counts from the end.
-fn index(key: &str, length: usize) -> Result<usize, String> {
+fn index(key: &str, length: usize) -> Result<usize, PlaceError> {
     let number: i64 = parse_index(key)?;
-    let invalid = || format!("Unable to access invalid index: {number}: invalid index referenced");
+    let invalid = || PlaceError::Outside(number);
     let length = i64::try_from(length).map_err(|_| invalid())?;
     let at = if number < 0 { number + length } else { number };
     usize::try_from(at).ok().filter(|_| at < length).ok_or_else(invalid)
 }
 
 /// Go's `strconv.Atoi`.
-fn parse_index(key: &str) -> Result<i64, String> {
+fn parse_index(key: &str) -> Result<i64, IndexError> {
     key.parse().map_err(|error: ParseIntError| {
         let why = match error.kind() {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        format!("strconv.Atoi: parsing {}: {why}", go_quote(key))
+        IndexError { text: key.to_owned(), why }
     })
 }
 
@@ -377,14 +422,14 @@ impl<'n, 'p> Place<'n, 'p> {
         }
     }
 
-    fn get(&self) -> Result<Option<&Node<'p>>, String> {
+    fn get(&self) -> Result<Option<&Node<'p>>, PlaceError> {
         match self {
             Place::Field(fields, key) => Ok(fields.get(key)),
             Place::Item(items, key) => Ok(items.get(index(key, items.len())?)),
         }
     }
 
-    fn set(self, value: Node<'p>) -> Result<(), String> {
+    fn set(self, value: Node<'p>) -> Result<(), PlaceError> {
         match self {
             Place::Field(fields, key) => {
                 fields.insert(key, value);
@@ -399,14 +444,14 @@ impl<'n, 'p> Place<'n, 'p> {
         Ok(())
     }
 
-    fn add(self, value: Node<'p>) -> Result<(), String> {
+    fn add(self, value: Node<'p>) -> Result<(), PlaceError> {
         match self {
             Place::Field(fields, key) => {
                 fields.insert(key, value);
             }
             Place::Item(items, key) if key == "-" => items.push(value),
             Place::Item(items, key) => {
-                parse_index(&key).map_err(|why| format!("value was not a proper array index: '{key}': {why}"))?;
+                parse_index(&key).map_err(|source| PlaceError::NotIndex { key: key.clone(), source })?;
                 // One more place than there are items: behind the last.
                 let at = index(&key, items.len() + 1)?;
                 items.insert(at, value);
@@ -415,11 +460,9 @@ impl<'n, 'p> Place<'n, 'p> {
         Ok(())
     }
 
-    fn remove(self) -> Result<Node<'p>, String> {
+    fn remove(self) -> Result<Node<'p>, PlaceError> {
         match self {
-            Place::Field(fields, key) => {
-                fields.remove(&key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: {MISSING}"))
-            }
+            Place::Field(fields, key) => fields.remove(&key).ok_or(PlaceError::Nonexistent(key)),
             Place::Item(items, key) => {
                 let at = index(&key, items.len())?;
                 Ok(items.remove(at).unwrap_or(Node::Null))

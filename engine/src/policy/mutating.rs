@@ -101,6 +101,6 @@ impl Mutating {
                 json_patch::apply(&value, input.object, form.layout).map(|patched| patched.map(Mutated::Patched))
             }
         };
-        mutated.map_err(Misread::Fault)?.map(check_size).transpose()
+        mutated.map_err(|error| Misread::Fault(error.to_string()))?.map(check_size).transpose()
     }
 }

@@ -1,8 +1,9 @@
 //! Requests to a server, one after the other over one connection.
 //!
-//! Not kube-client: with its kubeconfig and rustls alone it brings 34 packages that the program has not, k8s-openapi with the
+//! Not kube-client: with its kubeconfig and rustls alone it brings 35 packages that the program has not, k8s-openapi with the
 //! types of all kinds among them. What is needed here is one request at a time, of bytes.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::InvalidUri;
 use hyper::{Method, Request, Response, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -22,11 +24,34 @@ use tokio_rustls::TlsConnector;
 
 use super::kubeconfig::Config;
 use crate::value::{Value, json};
-use crate::webhook::trust;
+use crate::webhook::trust::{self, TrustError};
 
 /// The longest answer that is read, in bytes: a page of the largest objects.
 const ANSWER_BYTES_MAX: usize = 512 << 20;
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Why a server can't be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("the server `{server}`: {source}")]
+    Address { server: String, source: InvalidUri },
+    #[error("the server `{0}` is not an http or https address")]
+    Scheme(String),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    #[error("it does not answer")]
+    Silent,
+    #[error(transparent)]
+    Request(#[from] hyper::http::Error),
+    #[error(transparent)]
+    Connection(#[from] hyper::Error),
+    #[error(transparent)]
+    Answer(Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Name(#[from] InvalidDnsNameError),
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
 
 /// A server, and who asks it.
 pub struct Client {
@@ -57,12 +82,15 @@ impl Client {
     ///
     /// # Errors
     /// An address or a certificate that can't be read.
-    pub fn new(config: Config) -> Result<Self, String> {
-        let uri: Uri = config.server.parse().map_err(|error| format!("the server `{}`: {error}", config.server))?;
+    pub fn new(config: Config) -> Result<Self, ClientError> {
+        let uri: Uri = config.server.parse().map_err(|source| {
+            let server = config.server.clone();
+            ClientError::Address { server, source }
+        })?;
         let tls = match uri.scheme_str() {
             Some("https") => Some(TlsConnector::from(Arc::new(tls_config(&config)?))),
             Some("http") => None,
-            _ => return Err(format!("the server `{}` is not an http or https address", config.server)),
+            _ => return Err(ClientError::Scheme(config.server)),
         };
         Ok(Client { config, uri, tls, connection: Mutex::default() })
     }
@@ -77,7 +105,7 @@ impl Client {
     /// Why there is no answer; for one that is not 200, its code and the server's words.
     pub async fn get(&self, path: &str) -> Result<Bytes, Unanswered> {
         let about =
-            |error: String| Unanswered { status: None, text: format!("`{}` can't be asked: {error}", self.url()) };
+            |error: ClientError| Unanswered { status: None, text: format!("`{}` can't be asked: {error}", self.url()) };
         let (status, body) = self.call(Method::GET, path, None).await.map_err(about)?;
         if status == 200 {
             return Ok(body);
@@ -97,9 +125,9 @@ impl Client {
         method: Method,
         path: &str,
         content: Option<(&'static str, Bytes)>,
-    ) -> Result<(u16, Bytes), String> {
+    ) -> Result<(u16, Bytes), ClientError> {
         let answer = timeout(ANSWER_TIME_MAX, self.send(method, path, content)).await;
-        answer.unwrap_or_else(|_| Err("it does not answer".to_owned()))
+        answer.unwrap_or_else(|_| Err(ClientError::Silent))
     }
 
     /// Reads the body of an answer to a GET of `path`.
@@ -125,18 +153,18 @@ impl Client {
         path: &str,
         headers: &HeaderMap,
         body: Bytes,
-    ) -> Result<Forwarded, String> {
+    ) -> Result<Forwarded, ClientError> {
         let mut held = self.connect().await?;
         let mut request = self.request(method, path, Some(("", body)))?;
         *request.headers_mut() = headers.clone();
         let own = self.config.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         for (name, value) in own.chain([("host", authority)]) {
-            let name = HeaderName::try_from(name).map_err(|error| error.to_string())?;
-            let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
+            let name = HeaderName::try_from(name).map_err(hyper::http::Error::from)?;
+            let value = HeaderValue::from_str(value).map_err(hyper::http::Error::from)?;
             request.headers_mut().insert(name, value);
         }
-        let response = held.send_request(request).await.map_err(|error| error.to_string())?;
+        let response = held.send_request(request).await?;
         Ok(Forwarded { response, held })
     }
 
@@ -145,18 +173,17 @@ impl Client {
         method: Method,
         path: &str,
         content: Option<(&'static str, Bytes)>,
-    ) -> Result<(u16, Bytes), String> {
+    ) -> Result<(u16, Bytes), ClientError> {
         let mut held = self.connection.lock().await;
         let mut connection = match held.take().filter(|connection| !connection.is_closed()) {
             Some(connection) => connection,
             None => self.connect().await?,
         };
-        connection.ready().await.map_err(|error| error.to_string())?;
-        let response =
-            connection.send_request(self.request(method, path, content)?).await.map_err(|error| error.to_string())?;
+        connection.ready().await?;
+        let response = connection.send_request(self.request(method, path, content)?).await?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let body = body.map_err(ClientError::Answer)?.to_bytes();
         *held = Some(connection);
         Ok((status, body))
     }
@@ -166,7 +193,7 @@ impl Client {
         method: Method,
         path: &str,
         content: Option<(&'static str, Bytes)>,
-    ) -> Result<Request<Full<Bytes>>, String> {
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         let mut request = Request::builder()
             .method(method)
@@ -181,32 +208,32 @@ impl Client {
         if !media_type.is_empty() {
             request = request.header(header::CONTENT_TYPE, media_type);
         }
-        request.body(Full::new(body)).map_err(|error| error.to_string())
+        Ok(request.body(Full::new(body))?)
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
         let host = self.uri.host().unwrap_or_default();
         let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let stream = TcpStream::connect(format!("{host}:{port}")).await.map_err(|error| error.to_string())?;
+        let stream = TcpStream::connect(format!("{host}:{port}")).await?;
         let Some(tls) = &self.tls else { return begin(stream).await };
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let name = self.config.server_name.as_deref().unwrap_or(bare).to_owned();
-        let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
-        begin(tls.connect(name, stream).await.map_err(|error| error.to_string())?).await
+        let name = ServerName::try_from(name)?;
+        begin(tls.connect(name, stream).await?).await
     }
 }
 
-async fn begin<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, String>
+async fn begin<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, ClientError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (connection, driver) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+    let (connection, driver) = handshake(TokioIo::new(stream)).await?;
     // The task ends with the connection.
     tokio::spawn(driver);
     Ok(connection)
 }
 
-fn tls_config(config: &Config) -> Result<ClientConfig, String> {
+fn tls_config(config: &Config) -> Result<ClientConfig, TrustError> {
     let verifier = if config.is_insecure { trust::anybody() } else { trust::verifier(&config.authority_pem)? };
     trust::identified(verifier, config.identity.as_ref())
 }

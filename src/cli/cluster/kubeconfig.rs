@@ -7,7 +7,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::{env, fs};
 
 use base64::Engine as _;
@@ -15,6 +15,53 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::object;
 use crate::value::{Value, json, yaml};
+
+/// Why there is no [`Config`].
+#[derive(Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    #[error("the kubeconfig can't be read: {0}")]
+    Text(#[from] yaml::Error),
+    #[error("the kubeconfig `{}` can't be read: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("the kubeconfig `{}` can't be read: {source}", path.display())]
+    FileText { path: PathBuf, source: yaml::Error },
+    #[error("no file that KUBECONFIG names is there")]
+    NoFile,
+    #[error("the kubeconfig has no current context: name one with --context")]
+    NoContext,
+    #[error("the kubeconfig has no {field} `{name}`")]
+    NoEntry { field: &'static str, name: String },
+    #[error("the kubeconfig has a proxy-url, which skiff can't use")]
+    Proxy,
+    #[error("the kubeconfig has an auth-provider, which clients no longer support: use an exec plugin")]
+    AuthProvider,
+    #[error("the user `{0}` of the kubeconfig has an exec plugin, which is not run here")]
+    PluginOf(String),
+    #[error("the exec plugin of the kubeconfig gave neither a token nor a certificate")]
+    NoCredential,
+    #[error("`{field}-data` of the kubeconfig: {source}")]
+    Data { field: String, source: base64::DecodeError },
+    #[error("`{}` of the kubeconfig can't be read: {source}", path.display())]
+    Named { path: PathBuf, source: io::Error },
+    #[error("the exec plugin `{name}` of the kubeconfig: {fault}{}{hint}", if hint.is_empty() { "" } else { "\n" })]
+    Plugin {
+        name: String,
+        hint: String,
+        #[source]
+        fault: PluginFault,
+    },
+}
+
+/// What a plugin that makes credentials failed at.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginFault {
+    #[error(transparent)]
+    Start(#[from] io::Error),
+    #[error("{0}")]
+    Status(ExitStatus),
+    #[error(transparent)]
+    Answer(#[from] json::Error),
+}
 
 /// How to reach a server.
 #[derive(Debug, Default)]
@@ -46,7 +93,7 @@ impl Config {
     ///
     /// # Errors
     /// What is missing, faulty or can't be done.
-    pub fn read(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, String> {
+    pub fn read(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, KubeconfigError> {
         Config::find(&read_files(kubeconfig)?, context)
     }
 
@@ -54,8 +101,8 @@ impl Config {
     ///
     /// # Errors
     /// What is missing, faulty or can't be done.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let value = yaml::decode(text.as_bytes()).map_err(|error| format!("the kubeconfig can't be read: {error}"))?;
+    pub fn parse(text: &str) -> Result<Self, KubeconfigError> {
+        let value = yaml::decode(text.as_bytes())?;
         Config::find(&[Entry { value, folder: PathBuf::new() }], None)
     }
 
@@ -63,14 +110,14 @@ impl Config {
     ///
     /// # Errors
     /// What is missing, faulty or can't be done: plugins, whose credentials expire, are not run.
-    pub fn users(path: &Path) -> Result<Users, String> {
+    pub fn users(path: &Path) -> Result<Users, KubeconfigError> {
         let file = read_file(path)?;
         let mut users = Vec::new();
         for listed in file.value.items_at(&["users"]) {
             let name = listed.str_at(&["name"]);
             let user = Entry { value: listed.get("user").cloned().unwrap_or_default(), folder: file.folder.clone() };
             if user.value.get("exec").is_some_and(|plugin| !plugin.is_null()) {
-                return Err(format!("the user `{name}` of the kubeconfig has an exec plugin, which is not run here"));
+                return Err(KubeconfigError::PluginOf(name.to_owned()));
             }
             let mut config = Config::default();
             config.add_user(&user)?;
@@ -83,9 +130,9 @@ impl Config {
         Ok((users, user.filter(|user| !user.is_empty())))
     }
 
-    fn find(files: &[Entry], context: Option<&str>) -> Result<Self, String> {
+    fn find(files: &[Entry], context: Option<&str>) -> Result<Self, KubeconfigError> {
         let current = files.iter().map(|file| file.value.str_at(&["current-context"])).find(|name| !name.is_empty());
-        let name = context.or(current).ok_or("the kubeconfig has no current context: name one with --context")?;
+        let name = context.or(current).ok_or(KubeconfigError::NoContext)?;
         let context = find(files, "contexts", "context", name)?;
         let cluster = find(files, "clusters", "cluster", context.value.str_at(&["cluster"]))?;
         let mut config = Config::of_cluster(&cluster)?;
@@ -96,10 +143,10 @@ impl Config {
         Ok(config)
     }
 
-    fn of_cluster(cluster: &Entry) -> Result<Self, String> {
+    fn of_cluster(cluster: &Entry) -> Result<Self, KubeconfigError> {
         let text = |name: &str| cluster.value.str_at(&[name]);
         if !text("proxy-url").is_empty() {
-            return Err("the kubeconfig has a proxy-url, which skiff can't use".to_owned());
+            return Err(KubeconfigError::Proxy);
         }
         Ok(Config {
             server: text("server").to_owned(),
@@ -110,11 +157,9 @@ impl Config {
         })
     }
 
-    fn add_user(&mut self, user: &Entry) -> Result<(), String> {
+    fn add_user(&mut self, user: &Entry) -> Result<(), KubeconfigError> {
         if user.value.get("auth-provider").is_some() {
-            return Err(
-                "the kubeconfig has an auth-provider, which clients no longer support: use an exec plugin".to_owned()
-            );
+            return Err(KubeconfigError::AuthProvider);
         }
         if let (Some(certificate), Some(key)) = (user.data("client-certificate")?, user.data("client-key")?) {
             self.identity = Some((certificate, key));
@@ -147,7 +192,7 @@ impl Config {
     }
 
     /// Takes what a plugin has made.
-    fn add_credential(&mut self, credential: &Value) -> Result<(), String> {
+    fn add_credential(&mut self, credential: &Value) -> Result<(), KubeconfigError> {
         let text = |name| credential.str_at(&["status", name]);
         if !text("token").is_empty() {
             self.set_token(text("token"));
@@ -156,21 +201,17 @@ impl Config {
             let pem = |name| text(name).as_bytes().to_vec();
             self.identity = Some((pem("clientCertificateData"), pem("clientKeyData")));
         }
-        if text("token").is_empty() && self.identity.is_none() {
-            Err("the exec plugin of the kubeconfig gave neither a token nor a certificate".to_owned())
-        } else {
-            Ok(())
-        }
+        if text("token").is_empty() && self.identity.is_none() { Err(KubeconfigError::NoCredential) } else { Ok(()) }
     }
 }
 
 impl Entry {
     /// What `name-data` holds in base64, or the file that `name` names.
-    fn data(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+    fn data(&self, name: &str) -> Result<Option<Vec<u8>>, KubeconfigError> {
         let data = self.value.str_at(&[&format!("{name}-data")]);
         if !data.is_empty() {
-            let decoded = STANDARD.decode(data).map_err(|error| format!("`{name}-data` of the kubeconfig: {error}"))?;
-            return Ok(Some(decoded));
+            let decoded = STANDARD.decode(data);
+            return decoded.map(Some).map_err(|source| KubeconfigError::Data { field: name.to_owned(), source });
         }
         match self.value.str_at(&[name]) {
             "" => Ok(None),
@@ -178,14 +219,14 @@ impl Entry {
         }
     }
 
-    fn read(&self, file: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, file: &str) -> Result<Vec<u8>, KubeconfigError> {
         let path = self.folder.join(file);
-        fs::read(&path).map_err(|error| format!("`{}` of the kubeconfig can't be read: {error}", path.display()))
+        fs::read(&path).map_err(|source| KubeconfigError::Named { path, source })
     }
 }
 
 /// The files, the one that counts first.
-fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<Entry>, String> {
+fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<Entry>, KubeconfigError> {
     if let Some(path) = kubeconfig {
         return Ok(vec![read_file(path)?]);
     }
@@ -195,21 +236,20 @@ fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<Entry>, String> {
         None => vec![env::home_dir().unwrap_or_default().join(".kube/config")],
     };
     if paths.is_empty() {
-        return Err("no file that KUBECONFIG names is there".to_owned());
+        return Err(KubeconfigError::NoFile);
     }
     paths.iter().map(|path| read_file(path)).collect()
 }
 
-fn read_file(path: &Path) -> Result<Entry, String> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| format!("the kubeconfig `{}` can't be read: {error}", path.display());
-    let bytes = fs::read(path).map_err(|error| unreadable(&error))?;
-    let value = yaml::decode(&bytes).map_err(|error| unreadable(&error))?;
+fn read_file(path: &Path) -> Result<Entry, KubeconfigError> {
+    let named = || path.to_owned();
+    let bytes = fs::read(path).map_err(|source| KubeconfigError::File { path: named(), source })?;
+    let value = yaml::decode(&bytes).map_err(|source| KubeconfigError::FileText { path: named(), source })?;
     Ok(Entry { value, folder: path.parent().map(Path::to_owned).unwrap_or_default() })
 }
 
 /// The entry `name` of the first file that has it.
-fn find(files: &[Entry], list: &str, field: &str, name: &str) -> Result<Entry, String> {
+fn find(files: &[Entry], list: &str, field: &'static str, name: &str) -> Result<Entry, KubeconfigError> {
     for file in files {
         let entries = file.value.get(list).and_then(Value::as_array).unwrap_or_default();
         if let Some(entry) = entries.iter().find(|entry| entry.str_at(&["name"]) == name) {
@@ -217,18 +257,17 @@ fn find(files: &[Entry], list: &str, field: &str, name: &str) -> Result<Entry, S
             return Ok(Entry { value, folder: file.folder.clone() });
         }
     }
-    Err(format!("the kubeconfig has no {field} `{name}`"))
+    Err(KubeconfigError::NoEntry { field, name: name.to_owned() })
 }
 
 /// What a credential plugin prints. It may ask on the terminal.
-fn run_plugin(plugin: &Value, folder: &Path) -> Result<Value, String> {
+fn run_plugin(plugin: &Value, folder: &Path) -> Result<Value, KubeconfigError> {
     let name = plugin.str_at(&["command"]);
     // A name with a slash is a path from the folder of the file.
     let program = if name.contains('/') { folder.join(name) } else { PathBuf::from(name) };
-    let failed = |why: String| {
-        let hint = plugin.str_at(&["installHint"]);
-        let hint = if hint.is_empty() { String::new() } else { format!("\n{hint}") };
-        format!("the exec plugin `{name}` of the kubeconfig: {why}{hint}")
+    let failed = |fault: PluginFault| {
+        let hint = plugin.str_at(&["installHint"]).to_owned();
+        KubeconfigError::Plugin { name: name.to_owned(), hint, fault }
     };
     let version = plugin.str_at(&["apiVersion"]);
     let request = object! {
@@ -242,9 +281,9 @@ fn run_plugin(plugin: &Value, folder: &Path) -> Result<Value, String> {
     let list = |name: &str| plugin.get(name).and_then(Value::as_array).unwrap_or_default();
     command.args(list("args").iter().filter_map(Value::as_str));
     command.envs(list("env").iter().map(|entry| (entry.str_at(&["name"]), entry.str_at(&["value"]))));
-    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    let output = command.output().map_err(|error| failed(error.into()))?;
     if !output.status.success() {
-        return Err(failed(output.status.to_string()));
+        return Err(failed(PluginFault::Status(output.status)));
     }
-    json::decode(&output.stdout).map_err(|error| failed(error.to_string()))
+    json::decode(&output.stdout).map_err(|error| failed(error.into()))
 }

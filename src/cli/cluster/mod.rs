@@ -5,13 +5,12 @@
 mod client;
 mod kubeconfig;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use client::Unanswered;
-pub use client::{Client, Forwarded};
-pub use kubeconfig::Config;
+pub use client::{Client, ClientError, Forwarded, Unanswered};
+pub use kubeconfig::{Config, KubeconfigError};
 
 use crate::author::DefinedKind;
 use crate::crd::definition::{API_VERSION, KIND};
@@ -39,6 +38,25 @@ impl Access {
     }
 }
 
+/// Why a live server tells nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// What asks the server of a kubeconfig and a context, or of those that kubectl would take.
+///
+/// # Errors
+/// A kubeconfig that is missing, faulty, or wants what skiff can't do.
+pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, ClusterError> {
+    Ok(Client::new(Config::read(kubeconfig, context)?)?)
+}
+
 /// A live server.
 pub struct Cluster {
     client: Client,
@@ -49,9 +67,8 @@ impl Cluster {
     ///
     /// # Errors
     /// A kubeconfig that is missing, faulty, or wants what skiff can't do.
-    pub fn new(access: &Access) -> Result<Self, String> {
-        let config = Config::read(access.kubeconfig.as_deref(), access.context.as_deref())?;
-        Ok(Cluster { client: Client::new(config)? })
+    pub fn new(access: &Access) -> Result<Self, ClusterError> {
+        Ok(Cluster { client: connect(access.kubeconfig.as_deref(), access.context.as_deref())? })
     }
 
     /// Where the server is.
@@ -63,9 +80,9 @@ impl Cluster {
     ///
     /// # Errors
     /// Why there is no answer, or the server's own words.
-    pub async fn definitions(&self) -> Result<Vec<Value>, String> {
+    pub async fn definitions(&self) -> Result<Vec<Value>, Unanswered> {
         let path = format!("/apis/{API_VERSION}/customresourcedefinitions");
-        let mut definitions = self.list(&path).await.map_err(|error| error.to_string())?;
+        let mut definitions = self.list(&path).await?;
         // Items of a list of a built-in kind don't say what they are.
         for definition in &mut definitions {
             let fields = definition.make_object();
@@ -79,14 +96,14 @@ impl Cluster {
     ///
     /// # Errors
     /// Why there is no answer, or the server's own words.
-    pub async fn objects(&self, kind: &DefinedKind) -> Result<Vec<Value>, String> {
+    pub async fn objects(&self, kind: &DefinedKind) -> Result<Vec<Value>, Unanswered> {
         let mut versions: Vec<_> = kind.versions.iter().filter(|version| version.served).collect();
         versions.sort_by_key(|version| !version.storage);
         for version in versions {
             let path = format!("/apis/{}/{}", version.api_version(), version.names.plural);
             match self.list(&path).await {
                 Err(error) if error.status == Some(404) => {}
-                answer => return answer.map_err(|error| error.to_string()),
+                answer => return answer,
             }
         }
         Ok(Vec::new())

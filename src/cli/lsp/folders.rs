@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::policies::Given;
-use super::super::project::Project;
+use super::super::project::{Project, ProjectError};
 use super::files;
 use crate::author::editor::Workspace;
 use crate::author::editor::workspace::LintChoice;
@@ -91,7 +91,7 @@ impl Folder {
     ///
     /// # Errors
     /// What is wrong with the project's file; then the folder is read as if it had none.
-    pub fn read(&mut self, live: &[Value], is_open: impl Fn(&str) -> bool) -> Result<(), String> {
+    pub fn read(&mut self, live: &[Value], is_open: impl Fn(&str) -> bool) -> Result<(), ProjectError> {
         let project = self.root.as_deref().map_or_else(|| Ok(Project::default()), Project::around);
         let (project, told) = match project {
             Ok(project) => (project, Ok(())),

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::runtime::Handle;
 
-use super::super::cluster::{Access, Cluster};
+use super::super::cluster::{Access, Cluster, ClusterError};
 use super::super::print::note;
 use super::super::project::FILE;
 use super::documents::{Documents, TEXT_BYTES_MAX};
@@ -37,7 +37,7 @@ pub enum Incoming {
     /// What is to be answered to something that is not a message.
     Malformed(serde_json::Value),
     /// The definitions of a live server, or why there are none.
-    Definitions(Result<Vec<Value>, String>),
+    Definitions(Result<Vec<Value>, ClusterError>),
     End,
 }
 
@@ -267,7 +267,7 @@ impl Server {
             let sender = self.sender.clone();
             self.runtime.spawn(async move {
                 let found = match Cluster::new(&access) {
-                    Ok(cluster) => cluster.definitions().await,
+                    Ok(cluster) => cluster.definitions().await.map_err(ClusterError::from),
                     Err(error) => Err(error),
                 };
                 _ = tokio::task::spawn_blocking(move || sender.send(Incoming::Definitions(found)).is_ok()).await;
@@ -280,7 +280,7 @@ impl Server {
         for folder in self.folders.all_mut() {
             let told = folder.read(&self.live, |name| self.documents.open.contains_key(name));
             if let Err(error) = told {
-                message(lsp::MessageType::ERROR, &error);
+                message(lsp::MessageType::ERROR, &error.to_string());
             }
             tell_of_settings(folder, &self.documents);
         }
@@ -290,14 +290,14 @@ impl Server {
         }
     }
 
-    fn take_definitions(&mut self, found: Result<Vec<Value>, String>) {
+    fn take_definitions(&mut self, found: Result<Vec<Value>, ClusterError>) {
         match found {
             Ok(definitions) => {
                 self.folders.all_mut().for_each(|folder| folder.workspace.add_values(&definitions));
                 self.live = definitions;
                 self.documents.doubt_all_but("");
             }
-            Err(error) => message(lsp::MessageType::WARNING, &error),
+            Err(error) => message(lsp::MessageType::WARNING, &error.to_string()),
         }
     }
 

@@ -44,9 +44,8 @@ impl Page {
     async fn answer(self, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path();
         let is_page = path == "/";
-        if !guard::is_own(self.address, request.method(), request.headers(), is_page) {
-            let message = "this page answers itself alone: the request names another host, or comes from another page";
-            return answer::refusal(StatusCode::FORBIDDEN, message);
+        if let Some(why) = guard::refusal(self.address, request.method(), request.headers(), is_page) {
+            return answer::refusal(StatusCode::FORBIDDEN, why);
         }
         if let Some(live) = self.live.as_ref().filter(|_| Live::is_for(path)) {
             return live.answer(request).await;

@@ -6,8 +6,8 @@
 
 mod read;
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::author::lint::Severity;
 use crate::meta::minor::Minor;
@@ -16,6 +16,26 @@ pub use read::{Fault, parse};
 
 /// What the file is called.
 pub const FILE: &str = "skiff.toml";
+
+/// Why nothing is taken from a project.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error("`{}` can't be read: {source}", file.display())]
+    Read { file: PathBuf, source: io::Error },
+    /// Each fault is told on a line with its place.
+    #[error("{}", told(file, faults))]
+    Faults { file: PathBuf, faults: Vec<Fault> },
+    #[error("name {things}: `{}` has none", file.display())]
+    HasNone { things: &'static str, file: PathBuf },
+    #[error("name {0}, here or in a {FILE}")]
+    NotNamed(&'static str),
+}
+
+fn told(file: &Path, faults: &[Fault]) -> String {
+    let name = file.display();
+    let told = |Fault { place, text }: &Fault| format!("{name}:{}:{}: {text}", place.line, place.column);
+    faults.iter().map(told).collect::<Vec<_>>().join("\n")
+}
 
 /// What a project says of itself. Without a file, nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +72,7 @@ impl Project {
     ///
     /// # Errors
     /// What is wrong with its file, each fault a line with its place.
-    pub fn here() -> Result<Project, String> {
+    pub fn here() -> Result<Project, ProjectError> {
         let Ok(folder) = std::env::current_dir() else { return Ok(Project::default()) };
         let mut seen = PathBuf::new();
         for above in folder.ancestors() {
@@ -68,20 +88,16 @@ impl Project {
     ///
     /// # Errors
     /// As those of [`Project::here`].
-    pub fn around(folder: &Path) -> Result<Project, String> {
+    pub fn around(folder: &Path) -> Result<Project, ProjectError> {
         let found = folder.ancestors().find(|above| above.join(FILE).is_file());
         found.map_or_else(|| Ok(Project::default()), Project::read)
     }
 
     /// Reads the file in `folder`.
-    fn read(folder: &Path) -> Result<Project, String> {
+    fn read(folder: &Path) -> Result<Project, ProjectError> {
         let file = folder.join(FILE);
-        let name = file.display();
-        let text = fs::read_to_string(&file).map_err(|error| format!("`{name}` can't be read: {error}"))?;
-        let mut project = parse(&text).map_err(|faults| {
-            let told = |Fault { place, text }: Fault| format!("{name}:{}:{}: {text}", place.line, place.column);
-            faults.into_iter().map(told).collect::<Vec<_>>().join("\n")
-        })?;
+        let text = fs::read_to_string(&file).map_err(|source| ProjectError::Read { file: file.clone(), source })?;
+        let mut project = parse(&text).map_err(|faults| ProjectError::Faults { file: file.clone(), faults })?;
         let lists = [&mut project.definitions, &mut project.suites, &mut project.policies, &mut project.objects];
         for path in lists.into_iter().flatten() {
             *path = folder.join(&path);
@@ -104,9 +120,9 @@ impl Project {
 /// What is wrong with the project's file, or that there is nothing.
 pub fn named_or(
     named: &[PathBuf],
-    things: &str,
+    things: &'static str,
     of: impl Fn(&Project) -> Vec<PathBuf>,
-) -> Result<Vec<PathBuf>, String> {
+) -> Result<Vec<PathBuf>, ProjectError> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
@@ -114,7 +130,7 @@ pub fn named_or(
     let found = of(&project);
     match (found.is_empty(), &project.file) {
         (false, _) => Ok(found),
-        (true, Some(file)) => Err(format!("name {things}: `{}` has none", file.display())),
-        (true, None) => Err(format!("name {things}, here or in a {FILE}")),
+        (true, Some(file)) => Err(ProjectError::HasNone { things, file: file.clone() }),
+        (true, None) => Err(ProjectError::NotNamed(things)),
     }
 }

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::string::FromUtf8Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -159,10 +160,10 @@ impl Writer {
     ///
     /// # Errors
     /// Why the record is not whole.
-    pub fn finish(&self) -> Result<u64, String> {
+    pub fn finish(&self) -> Result<u64, FileError> {
         match &self.state.lock().unwrap_or_else(PoisonError::into_inner).failure {
             None => Ok(self.last_id.load(Ordering::Relaxed)),
-            Some(why) => Err(format!("the record is not whole: {why}")),
+            Some(why) => Err(FileError::NotWhole(why.clone())),
         }
     }
 
@@ -176,6 +177,44 @@ impl Writer {
     }
 }
 
+/// Why there is no record, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Utf8(#[from] FromUtf8Error),
+    #[error("it is not a record: its first line has no format {FORMAT}")]
+    Format,
+    #[error("line {number}: {fault}")]
+    Line {
+        number: usize,
+        #[source]
+        fault: LineFault,
+    },
+    #[error("the record is not whole: {0}")]
+    NotWhole(String),
+}
+
+/// What is wrong with a line.
+#[derive(Debug, thiserror::Error)]
+pub enum LineFault {
+    #[error(transparent)]
+    Json(#[from] json::Error),
+    #[error(transparent)]
+    Base64(#[from] base64::DecodeError),
+    #[error("it has no id")]
+    Id,
+    #[error("its request does not stand before it")]
+    Request,
+    #[error("a response has no code")]
+    Code,
+    #[error("its answer is not a stream")]
+    Stream,
+    #[error("its end is unknown")]
+    End,
+}
+
 impl Answer {
     fn to_value(&self) -> Value {
         let mut value = object! { "code" => Value::Int(self.code.into()), "headers" => encode_headers(&self.headers) };
@@ -186,13 +225,13 @@ impl Answer {
         value
     }
 
-    fn of_value(value: &Value) -> Result<Self, String> {
+    fn of_value(value: &Value) -> Result<Self, LineFault> {
         let code = value.get("code").and_then(Value::as_i64).and_then(|code| u16::try_from(code).ok());
         let content = match value.get("stream") {
             Some(Value::Bool(true)) => Content::Stream(Vec::new(), Ended::default()),
             _ => Content::Whole(bytes_of(value, "body")?),
         };
-        Ok(Answer { code: code.ok_or("a response has no code")?, headers: headers_of(value), content })
+        Ok(Answer { code: code.ok_or(LineFault::Code)?, headers: headers_of(value), content })
     }
 }
 
@@ -201,48 +240,48 @@ impl Answer {
 ///
 /// # Errors
 /// The file can't be read, or is not a record.
-pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, String> {
-    let mut bytes = fs::read(path).map_err(|error| error.to_string())?;
+pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, FileError> {
+    let mut bytes = fs::read(path)?;
     bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default());
-    let whole = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let whole = String::from_utf8(bytes)?;
     let mut lines = whole.lines().enumerate();
     let first = lines.next().and_then(|(_, line)| json::decode(line.as_bytes()).ok()).unwrap_or_default();
     if first.str_at(&["format"]) != FORMAT {
-        return Err(format!("it is not a record: its first line has no format {FORMAT}"));
+        return Err(FileError::Format);
     }
     let mut read: Vec<(Asked, Answer)> = Vec::new();
     let mut place_of = HashMap::new();
     for (at, line) in lines {
-        let faulty = |why: &str| format!("line {}: {why}", at + 1);
-        let line = json::decode(line.as_bytes()).map_err(|error| faulty(&error.to_string()))?;
-        let id = line.get("id").and_then(Value::as_i64).ok_or_else(|| faulty("it has no id"))?;
+        let faulty = |fault: LineFault| FileError::Line { number: at + 1, fault };
+        let line = json::decode(line.as_bytes()).map_err(|error| faulty(error.into()))?;
+        let id = line.get("id").and_then(Value::as_i64).ok_or_else(|| faulty(LineFault::Id))?;
         if line.get("request").is_none() {
-            let place = place_of.get(&id).copied().ok_or_else(|| faulty("its request does not stand before it"))?;
+            let place = place_of.get(&id).copied().ok_or_else(|| faulty(LineFault::Request))?;
             let (_, answer): &mut (Asked, Answer) = &mut read[place];
-            add_part(answer, &line).map_err(|why| faulty(&why))?;
+            add_part(answer, &line).map_err(faulty)?;
         } else if let Some(response) = line.get("response") {
             place_of.insert(id, read.len());
-            let answer = Answer::of_value(response).map_err(|why| faulty(&why))?;
-            read.push((asked_of(&line, id).map_err(|why| faulty(&why))?, answer));
+            let answer = Answer::of_value(response).map_err(faulty)?;
+            read.push((asked_of(&line, id).map_err(faulty)?, answer));
         }
     }
     Ok(read)
 }
 
-fn asked_of(line: &Value, id: i64) -> Result<Asked, String> {
+fn asked_of(line: &Value, id: i64) -> Result<Asked, LineFault> {
     let request = line.get("request").cloned().unwrap_or_default();
     let text = |name: &str| request.str_at(&[name]).to_owned();
     let body = bytes_of(&request, "body")?;
     Ok(Asked { id: id.unsigned_abs(), method: text("method"), uri: text("uri"), headers: headers_of(&request), body })
 }
 
-fn add_part(answer: &mut Answer, line: &Value) -> Result<(), String> {
-    let Content::Stream(parts, end) = &mut answer.content else { return Err("its answer is not a stream".to_owned()) };
+fn add_part(answer: &mut Answer, line: &Value) -> Result<(), LineFault> {
+    let Content::Stream(parts, end) = &mut answer.content else { return Err(LineFault::Stream) };
     let after = Duration::from_millis(line.get("afterMs").and_then(Value::as_i64).unwrap_or_default().unsigned_abs());
     match line.get("end").and_then(Value::as_str) {
         Some(name) => {
             let known = ENDS.iter().find(|(known, _)| *known == name);
-            *end = Ended { how: known.ok_or("its end is unknown")?.1, after };
+            *end = Ended { how: known.ok_or(LineFault::End)?.1, after };
         }
         None => parts.push(Part { after, data: bytes_of(line, "data")? }),
     }
@@ -258,13 +297,13 @@ fn insert_bytes(fields: &mut Map, name: &str, bytes: Option<&Bytes>) {
     }
 }
 
-fn bytes_of(value: &Value, name: &str) -> Result<Option<Bytes>, String> {
+fn bytes_of(value: &Value, name: &str) -> Result<Option<Bytes>, LineFault> {
     if value.get(&format!("{name}LeftOut")).is_some() {
         return Ok(None);
     }
     match value.get(&format!("{name}Base64")).and_then(Value::as_str) {
         None => Ok(Some(Bytes::copy_from_slice(value.str_at(&[name]).as_bytes()))),
-        Some(text) => STANDARD.decode(text).map(|bytes| Some(bytes.into())).map_err(|error| error.to_string()),
+        Some(text) => Ok(Some(STANDARD.decode(text)?.into())),
     }
 }
 

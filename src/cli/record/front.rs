@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use axum::Router;
 use tokio::net::TcpListener;
 
+use super::super::command_error::CommandError;
 use super::super::print::output;
 use super::super::serving::server_names;
 use crate::auth::{Tokens, UserInfo};
@@ -38,10 +39,10 @@ impl Front {
     ///
     /// # Errors
     /// The port is taken, or the program or the kubeconfig can't be had.
-    pub async fn serve(self, router: Router) -> Result<u8, String> {
+    pub async fn serve(self, router: Router) -> Result<u8, CommandError> {
         let listener = TcpListener::bind(self.listen).await;
-        let listener = listener.map_err(|error| format!("can't listen on {}: {error}", self.listen))?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        let listener = listener.map_err(|source| CommandError::Listen { address: self.listen, source })?;
+        let address = listener.local_addr()?;
         let connections = Connections::new(router, Gate::new(Arc::new(Tokens::default())), connections_max());
         connections.listen(listener, self.papers(address).await?);
         let code = match self.command.split_first() {
@@ -55,33 +56,32 @@ impl Front {
     }
 
     /// Writes the kubeconfig; what the server shows.
-    async fn papers(&self, address: SocketAddr) -> Result<Tls, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("no certificate can be made: {error}");
+    async fn papers(&self, address: SocketAddr) -> Result<Tls, CommandError> {
+        let failed = |error: &dyn std::fmt::Display| CommandError::Said(format!("no certificate can be made: {error}"));
         let authority = Authority::load(&Kept::default()).await.map_err(|error| failed(&error))?;
         let identity = authority.issue_server(&server_names(address)).map_err(|error| failed(&error))?;
         let user = authority.issue_client(USER, &[UserInfo::MASTERS]).map_err(|error| failed(&error))?;
         let server = format!("https://{address}");
         let authority_pem = authority.certificate_pem();
         let kubeconfig = Kubeconfig { server: &server, authority_pem, user: USER, identity: &user };
-        let path = self.kubeconfig.display();
-        kubeconfig.write(&self.kubeconfig).map_err(|error| format!("can't write `{path}`: {error}"))?;
+        kubeconfig.write(&self.kubeconfig).map_err(CommandError::create(&self.kubeconfig))?;
         Trust::of(&authority).and_then(|trust| Tls::new(trust, &identity)).map_err(|error| failed(&error))
     }
 
-    async fn run(&self, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
-        let kubeconfig = std::path::absolute(&self.kubeconfig).map_err(|error| error.to_string())?;
+    async fn run(&self, program: &OsString, arguments: &[OsString]) -> Result<u8, CommandError> {
+        let kubeconfig = std::path::absolute(&self.kubeconfig)?;
         let mut command = Command::new(program);
         command.args(arguments).env("KUBECONFIG", kubeconfig);
         let ended = tokio::task::spawn_blocking(move || command.status()).await;
         let status = ended.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
-        status.map(code).map_err(|error| format!("can't run `{}`: {error}", program.display()))
+        status.map(code).map_err(|source| CommandError::Run { program: program.clone(), source })
     }
 
-    async fn wait(&self, address: SocketAddr) -> Result<u8, String> {
-        let signals = stop_requested().map_err(|error| error.to_string())?;
-        let path = std::path::absolute(&self.kubeconfig).map_err(|error| error.to_string())?;
+    async fn wait(&self, address: SocketAddr) -> Result<u8, CommandError> {
+        let signals = stop_requested()?;
+        let path = std::path::absolute(&self.kubeconfig)?;
         _ = output(format!("ready https://{address}\nexport KUBECONFIG={}\n", path.display()), ExitCode::SUCCESS);
-        signals.await.map_err(|error| error.to_string())?;
+        signals.await.map_err(|error| CommandError::Said(error.to_string()))?;
         Ok(0)
     }
 }

@@ -4,7 +4,7 @@
 //! file does not have. Tokens and the content of Secrets never get into the file (`record::mask`).
 
 mod answers;
-mod file;
+pub(super) mod file;
 mod frames;
 mod front;
 mod key;
@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::cluster::{Client, Config};
+use super::cluster::connect;
+use super::command_error::CommandError;
 use super::print::tell;
 use answers::Answers;
 use file::Writer;
@@ -116,10 +117,9 @@ impl Record {
         }
     }
 
-    async fn record(self) -> Result<(u8, u64), String> {
-        let client = Client::new(Config::read(Some(&self.upstream), self.context.as_deref())?)?;
-        let writer =
-            Writer::create(&self.out).map_err(|error| format!("can't write `{}`: {error}", self.out.display()))?;
+    async fn record(self) -> Result<(u8, u64), CommandError> {
+        let client = connect(Some(&self.upstream), self.context.as_deref())?;
+        let writer = Writer::create(&self.out).map_err(CommandError::create(&self.out))?;
         let proxy = Arc::new(Proxy { client, writer });
         let code = self.program.front(&self.out).serve(proxy::router(Arc::clone(&proxy))).await?;
         Ok((code, proxy.writer.finish()?))
@@ -135,9 +135,9 @@ impl Replay {
         }
     }
 
-    async fn replay(self) -> Result<u8, String> {
+    async fn replay(self) -> Result<u8, CommandError> {
         let matching = Matching { ignores_bodies: self.ignore_bodies };
-        let read = file::read(&self.file).map_err(|why| format!("`{}`: {why}", self.file.display()))?;
+        let read = file::read(&self.file).map_err(|source| CommandError::Replay { file: self.file.clone(), source })?;
         let answers = Arc::new(Answers::new(read, matching, self.at_once));
         let code = self.program.front(&self.file).serve(answers::router(Arc::clone(&answers))).await?;
         let (known, new, unasked) = answers.counts();
@@ -146,7 +146,7 @@ impl Replay {
     }
 }
 
-fn failed(why: &str) -> ExitCode {
+fn failed(why: &CommandError) -> ExitCode {
     tell(why);
     ExitCode::FAILURE
 }

@@ -90,7 +90,7 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let headers = passed_on(&head.headers, sensitive);
     let (response, held) = match proxy.client.forward(head.method, &uri, &headers, body).await {
         Ok(Forwarded { response, held }) => (response, held),
-        Err(why) => return refuse(502, &format!("the server can't be asked: {why}")),
+        Err(error) => return refuse(502, &format!("the server can't be asked: {error}")),
     };
     let (head, body) = response.into_parts();
     let mut answer =

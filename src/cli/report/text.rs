@@ -39,7 +39,7 @@ impl Print for Text {
             out.push_str("\n\n");
         }
         for warning in &item.warnings {
-            out.push_str(&format!("{}: {}: {warning}\n", item.file, item.title()));
+            out.push_str(&format!("warning: {}: {}: {warning}\n", item.file, item.title()));
         }
     }
 

@@ -27,7 +27,7 @@ pub fn audit_log(flags: &Flags) -> Result<Option<Log>, String> {
     let log = open(path, rotation).map_err(|error| format!("ensureLogFile: open {path}: {error}"))?;
     let log = if is_legacy { log.in_legacy_form() } else { log };
     let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
-    Ok(Some(log.of(Policy::read(Path::new(policy))?)))
+    Ok(Some(log.of(Policy::read(Path::new(policy)).map_err(|error| error.to_string())?)))
 }
 
 fn open(path: &str, rotation: Option<Rotation>) -> std::io::Result<Log> {

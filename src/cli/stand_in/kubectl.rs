@@ -9,7 +9,7 @@ use std::{env, fs, io};
 use bytes::Bytes;
 use hyper::Method;
 
-use super::super::cluster::{Client, Config};
+use super::super::cluster::{self, Client};
 use super::super::documents;
 use super::super::print::{note, output};
 use super::file_name;
@@ -183,7 +183,7 @@ async fn answer(arguments: &[String]) -> Result<String, String> {
 }
 
 fn connect(call: &Call) -> Result<Client, String> {
-    Client::new(Config::read(call.kubeconfig.as_deref(), call.context.as_deref())?)
+    cluster::connect(call.kubeconfig.as_deref(), call.context.as_deref()).map_err(|error| error.to_string())
 }
 
 async fn namespaces(client: &Client, names: &[&str]) -> Result<String, String> {
@@ -282,7 +282,7 @@ async fn ask(
     path: &str,
     content: Option<(&'static str, Bytes)>,
 ) -> Result<Value, String> {
-    let (code, body) = client.call(method, path, content).await?;
+    let (code, body) = client.call(method, path, content).await.map_err(|error| error.to_string())?;
     let answer = json::decode(&body).unwrap_or_default();
     if (200..300).contains(&code) {
         return Ok(answer);

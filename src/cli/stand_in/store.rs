@@ -67,7 +67,9 @@ async fn ask(url: &str, authority: Option<&str>) -> Result<Result<PathBuf, Strin
     let answer = match uri.scheme_str() {
         Some("https") => {
             let roots = authority.map(std::fs::read).transpose().map_err(|error| error.to_string())?;
-            let connector = TlsConnector::from(Arc::new(trust::config(&roots.unwrap_or_default())?));
+            let connector = TlsConnector::from(Arc::new(
+                trust::config(&roots.unwrap_or_default()).map_err(|error| error.to_string())?,
+            ));
             let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
             let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
             get(connector.connect(name, stream).await.map_err(|error| error.to_string())?, &place).await

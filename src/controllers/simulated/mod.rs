@@ -33,8 +33,8 @@ use crate::meta::Status;
 use crate::store::{Collection, Entry};
 use crate::value::{Value, json};
 
-pub use self::plan::NodePlan;
-pub use self::stages::Stage;
+pub use self::plan::{NodePlan, PlanError};
+pub use self::stages::{Stage, StageError};
 
 /// What every bound pod's bytes contain.
 const BOUND: &[u8] = b"\"nodeName\":\"";

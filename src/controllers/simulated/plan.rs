@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::meta::names::{is_qualified_name, is_valid_label_value};
-use crate::meta::quantity::Quantity;
+use crate::meta::quantity::{self, Quantity};
 
 use super::stages::Stage;
 
@@ -12,6 +12,23 @@ use super::stages::Stage;
 const NODES_MAX: usize = 1_000;
 /// What each has, where nothing else is said.
 const CAPACITY: [(&str, &str); 4] = [("cpu", "8"), ("ephemeral-storage", "100Gi"), ("memory", "32Gi"), ("pods", "110")];
+
+/// What is wrong with the text of a plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    #[error("begin with a number of nodes, {NODES_MAX} at most")]
+    Count,
+    #[error("{0:?} is not NAME=VALUE")]
+    Pair(String),
+    #[error("{name:?} is not the name of a resource: {fault}")]
+    Resource { name: String, fault: String },
+    #[error("{name}={amount}: {source}")]
+    Quantity { name: String, amount: String, source: quantity::Error },
+    #[error("{name}={amount}: it is negative")]
+    Negative { name: String, amount: String },
+    #[error("label={label}: {fault}")]
+    Label { label: String, fault: String },
+}
 
 /// The nodes that are simulated from the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,16 +50,16 @@ impl Default for NodePlan {
 }
 
 impl FromStr for NodePlan {
-    type Err = String;
+    type Err = PlanError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, PlanError> {
         let mut parts = text.split(',');
         let count = parts.next().unwrap_or_default();
         let count = count.parse().ok().filter(|count| *count <= NODES_MAX);
-        let count = count.ok_or_else(|| format!("begin with a number of nodes, {NODES_MAX} at most"))?;
+        let count = count.ok_or(PlanError::Count)?;
         let mut plan = NodePlan { count, ..NodePlan::default() };
         for part in parts {
-            let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not NAME=VALUE"))?;
+            let (name, value) = part.split_once('=').ok_or_else(|| PlanError::Pair(part.to_owned()))?;
             match name {
                 "label" => plan.labels.push(label(value)?),
                 _ => plan.set_capacity(name, value)?,
@@ -53,13 +70,18 @@ impl FromStr for NodePlan {
 }
 
 impl NodePlan {
-    fn set_capacity(&mut self, name: &str, amount: &str) -> Result<(), String> {
-        if let Some(fault) = is_qualified_name(name).first() {
-            return Err(format!("{name:?} is not the name of a resource: {fault}"));
+    fn set_capacity(&mut self, name: &str, amount: &str) -> Result<(), PlanError> {
+        let owned = || (name.to_owned(), amount.to_owned());
+        if let Some(fault) = is_qualified_name(name).into_iter().next() {
+            return Err(PlanError::Resource { name: name.to_owned(), fault });
         }
-        let quantity = Quantity::parse(amount).map_err(|error| format!("{name}={amount}: {error}"))?;
+        let quantity = Quantity::parse(amount).map_err(|source| {
+            let (name, amount) = owned();
+            PlanError::Quantity { name, amount, source }
+        })?;
         if quantity.signum() < 0 {
-            return Err(format!("{name}={amount}: it is negative"));
+            let (name, amount) = owned();
+            return Err(PlanError::Negative { name, amount });
         }
         self.capacity.retain(|(known, _)| known != name);
         self.capacity.push((name.to_owned(), amount.to_owned()));
@@ -72,11 +94,11 @@ impl NodePlan {
     }
 }
 
-fn label(text: &str) -> Result<(String, String), String> {
+fn label(text: &str) -> Result<(String, String), PlanError> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     let faults = is_qualified_name(name).into_iter().chain(is_valid_label_value(value));
     match faults.into_iter().next() {
-        Some(fault) => Err(format!("label={text}: {fault}")),
+        Some(fault) => Err(PlanError::Label { label: text.to_owned(), fault }),
         None => Ok((name.to_owned(), value.to_owned())),
     }
 }

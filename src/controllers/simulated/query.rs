@@ -5,6 +5,13 @@
 
 use crate::value::{Value, json};
 
+/// A text that is not a query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the expression `{0}` is not understood: paths as in .status.phase are, .a[\"b\"], .a[0], .a[] and | select(.b == \"c\")"
+)]
+pub struct QueryError(String);
+
 /// A query, ready to be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Query(Vec<Part>);
@@ -25,7 +32,7 @@ enum Part {
 
 impl Query {
     /// Errors: what of the text is not understood.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut parts = Vec::new();
         for step in text.split('|') {
             let step = step.trim();
@@ -80,13 +87,11 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-fn misread(text: &str) -> String {
-    format!(
-        "the expression `{text}` is not understood: paths as in .status.phase are, .a[\"b\"], .a[0], .a[] and | select(.b == \"c\")"
-    )
+fn misread(text: &str) -> QueryError {
+    QueryError(text.to_owned())
 }
 
-fn select(condition: &str, whole: &str) -> Result<Part, String> {
+fn select(condition: &str, whole: &str) -> Result<Part, QueryError> {
     let (of, is, text) = match (condition.split_once("=="), condition.split_once("!=")) {
         (Some((of, text)), _) => (of, true, text),
         (None, Some((of, text))) => (of, false, text),
@@ -97,7 +102,7 @@ fn select(condition: &str, whole: &str) -> Result<Part, String> {
 }
 
 /// Reads `.a.b["c"].[0]`.
-fn path(step: &str, whole: &str, parts: &mut Vec<Part>) -> Result<(), String> {
+fn path(step: &str, whole: &str, parts: &mut Vec<Part>) -> Result<(), QueryError> {
     let mut rest = step.strip_prefix('.').ok_or_else(|| misread(whole))?;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
@@ -162,7 +167,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_told() {
         for text in ["", "spec", ".a-b", ".a[", ".a[x]", ".a | length", ".a[] | select(.b)", ".a[] | select(.b == c)"] {
-            let why = Query::parse(text).expect_err(text);
+            let why = Query::parse(text).expect_err(text).to_string();
             assert!(why.starts_with("the expression `"), "{why}");
         }
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::query::{Query, text_of};
-use super::template::{Context, Template};
+use super::query::{Query, QueryError, text_of};
+use super::template::{Context, Template, TemplateError};
 use crate::meta::duration;
 use crate::object;
 use crate::registry::{PatchType, Subresource};
@@ -17,6 +17,36 @@ use crate::value::{Value, json, yaml};
 
 const API_VERSION: &str = "kwok.x-k8s.io/v1alpha1";
 const KIND: &str = "Stage";
+
+/// A stage that is not understood, or can't be carried out.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("the stage `{stage}`: {fault}")]
+pub struct StageError {
+    pub stage: String,
+    #[source]
+    pub fault: StageFault,
+}
+
+/// What is wrong with a stage.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StageFault {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("its template makes no YAML: {0}")]
+    Yaml(#[from] yaml::Error),
+    #[error("expressions in CEL are not understood, but those in jq")]
+    Cel,
+    #[error("the operator `{0}` is none of In, NotIn, Exists and DoesNotExist")]
+    Operator(String),
+    #[error("a step that applies other objects is not understood")]
+    Apply,
+    #[error("a patch of the subresource `{0}` is not understood")]
+    Subresource(String),
+    #[error("the type of a patch `{0}` is none of json, merge and strategic")]
+    PatchType(String),
+}
 
 /// A stage of pods.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +113,7 @@ impl Stage {
     /// # Errors
     ///
     /// What of it is not understood.
-    pub fn read(object: &Value) -> Result<Option<Self>, String> {
+    pub fn read(object: &Value) -> Result<Option<Self>, StageError> {
         if object.str_at(&["apiVersion"]) != API_VERSION || object.str_at(&["kind"]) != KIND {
             return Ok(None);
         }
@@ -93,7 +123,7 @@ impl Stage {
             return Ok(None);
         }
         let stage = read_spec(name, &spec);
-        stage.map(Some).map_err(|why| format!("the stage `{name}`: {why}"))
+        stage.map(Some).map_err(|fault| StageError { stage: name.to_owned(), fault })
     }
 
     /// Whether a pod may be in it.
@@ -119,8 +149,8 @@ impl Stage {
     }
 
     /// What is done for a pod at the end of its stay.
-    pub(super) fn deeds(&self, pod: &Value, context: &Context) -> Result<Vec<Deed>, String> {
-        let told = |why: String| format!("the stage `{}`: {why}", self.name);
+    pub(super) fn deeds(&self, pod: &Value, context: &Context) -> Result<Vec<Deed>, StageError> {
+        let told = |fault: StageFault| StageError { stage: self.name.clone(), fault };
         self.steps.iter().filter_map(|step| step.deed(pod, context).map_err(told).transpose()).collect()
     }
 }
@@ -184,7 +214,7 @@ impl Requirement {
 
 impl Step {
     /// `None` where there is nothing to do.
-    fn deed(&self, pod: &Value, context: &Context) -> Result<Option<Deed>, String> {
+    fn deed(&self, pod: &Value, context: &Context) -> Result<Option<Deed>, StageFault> {
         match self {
             Step::Event(told) => Ok(Some(Deed::Tell(told.clone()))),
             Step::Delete => Ok(Some(Deed::Delete)),
@@ -204,8 +234,7 @@ impl Step {
             }
             Step::Patch { part, root, type_, template } => {
                 let text = template.render(pod, context)?;
-                let made =
-                    yaml::decode(text.as_bytes()).map_err(|error| format!("its template makes no YAML: {error}"))?;
+                let made = yaml::decode(text.as_bytes())?;
                 let patch = match root {
                     Some(root) => object! { root.as_str() => made },
                     None => made,
@@ -216,7 +245,7 @@ impl Step {
     }
 }
 
-fn read_spec(name: &str, spec: &Value) -> Result<Stage, String> {
+fn read_spec(name: &str, spec: &Value) -> Result<Stage, StageFault> {
     let selector = match spec.get("selector").filter(|selector| !selector.is_null()) {
         Some(selector) => Some(read_selector(selector)?),
         None => None,
@@ -241,29 +270,28 @@ fn read_spec(name: &str, spec: &Value) -> Result<Stage, String> {
     })
 }
 
-fn read_length(spec: &Value, [fixed, from]: [&str; 2]) -> Result<Length, String> {
+fn read_length(spec: &Value, [fixed, from]: [&str; 2]) -> Result<Length, StageFault> {
     let millis = spec.at(&["delay", fixed]).and_then(Value::as_i64).and_then(|millis| u64::try_from(millis).ok());
     let from = read_from(spec.at(&["delay", from]))?;
     Ok(Length { fixed: Duration::from_millis(millis.unwrap_or_default()), from })
 }
 
 /// `{expressionFrom: QUERY}` or `{jq: {expression: QUERY}}`.
-fn read_from(from: Option<&Value>) -> Result<Option<Query>, String> {
+fn read_from(from: Option<&Value>) -> Result<Option<Query>, StageFault> {
     let Some(from) = from.filter(|from| !from.is_null()) else { return Ok(None) };
     expression(from, "expressionFrom").map(Some)
 }
 
-fn expression(of: &Value, field: &str) -> Result<Query, String> {
+fn expression(of: &Value, field: &str) -> Result<Query, StageFault> {
     if of.get("cel").is_some_and(|cel| !cel.is_null()) {
-        return Err("expressions in CEL are not understood, but those in jq".to_owned());
+        return Err(StageFault::Cel);
     }
     match (of.str_at(&["jq", "expression"]), of.str_at(&[field])) {
-        ("", text) => Query::parse(text),
-        (text, _) => Query::parse(text),
+        ("", text) | (text, _) => Ok(Query::parse(text)?),
     }
 }
 
-fn read_selector(selector: &Value) -> Result<Vec<Requirement>, String> {
+fn read_selector(selector: &Value) -> Result<Vec<Requirement>, StageFault> {
     let mut all = Vec::new();
     for (field, list) in [("matchLabels", "labels"), ("matchAnnotations", "annotations")] {
         for (name, value) in
@@ -280,7 +308,7 @@ fn read_selector(selector: &Value) -> Result<Vec<Requirement>, String> {
             "NotIn" => Operator::NotIn,
             "Exists" => Operator::Exists,
             "DoesNotExist" => Operator::DoesNotExist,
-            other => return Err(format!("the operator `{other}` is none of In, NotIn, Exists and DoesNotExist")),
+            other => return Err(StageFault::Operator(other.to_owned())),
         };
         let values = said.items_at(&["values"]).iter().map(text_of).collect();
         all.push(Requirement { of: expression(one, "key")?, operator, values });
@@ -289,10 +317,10 @@ fn read_selector(selector: &Value) -> Result<Vec<Requirement>, String> {
 }
 
 /// What is done of `next`, or of one of `steps`.
-fn read_steps(next: &Value, steps: &mut Vec<Step>) -> Result<(), String> {
+fn read_steps(next: &Value, steps: &mut Vec<Step>) -> Result<(), StageFault> {
     let is_there = |field: &str| next.get(field).is_some_and(|value| !value.is_null());
     if is_there("apply") {
-        return Err("a step that applies other objects is not understood".to_owned());
+        return Err(StageFault::Apply);
     }
     if is_there("event") {
         let text = |field: &str| next.str_at(&["event", field]).to_owned();
@@ -322,17 +350,17 @@ fn read_steps(next: &Value, steps: &mut Vec<Step>) -> Result<(), String> {
     Ok(())
 }
 
-fn read_patch(patch: &Value) -> Result<Step, String> {
+fn read_patch(patch: &Value) -> Result<Step, StageFault> {
     let part = match patch.str_at(&["subresource"]) {
         "" => Subresource::Main,
         "status" => Subresource::Status,
-        other => return Err(format!("a patch of the subresource `{other}` is not understood")),
+        other => return Err(StageFault::Subresource(other.to_owned())),
     };
     let type_ = match patch.str_at(&["type"]) {
         "" | "strategic" => PatchType::StrategicMerge,
         "merge" => PatchType::Merge,
         "json" => PatchType::Json,
-        other => return Err(format!("the type of a patch `{other}` is none of json, merge and strategic")),
+        other => return Err(StageFault::PatchType(other.to_owned())),
     };
     let root = Some(patch.str_at(&["root"]).to_owned()).filter(|root| !root.is_empty() && type_ != PatchType::Json);
     Ok(Step::Patch { part, root, type_, template: Template::parse(patch.str_at(&["template"]))? })
@@ -441,7 +469,7 @@ mod tests {
             let text = format!(
                 "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {{name: s}}\nspec: {{resourceRef: {{kind: Pod}}, {spec}}}"
             );
-            let told = Stage::read(&read(&text)).expect_err(spec);
+            let told = Stage::read(&read(&text)).expect_err(spec).to_string();
             assert!(told.starts_with("the stage `s`: ") && told.contains(why), "{told}");
         };
         check("selector: {matchExpressions: [{key: .a, operator: Like}]}", "the operator `Like`");

@@ -39,6 +39,39 @@ const FUNCTIONS: [&str; 19] = [
     "Version",
 ];
 
+/// Why there is no template, or no text of it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TemplateError {
+    #[error("the template has {{{{ without }}}}")]
+    Open,
+    #[error("the template has {{{{ {0} }}}} without a beginning")]
+    NoBeginning(String),
+    #[error("the template has {{{{ {0} }}}} without an end")]
+    NoEnd(String),
+    #[error("the template has {{{{ else {0} }}}}, which is not known")]
+    UnknownElse(String),
+    #[error("the template is nested more than {DEPTH_MAX} deep")]
+    Depth,
+    #[error("{{{{ range }}}} takes two variables at most")]
+    Variables,
+    #[error("`{0}` is not a variable of a template")]
+    NotVariable(String),
+    #[error("the action `{0}` of the template is not understood")]
+    Action(String),
+    #[error("an action is empty")]
+    EmptyAction,
+    #[error("a template has the functions {known}, and not `{0}`", known = FUNCTIONS.join(", "))]
+    UnknownFunction(String),
+    #[error("the template has no variable ${0}")]
+    UnknownVariable(String),
+    #[error("a template may make {BYTES_MAX} bytes in {STEPS_MAX} steps at most")]
+    Bound,
+    #[error("the length of {} is not known", text_of(.0))]
+    Length(Value),
+    #[error("a range can't go over {}", text_of(.0))]
+    Range(Value),
+}
+
 /// A template, ready to be used.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template(Vec<Node>);
@@ -90,17 +123,17 @@ enum Operand {
 
 impl Template {
     /// Errors: what of the text is not understood.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut pieces = pieces(text)?.into_iter();
         let (nodes, end) = block(&mut pieces, 0)?;
         match end {
             End::OfText => Ok(Template(nodes)),
-            End::Of(word) => Err(format!("the template has {{{{ {word} }}}} without a beginning")),
+            End::Of(word) => Err(TemplateError::NoBeginning(word)),
         }
     }
 
     /// What it makes of a pod. Errors: a value that an action can't take, or a bound that is met.
-    pub fn render(&self, pod: &Value, context: &Context) -> Result<String, String> {
+    pub fn render(&self, pod: &Value, context: &Context) -> Result<String, TemplateError> {
         let mut run = Run { pod, context, variables: Vec::new(), text: String::new(), steps: 0 };
         run.all(&self.0, pod)?;
         Ok(run.text)
@@ -113,7 +146,7 @@ enum Piece {
 }
 
 /// Splits a text at its actions, and trims blanks where they say so.
-fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+fn pieces(text: &str) -> Result<Vec<Piece>, TemplateError> {
     let (mut pieces, mut rest, mut trims) = (Vec::new(), text, false);
     loop {
         let (before, action) = match rest.split_once("{{") {
@@ -125,7 +158,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Text(before.to_owned()));
             return Ok(pieces);
         };
-        let (action, behind) = action.split_once("}}").ok_or("the template has {{ without }}")?;
+        let (action, behind) = action.split_once("}}").ok_or(TemplateError::Open)?;
         let trimmed = action.strip_prefix("- ");
         pieces.push(Piece::Text(if trimmed.is_some() { before.trim_end() } else { before }.to_owned()));
         let action = trimmed.unwrap_or(action);
@@ -145,9 +178,9 @@ enum End {
     Of(String),
 }
 
-fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<Node>, End), String> {
+fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<Node>, End), TemplateError> {
     if depth > DEPTH_MAX {
-        return Err(format!("the template is nested more than {DEPTH_MAX} deep"));
+        return Err(TemplateError::Depth);
     }
     let mut nodes = Vec::new();
     while let Some(piece) = pieces.next() {
@@ -169,7 +202,12 @@ fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<No
 }
 
 /// `if`, `with` or `range`, up to its end.
-fn control(word: &str, head: &str, pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<Node, String> {
+fn control(
+    word: &str,
+    head: &str,
+    pieces: &mut std::vec::IntoIter<Piece>,
+    depth: usize,
+) -> Result<Node, TemplateError> {
     let (names, of) = match head.split_once(":=") {
         Some((names, of)) if word == "range" => (names.split(',').map(variable).collect::<Result<Vec<_>, _>>()?, of),
         _ => (Vec::new(), head),
@@ -177,18 +215,18 @@ fn control(word: &str, head: &str, pieces: &mut std::vec::IntoIter<Piece>, depth
     let of = pipe(of)?;
     let (then, end) = block(pieces, depth + 1)?;
     let otherwise = match end {
-        End::OfText => return Err(format!("the template has {{{{ {word} }}}} without an end")),
+        End::OfText => return Err(TemplateError::NoEnd(word.to_owned())),
         End::Of(end) if end == "end" => Vec::new(),
         End::Of(end) => match end.strip_prefix("else").map(str::trim).unwrap_or_default() {
             "" => match block(pieces, depth + 1)? {
                 (otherwise, End::Of(end)) if end == "end" => otherwise,
-                _ => return Err(format!("the template has {{{{ {word} }}}} without an end")),
+                _ => return Err(TemplateError::NoEnd(word.to_owned())),
             },
             // It shares the end of the whole.
             more => {
                 let (word, head) = more.split_once(char::is_whitespace).unwrap_or((more, ""));
                 if !matches!(word, "if" | "with") {
-                    return Err(format!("the template has {{{{ else {more} }}}}, which is not known"));
+                    return Err(TemplateError::UnknownElse(more.to_owned()));
                 }
                 vec![control(word, head, pieces, depth + 1)?]
             }
@@ -200,16 +238,16 @@ fn control(word: &str, head: &str, pieces: &mut std::vec::IntoIter<Piece>, depth
         (_, []) => Node::Range { of, index: None, item: None, then, otherwise },
         (_, [item]) => Node::Range { of, index: None, item: Some(item.clone()), then, otherwise },
         (_, [index, item]) => Node::Range { of, index: Some(index.clone()), item: Some(item.clone()), then, otherwise },
-        _ => return Err("{{ range }} takes two variables at most".to_owned()),
+        _ => return Err(TemplateError::Variables),
     })
 }
 
-fn variable(text: &str) -> Result<String, String> {
+fn variable(text: &str) -> Result<String, TemplateError> {
     let name = text.trim().strip_prefix('$').filter(|name| name.bytes().all(is_of_name) && !name.is_empty());
-    name.map(str::to_owned).ok_or_else(|| format!("`{}` is not a variable of a template", text.trim()))
+    name.map(str::to_owned).ok_or_else(|| TemplateError::NotVariable(text.trim().to_owned()))
 }
 
-fn simple(action: &str) -> Result<Node, String> {
+fn simple(action: &str) -> Result<Node, TemplateError> {
     // A text may contain the sign, too.
     if action.starts_with('$')
         && let Some((name, of)) = action.split_once('=')
@@ -224,7 +262,7 @@ const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn pipe(text: &str) -> Result<Pipe, String> {
+fn pipe(text: &str) -> Result<Pipe, TemplateError> {
     let mut reader = Reader { rest: text, whole: text };
     let pipe = reader.pipe(0)?;
     reader.blanks();
@@ -238,8 +276,8 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn misread(&self) -> String {
-        format!("the action `{}` of the template is not understood", self.whole.trim())
+    fn misread(&self) -> TemplateError {
+        TemplateError::Action(self.whole.trim().to_owned())
     }
 
     fn blanks(&mut self) {
@@ -253,7 +291,7 @@ impl<'t> Reader<'t> {
         rest.is_some()
     }
 
-    fn pipe(&mut self, depth: usize) -> Result<Pipe, String> {
+    fn pipe(&mut self, depth: usize) -> Result<Pipe, TemplateError> {
         if depth > DEPTH_MAX {
             return Err(self.misread());
         }
@@ -286,7 +324,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `.a.b`, which may be empty.
-    fn path(&mut self) -> Result<Vec<String>, String> {
+    fn path(&mut self) -> Result<Vec<String>, TemplateError> {
         let mut path = Vec::new();
         while let Some(rest) = self.rest.strip_prefix('.') {
             self.rest = rest;
@@ -298,7 +336,7 @@ impl<'t> Reader<'t> {
         Ok(path)
     }
 
-    fn operand(&mut self, depth: usize) -> Result<Operand, String> {
+    fn operand(&mut self, depth: usize) -> Result<Operand, TemplateError> {
         let rest = self.rest;
         if self.takes('(') {
             let pipe = self.pipe(depth + 1)?;
@@ -345,7 +383,7 @@ impl<'t> Reader<'t> {
             _ => match word.parse() {
                 Ok(number) => Ok(Operand::Literal(Value::Int(number))),
                 Err(_) if FUNCTIONS.contains(&word) => Ok(Operand::Function(word.to_owned())),
-                Err(_) => Err(format!("a template has the functions {}, and not `{word}`", FUNCTIONS.join(", "))),
+                Err(_) => Err(TemplateError::UnknownFunction(word.to_owned())),
             },
         }
     }
@@ -361,15 +399,15 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), TemplateError> {
         self.steps += 1;
         if self.steps > STEPS_MAX || self.text.len() > BYTES_MAX {
-            return Err(format!("a template may make {BYTES_MAX} bytes in {STEPS_MAX} steps at most"));
+            return Err(TemplateError::Bound);
         }
         Ok(())
     }
 
-    fn all(&mut self, nodes: &[Node], dot: &Value) -> Result<(), String> {
+    fn all(&mut self, nodes: &[Node], dot: &Value) -> Result<(), TemplateError> {
         // Variables are there until the end of their block.
         let known = self.variables.len();
         for node in nodes {
@@ -415,11 +453,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn value(&mut self, pipe: &[Vec<Operand>], dot: &Value) -> Result<Value, String> {
+    fn value(&mut self, pipe: &[Vec<Operand>], dot: &Value) -> Result<Value, TemplateError> {
         let mut last = None;
         for command in pipe {
             self.step()?;
-            let (first, rest) = command.split_first().ok_or("an action is empty")?;
+            let (first, rest) = command.split_first().ok_or(TemplateError::EmptyAction)?;
             let made = match first {
                 Operand::Function(name) => {
                     let mut arguments = Vec::with_capacity(rest.len() + 1);
@@ -436,7 +474,7 @@ impl Run<'_> {
         Ok(last.unwrap_or_default())
     }
 
-    fn operand(&mut self, operand: &Operand, dot: &Value) -> Result<Value, String> {
+    fn operand(&mut self, operand: &Operand, dot: &Value) -> Result<Value, TemplateError> {
         Ok(match operand {
             Operand::Literal(value) => value.clone(),
             Operand::Function(name) => self.call(name, &[])?,
@@ -445,13 +483,13 @@ impl Run<'_> {
             Operand::Variable(name, path) if name.is_empty() => at(self.pod, path),
             Operand::Variable(name, path) => {
                 let known = self.variables.iter().rev().find(|(known, _)| known == name);
-                at(&known.ok_or_else(|| format!("the template has no variable ${name}"))?.1, path)
+                at(&known.ok_or_else(|| TemplateError::UnknownVariable(name.clone()))?.1, path)
             }
             Operand::Group(pipe, path) => at(&self.value(pipe, dot)?, path),
         })
     }
 
-    fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, String> {
+    fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, TemplateError> {
         let address = |address: Ipv4Addr| Value::String(address.to_string());
         let first = arguments.first().cloned().unwrap_or_default();
         let pod = || if arguments.get(1).is_some_and(is_true) { self.context.node } else { self.context.pod };
@@ -474,7 +512,7 @@ impl Run<'_> {
                 Value::Array(items) => number(items.len()),
                 Value::String(text) => number(text.len()),
                 Value::Object(fields) => number(fields.len()),
-                other => return Err(format!("the length of {} is not known", text_of(other))),
+                other => return Err(TemplateError::Length(other.clone())),
             },
             "Now" => Value::String(self.context.now.to_string()),
             "Quote" => {
@@ -524,7 +562,7 @@ fn indexed(value: &Value, key: &Value) -> Value {
 }
 
 /// What a range goes over, with their numbers or names.
-fn items(value: Value) -> Result<Vec<(Value, Value)>, String> {
+fn items(value: Value) -> Result<Vec<(Value, Value)>, TemplateError> {
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) => Ok(items.into_iter().enumerate().map(|(at, item)| (number(at), item)).collect()),
@@ -533,7 +571,7 @@ fn items(value: Value) -> Result<Vec<(Value, Value)>, String> {
             items.sort_by_key(|(name, _)| text_of(name));
             Ok(items)
         }
-        other => Err(format!("a range can't go over {}", text_of(&other))),
+        other => Err(TemplateError::Range(other)),
     }
 }
 
@@ -542,7 +580,7 @@ mod tests {
     use super::*;
     use crate::value::yaml;
 
-    fn render(template: &str) -> Result<String, String> {
+    fn render(template: &str) -> Result<String, TemplateError> {
         let pod = "metadata: {name: p, annotations: {a.b/c: x}}\nspec: {nodeName: host, hostNetwork: true, containers: [{name: c, \
                    image: i}, {name: d}]}";
         let pod = yaml::decode(pod.as_bytes()).expect("YAML");
@@ -592,9 +630,9 @@ mod tests {
             ("{{ $x }}", "the template has no variable $x"),
             ("{{ range .metadata.name }}{{ end }}", "a range can't go over p"),
         ] {
-            assert_eq!(render(template), Err(why.to_owned()));
+            assert_eq!(render(template).expect_err(template).to_string(), why);
         }
-        let unknown = render("{{ env \"HOME\" }}").expect_err("it is not known");
+        let unknown = render("{{ env \"HOME\" }}").expect_err("it is not known").to_string();
         assert!(unknown.ends_with("and not `env`"), "{unknown}");
         assert!(Template::parse(&"{{ if .a }}".repeat(100)).is_err());
     }
@@ -602,6 +640,6 @@ mod tests {
     #[test]
     fn what_is_made_is_bounded() {
         let nested = "{{ range $.spec.containers }}".repeat(40) + &"{{ end }}".repeat(40);
-        assert!(render(&nested).expect_err("it does not end").contains("steps at most"));
+        assert_eq!(render(&nested), Err(TemplateError::Bound));
     }
 }

@@ -32,15 +32,47 @@ pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<V
         if after.is_empty() {
             return Err(EvalError::new("unexpected end of string"));
         }
-        let (clause, after) =
-            Clause::read(after).map_err(|why| EvalError::new(format!("could not parse formatting clause: {why}")))?;
+        let (clause, after) = Clause::read(after)
+            .map_err(|error| EvalError::new(format!("could not parse formatting clause: {error}")))?;
         let filled = clause.fill(&argument?, times);
-        out.push_str(&filled.map_err(|why| EvalError::new(format!("error during formatting: {why}")))?);
+        out.push_str(&filled.map_err(|error| EvalError::new(format!("error during formatting: {error}")))?);
         rest = after;
         used += 1;
     }
     out.push_str(rest);
     Ok(Value::string(out))
+}
+
+/// A clause that is not understood, in the words of cel-go.
+#[derive(Debug, thiserror::Error)]
+enum ClauseError {
+    #[error("unrecognized formatting clause \"{0}\"")]
+    Unknown(char),
+    #[error("error while parsing precision: could not find end of precision specifier")]
+    OpenPrecision,
+    #[error(
+        "error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing {quoted}: \
+         {fault}",
+        quoted = go_quote(digits)
+    )]
+    Precision { digits: String, fault: &'static str },
+}
+
+/// An argument that its clause does not take, in the words of cel-go.
+#[derive(Debug, thiserror::Error)]
+enum FormatError {
+    #[error("{what}, was given {given}")]
+    Refused { what: &'static str, given: String },
+    #[error("could not convert argument {} to string", go_quote(&.0.to_string()))]
+    Argument(#[source] EvalError),
+    #[error("no formatting function for {0}")]
+    NoFunction(String),
+    #[error("no formatting function for map key of type {0}")]
+    NoKeyFunction(String),
+    #[error("could not find key: {}", go_quote(.0))]
+    NoKey(String),
+    #[error(transparent)]
+    Eval(#[from] EvalError),
 }
 
 /// One `%…` with what follows the percent sign.
@@ -61,8 +93,8 @@ enum Clause {
 }
 
 impl Clause {
-    fn read(text: &str) -> Result<(Clause, &str), String> {
-        let (precision, text) = read_precision(text).map_err(|why| format!("error while parsing precision: {why}"))?;
+    fn read(text: &str) -> Result<(Clause, &str), ClauseError> {
+        let (precision, text) = read_precision(text)?;
         let mut chars = text.chars();
         let clause = match chars.next() {
             Some('s') => Clause::Text,
@@ -75,14 +107,14 @@ impl Clause {
             _ => {
                 // The reference takes a byte for a character.
                 let byte = text.bytes().next().map_or(' ', char::from);
-                return Err(format!("unrecognized formatting clause \"{byte}\""));
+                return Err(ClauseError::Unknown(byte));
             }
         };
         Ok((clause, chars.as_str()))
     }
 
-    fn fill(&self, argument: &Value<'_>, times: &str) -> Result<String, String> {
-        let refused = |what: &str| Err(format!("{what}, was given {}", argument.type_name()));
+    fn fill(&self, argument: &Value<'_>, times: &str) -> Result<String, FormatError> {
+        let refused = |what| Err(FormatError::Refused { what, given: argument.type_name() });
         match (self, argument) {
             (Clause::Text, _) => to_string(argument),
             (Clause::Decimal, Value::Int(number)) => Ok(number.to_string()),
@@ -118,20 +150,19 @@ impl Clause {
 }
 
 /// The number behind a point, if there is one, and what follows.
-fn read_precision(text: &str) -> Result<(Option<u64>, &str), String> {
+fn read_precision(text: &str) -> Result<(Option<u64>, &str), ClauseError> {
     let Some(rest) = text.strip_prefix('.') else { return Ok((None, text)) };
     let count = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, rest) = rest.split_at(count);
     if rest.is_empty() {
-        return Err("could not find end of precision specifier".to_owned());
+        return Err(ClauseError::OpenPrecision);
     }
     let number: Option<i64> = digits.parse().ok();
     match number.map(i64::unsigned_abs) {
         Some(number) => Ok((Some(number), rest)),
         None => {
             let fault = if digits.is_empty() { "invalid syntax" } else { "value out of range" };
-            let quoted = go_quote(digits);
-            Err(format!("error while converting precision to integer: strconv.Atoi: parsing {quoted}: {fault}"))
+            Err(ClauseError::Precision { digits: digits.to_owned(), fault })
         }
     }
 }
@@ -219,7 +250,7 @@ fn mantissa_and_power(number: f64, times: &str) -> String {
 }
 
 /// `%s`
-fn to_string(value: &Value<'_>) -> Result<String, String> {
+fn to_string(value: &Value<'_>) -> Result<String, FormatError> {
     match value {
         Value::Null => Ok("null".to_owned()),
         Value::List(list) => list_text(list),
@@ -232,20 +263,17 @@ fn to_string(value: &Value<'_>) -> Result<String, String> {
         | Value::Bytes(_)
         | Value::Duration(_)
         | Value::Timestamp(_)
-        | Value::Type(_) => to_text(value).map_err(|error| {
-            let error = go_quote(&error.to_string());
-            format!("could not convert argument {error} to string")
+        | Value::Type(_) => to_text(value).map_err(FormatError::Argument),
+        other => Err(FormatError::Refused {
+            what: "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
+                   durations, and timestamps",
+            given: other.type_name(),
         }),
-        other => Err(format!(
-            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, \
-             and timestamps, was given {}",
-            other.type_name()
-        )),
     }
 }
 
 /// As it stands within a list or a map: as one would write it in an expression.
-fn literal(value: &Value<'_>) -> Result<String, String> {
+fn literal(value: &Value<'_>) -> Result<String, FormatError> {
     Ok(match value {
         Value::String(text) => go_quote(text),
         Value::Bytes(_) => format!("b{}", go_quote(&to_string(value)?)),
@@ -254,27 +282,25 @@ fn literal(value: &Value<'_>) -> Result<String, String> {
         Value::Duration(length) => format!("duration({})", go_quote(&duration_text(*length))),
         Value::Timestamp(timestamp) => format!("timestamp({})", go_quote(&timestamp_text(*timestamp))),
         Value::Optional(_) | Value::Struct(_) | Value::Opaque(_) | Value::Preserved(_) => {
-            return Err(format!("no formatting function for {}", value.type_name()));
+            return Err(FormatError::NoFunction(value.type_name()));
         }
         other => to_string(other)?,
     })
 }
 
-fn list_text(list: &List<'_>) -> Result<String, String> {
-    let items: Result<Vec<String>, String> =
-        list.iter().map(|item| literal(&item.map_err(|error| error.to_string())?)).collect();
+fn list_text(list: &List<'_>) -> Result<String, FormatError> {
+    let items: Result<Vec<String>, FormatError> = list.iter().map(|item| literal(&item?)).collect();
     Ok(format!("[{}]", items?.join(", ")))
 }
 
-fn map_text(map: &Map<'_>) -> Result<String, String> {
+fn map_text(map: &Map<'_>) -> Result<String, FormatError> {
     let mut entries = Vec::with_capacity(map.len());
     for key in map.keys() {
         let text = match &key {
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
-            other => return Err(format!("no formatting function for map key of type {}", other.type_name())),
+            other => return Err(FormatError::NoKeyFunction(other.type_name())),
         };
-        let found = map.find(&key).map_err(|error| error.to_string())?;
-        let value = found.ok_or_else(|| format!("could not find key: {}", go_quote(&show(&key))))?;
+        let value = map.find(&key)?.ok_or_else(|| FormatError::NoKey(show(&key)))?;
         entries.push((text, literal(&value)?));
     }
     entries.sort_by(|(left, _), (right, _)| left.cmp(right));

@@ -3,6 +3,7 @@
 //! Nothing is removed, and nobody comes to own a field. What can't be merged but only be replaced is refused, as an author
 //! who sets one field of it hardly means to remove the others.
 
+use super::error::MutationError;
 use super::native::{self, Native};
 use crate::apply::{TypeErrors, TypeSchema};
 use crate::cel::eval::Value as Cel;
@@ -34,25 +35,23 @@ use crate::work;
 /// assert_eq!(labelled.str_at(&["metadata", "labels", "team"]), "a");
 /// # Ok::<(), kubeskiff_engine::cel::eval::EvalError>(())
 /// ```
-pub fn merge(configuration: &Cel<'_>, object: &Value, types: Option<&TypeSchema>) -> Result<Value, String> {
+pub fn merge(configuration: &Cel<'_>, object: &Value, types: Option<&TypeSchema>) -> Result<Value, MutationError> {
     let Cel::Struct(whole) = configuration else {
-        let found = configuration.type_name();
-        return Err(format!("unsupported return type from ApplyConfiguration expression: {found}"));
+        return Err(MutationError::ReturnType(configuration.type_name()));
     };
     check_names(configuration, whole.name())?;
-    let native =
-        native::of_struct(whole, |_| None).map_err(|_| "invalid return type: *dynamic.ObjectVal".to_owned())?;
-    merge_native(native, object, types).map_err(|why| format!("error applying patch: {why}"))
+    let native = native::of_struct(whole, |_| None).map_err(MutationError::NotNative)?;
+    merge_native(native, object, types)
 }
 
-fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> Result<Value, String> {
+fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> Result<Value, MutationError> {
     let Native { object: mut patch, foreign } = native;
     for name in ["apiVersion", "kind"] {
         patch
             .make_object()
             .insert(name.to_owned(), object.get(name).cloned().unwrap_or_else(|| Value::String(String::new())));
     }
-    let unfit = |why: String| format!("failed to convert patch object to typed object: {why}");
+    let unfit = |why: String| MutationError::Patch(why);
     let types = types.ok_or_else(|| unfit(format!("no corresponding type for {}", kind_of(object))))?;
     let faults: Vec<String> = foreign.iter().filter_map(|foreign| types.foreign_fault(&patch, foreign)).collect();
     match faults.as_slice() {
@@ -62,12 +61,9 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
     }
     let atomics = types.atomics(&patch);
     if !atomics.is_empty() {
-        let paths = atomics.join(", ");
-        return Err(format!("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {paths}"));
+        return Err(MutationError::Atomics(atomics));
     }
-    types
-        .validate(object, true)
-        .map_err(|errors| format!("failed to convert original object to typed object: {errors}"))?;
+    types.validate(object, true).map_err(MutationError::Original)?;
     let mut merged = types.merge(object, &patch);
     keep_managed_fields(object, &mut merged);
     Ok(merged)
@@ -92,10 +88,10 @@ fn kind_of(object: &Value) -> String {
 ///
 /// # Errors
 /// All that are not.
-pub(super) fn check_names(value: &Cel<'_>, name: &str) -> Result<(), String> {
+pub(super) fn check_names(value: &Cel<'_>, name: &str) -> Result<(), MutationError> {
     let mut faults = Vec::new();
     note_names(value, name, &mut faults);
-    if faults.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", faults.join("\n"))) }
+    if faults.is_empty() { Ok(()) } else { Err(MutationError::Names(faults)) }
 }
 
 fn note_names(value: &Cel<'_>, name: &str, faults: &mut Vec<String>) {

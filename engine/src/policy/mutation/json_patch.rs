@@ -1,10 +1,11 @@
 //! JSON patches: `[JSONPatch{…}, …]`, applied to the object's JSON.
 
 use super::apply_configuration::check_names;
+use super::error::{JsonValueError, MutationError};
 use super::native;
-use crate::cel::eval::Value as Cel;
 use crate::cel::eval::show::show;
 use crate::cel::eval::structure::Struct;
+use crate::cel::eval::{EvalError, Value as Cel};
 use crate::cel::library::{duration_text, timestamp_text};
 use crate::patch::PatchError;
 use crate::patch::json_patch::Patch;
@@ -20,15 +21,15 @@ const SAFE_INT_MAX: u64 = (1 << 53) - 1;
 ///
 /// # Errors
 /// If there is no such patch, or it does not apply, in the words of Kubernetes.
-pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<Value>, String> {
+pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<Value>, MutationError> {
     let Cel::List(operations) = patch else {
-        return Err("type mismatch: JSONPatchType.expression should evaluate to array".to_owned());
+        return Err(MutationError::NotList);
     };
     let mut text = "[".to_owned();
     for operation in operations.iter() {
-        let operation = operation.map_err(|error| error.to_string())?;
+        let operation = operation?;
         let Cel::Struct(operation) = &operation else {
-            return Err("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch".to_owned());
+            return Err(MutationError::NotOperations);
         };
         if text.len() > 1 {
             text.push(',');
@@ -36,19 +37,18 @@ pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<V
         write_operation(&mut text, operation)?;
     }
     text.push(']');
-    let failed = |error: PatchError| format!("JSON Patch: {error}");
-    let (patch, _) = Patch::decode(text.as_bytes(), false).map_err(failed)?;
+    let (patch, _) = Patch::decode(text.as_bytes(), false)?;
     let patched = match patch.apply(object, layout) {
         Ok(patched) => patched,
         Err(PatchError::Test(_)) => return Ok(None),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(error.into()),
     };
-    json::decode(patched.as_bytes()).map(Some).map_err(|error| error.to_string())
+    Ok(Some(json::decode(patched.as_bytes())?))
 }
 
 /// Writes an operation as JSON. Go quotes its texts as in a program, which is not always JSON: such a text is as if it were
 /// not there.
-fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), String> {
+fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), MutationError> {
     let mut separator = '{';
     let mut write = |name: &str, value: &str| {
         text.push(separator);
@@ -69,9 +69,7 @@ fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), Stri
         {
             check_names(value, part.name())?;
         }
-        let json = json_of(value).map_err(|why| {
-            format!("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}")
-        })?;
+        let json = json_of(value)?;
         write("value", &json::encode_to_string(&json));
     }
     if separator == '{' {
@@ -82,9 +80,9 @@ fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), Stri
 }
 
 /// `value` as JSON, by way of `google.protobuf.Value`, where numbers are doubles.
-fn json_of(value: &Cel<'_>) -> Result<Value, String> {
+fn json_of(value: &Cel<'_>) -> Result<Value, JsonValueError> {
     work::step();
-    let no_conversion = |name: &str| Err(format!("type conversion error from '{name}' to '*structpb.Value'"));
+    let no_conversion = |name: &str| Err(JsonValueError::NoConversion(name.to_owned()));
     Ok(match value {
         Cel::Null => Value::Null,
         Cel::Bool(truth) => Value::Bool(*truth),
@@ -97,25 +95,22 @@ fn json_of(value: &Cel<'_>) -> Result<Value, String> {
         Cel::Duration(length) => Value::String(duration_text(*length)),
         Cel::Timestamp(timestamp) => Value::String(timestamp_text(*timestamp)),
         Cel::Optional(Some(content)) => json_of(content)?,
-        Cel::Optional(None) => return Err("optional.none() dereference".to_owned()),
+        Cel::Optional(None) => return Err(JsonValueError::NoneDereferenced),
         Cel::List(list) => {
-            let item = |item: Result<Cel<'_>, _>| {
-                item.map_err(|error: crate::cel::eval::EvalError| error.to_string()).and_then(|item| json_of(&item))
-            };
+            let item = |item: Result<Cel<'_>, EvalError>| json_of(&item?);
             Value::Array(list.iter().map(item).collect::<Result<_, _>>()?)
         }
         Cel::Map(map) => {
             let mut fields = Map::new();
             for (key, value) in map.entries() {
                 let name = key_of(&key)?;
-                let value = value.map_err(|error| error.to_string())?;
-                fields.insert(name, json_of(&value)?);
+                fields.insert(name, json_of(&value?)?);
             }
             Value::Object(fields)
         }
         Cel::Struct(part) if !part.is_json_patch() => of_part(part)?,
-        Cel::Struct(_) => return Err("cannot convert to native type: *structpb.Value".to_owned()),
-        Cel::Type(_) => return Err("type conversion not supported for 'type'".to_owned()),
+        Cel::Struct(_) => return Err(JsonValueError::NotNative),
+        Cel::Type(_) => return Err(JsonValueError::Type),
         Cel::Opaque(format) if format.format_regex_size().is_some() => return no_conversion("Format"),
         Cel::Opaque(_) | Cel::Preserved(_) => {
             let name = value.type_name();
@@ -125,11 +120,8 @@ fn json_of(value: &Cel<'_>) -> Result<Value, String> {
 }
 
 /// A number as JSON has it that is written from a double.
-fn number_of(number: f64) -> Result<Value, String> {
-    let invalid = |shown: &str| {
-        let what = "proto:\u{a0}google.protobuf.Value.number_value";
-        Err(format!("json: error calling MarshalJSON for type *structpb.Value: {what}: invalid {shown} value"))
-    };
+fn number_of(number: f64) -> Result<Value, JsonValueError> {
+    let invalid = |shown| Err(JsonValueError::Number(shown));
     match number {
         _ if number.is_nan() => invalid("NaN"),
         f64::INFINITY => invalid("+Inf"),
@@ -141,12 +133,12 @@ fn number_of(number: f64) -> Result<Value, String> {
 }
 
 /// The key of a map: a text, or what reads as one.
-fn key_of(key: &Cel<'_>) -> Result<String, String> {
-    let cannot = |from: &str| Err(format!("type conversion error from {from} to 'string'"));
+fn key_of(key: &Cel<'_>) -> Result<String, JsonValueError> {
+    let cannot = |from: &str| Err(JsonValueError::Key(from.to_owned()));
     match key {
         Cel::String(text) => Ok(text.as_str().to_owned()),
-        Cel::Int(_) => Err("unsupported type conversion from 'int' to string".to_owned()),
-        Cel::Uint(_) => Err("unsupported type conversion from 'uint' to string".to_owned()),
+        Cel::Int(_) => Err(JsonValueError::IntegerKey("int")),
+        Cel::Uint(_) => Err(JsonValueError::IntegerKey("uint")),
         Cel::Bool(_) => cannot("bool"),
         Cel::Double(_) => cannot("Double"),
         other => cannot(&format!("'{}'", other.type_name())),
@@ -154,21 +146,21 @@ fn key_of(key: &Cel<'_>) -> Result<String, String> {
 }
 
 /// A part of an object. Numbers become doubles whatever that changes.
-fn of_part(part: &Struct<'_>) -> Result<Value, String> {
+fn of_part(part: &Struct<'_>) -> Result<Value, JsonValueError> {
     let mut native = native::of_struct(part, |value| match value {
         Cel::Uint(number) => Some(Value::Float(*number as f64)),
         Cel::Bytes(bytes) => Some(Value::String(base64::encode(bytes))),
         _ => None,
     })?;
     if let Some(foreign) = native.foreign.first() {
-        return Err(format!("proto:\u{a0}invalid type: {}", foreign.go_type));
+        return Err(JsonValueError::Foreign(foreign.go_type.clone()));
     }
     round(&mut native.object)?;
     Ok(native.object)
 }
 
 /// Rounds all numbers to doubles.
-fn round(value: &mut Value) -> Result<(), String> {
+fn round(value: &mut Value) -> Result<(), JsonValueError> {
     work::step();
     match value {
         Value::Int(number) => *value = number_of(*number as f64)?,

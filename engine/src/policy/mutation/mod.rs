@@ -7,11 +7,13 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
 
 pub mod apply_configuration;
+mod error;
 mod go_form;
 pub(crate) mod json_patch;
 mod native;
 mod size;
 
+pub use self::error::MutationError;
 use super::expression::{CompileError, go_name, instantiate};
 use crate::cel::env::Env;
 use crate::cel::eval::{Program, Value as Cel};

@@ -5,11 +5,11 @@
 
 use super::go_form::go_form;
 use crate::apply::{Foreign, Step};
-use crate::cel::eval::Value as Cel;
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map as CelMap;
 use crate::cel::eval::structure::{Struct, not_a_string};
 use crate::cel::eval::value::type_name;
+use crate::cel::eval::{EvalError, Value as Cel};
 use crate::value::{Map, Value, go_quote};
 use crate::work;
 
@@ -25,10 +25,22 @@ pub struct Native {
 ///
 /// # Errors
 /// If a map has keys that are not strings.
-pub fn of_struct(object: &Struct<'_>, write: fn(&Cel<'_>) -> Option<Value>) -> Result<Native, String> {
+pub fn of_struct(object: &Struct<'_>, write: fn(&Cel<'_>) -> Option<Value>) -> Result<Native, NativeError> {
     let mut walk = Walk { path: Vec::new(), foreign: Vec::new(), write };
     let fields = walk.fields(object)?;
     Ok(Native { object: Value::Object(fields), foreign: walk.foreign })
+}
+
+/// Why Go has no such value.
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    #[error("fail to convert field {name}: {source}", name = go_quote(name))]
+    Field { name: String, source: Box<NativeError> },
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// In the words of cel-go.
+    #[error("{0}")]
+    Key(String),
 }
 
 struct Walk {
@@ -44,11 +56,12 @@ const LARGEST_INTEGER: f64 = 9e18;
 const FOREIGN_ITEM: Value = Value::Bool(false);
 
 impl Walk {
-    fn fields(&mut self, object: &Struct<'_>) -> Result<Map, String> {
+    fn fields(&mut self, object: &Struct<'_>) -> Result<Map, NativeError> {
         let mut fields = Map::new();
         for (name, value) in object.fields() {
             let value = self.within(Step::Field(name.to_owned()), |walk| walk.field(value));
-            let value = value.map_err(|why| format!("fail to convert field {}: {why}", go_quote(name)))?;
+            let value =
+                value.map_err(|source| NativeError::Field { name: name.to_owned(), source: Box::new(source) })?;
             value.into_iter().for_each(|value| _ = fields.insert(name.to_owned(), value));
         }
         Ok(fields)
@@ -63,7 +76,7 @@ impl Walk {
 
     /// A value in the field of an object. Of lists and maps that an expression writes down, what they hold is taken as it
     /// is; others are looked into all the way.
-    fn field(&mut self, value: &Cel<'_>) -> Result<Option<Value>, String> {
+    fn field(&mut self, value: &Cel<'_>) -> Result<Option<Value>, NativeError> {
         work::step();
         match value {
             Cel::List(list) if is_literal(list) => self.items(list, Self::raw).map(Some),
@@ -77,11 +90,11 @@ impl Walk {
     fn items(
         &mut self,
         list: &List<'_>,
-        convert: fn(&mut Self, &Cel<'_>) -> Result<Option<Value>, String>,
-    ) -> Result<Value, String> {
+        convert: fn(&mut Self, &Cel<'_>) -> Result<Option<Value>, NativeError>,
+    ) -> Result<Value, NativeError> {
         let mut items = Vec::with_capacity(list.len());
         for (index, item) in list.iter().enumerate() {
-            let item = item.map_err(|error| error.to_string())?;
+            let item = item?;
             let item = self.within(Step::Item(index), |walk| convert(walk, &item))?;
             items.push(item.unwrap_or(FOREIGN_ITEM));
         }
@@ -91,12 +104,12 @@ impl Walk {
     fn entries(
         &mut self,
         map: &CelMap<'_>,
-        convert: fn(&mut Self, &Cel<'_>) -> Result<Option<Value>, String>,
-    ) -> Result<Value, String> {
+        convert: fn(&mut Self, &Cel<'_>) -> Result<Option<Value>, NativeError>,
+    ) -> Result<Value, NativeError> {
         let mut fields = Map::new();
         for (key, value) in map.entries() {
-            let Some(name) = key.as_str() else { return Err(not_a_string(&key)) };
-            let value = value.map_err(|error| error.to_string())?;
+            let Some(name) = key.as_str() else { return Err(NativeError::Key(not_a_string(&key))) };
+            let value = value?;
             let value = self.within(Step::Field(name.to_owned()), |walk| convert(walk, &value))?;
             value.into_iter().for_each(|value| _ = fields.insert(name.to_owned(), value));
         }
@@ -104,7 +117,7 @@ impl Walk {
     }
 
     /// A value as Go takes it out of the language; `None` where JSON does not have it.
-    fn raw(&mut self, value: &Cel<'_>) -> Result<Option<Value>, String> {
+    fn raw(&mut self, value: &Cel<'_>) -> Result<Option<Value>, NativeError> {
         work::step();
         Ok(Some(match value {
             Cel::Bool(truth) => Value::Bool(*truth),
@@ -122,7 +135,10 @@ impl Walk {
             Cel::Map(map) if !is_literal_map(map) => self.entries(map, Self::field)?,
             Cel::Struct(object) if !object.is_json_patch() => match self.fields(object) {
                 Ok(fields) => Value::Object(fields),
-                Err(why) => return Ok(self.is_foreign("*types.Err", why.clone(), why)),
+                Err(error) => {
+                    let why = error.to_string();
+                    return Ok(self.is_foreign("*types.Err", why.clone(), why));
+                }
             },
             foreign => match (self.write)(foreign) {
                 Some(json) => json,

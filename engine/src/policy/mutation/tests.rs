@@ -67,7 +67,7 @@ fn mutate(patch: MutationType, expression: &str, object: &Value) -> Result<Optio
     let old = Value::Null;
     let evaluation = program.evaluate(&[Some(Ok(Cel::json(object))), Some(Ok(Cel::json(&old)))], 1_000_000);
     let value = evaluation.result.map_err(|error| error.to_string())?;
-    match patch {
+    let mutated = match patch {
         MutationType::ApplyConfiguration => {
             let types = match object.str_at(&["kind"]) {
                 "Widget" => Some(widgets()),
@@ -76,7 +76,8 @@ fn mutate(patch: MutationType, expression: &str, object: &Value) -> Result<Optio
             apply_configuration::merge(&value, object, types.as_ref()).map(Some)
         }
         MutationType::JsonPatch => json_patch::apply(&value, object, layout::of(object)),
-    }
+    };
+    mutated.map_err(|error| error.to_string())
 }
 
 /// `expected` is the spec that comes out.

@@ -1,0 +1,79 @@
+//! Why an expression makes nothing of an object.
+
+use super::native::NativeError;
+use crate::apply::TypeErrors;
+use crate::cel::eval::EvalError;
+use crate::patch::PatchError;
+use crate::value::json;
+
+/// Why an expression makes nothing of an object, in the words of Kubernetes.
+#[derive(Debug, thiserror::Error)]
+pub enum MutationError {
+    /// An apply configuration is an object.
+    #[error("unsupported return type from ApplyConfiguration expression: {0}")]
+    ReturnType(String),
+    /// A part of it has no form outside of the language.
+    #[error("invalid return type: *dynamic.ObjectVal")]
+    NotNative(#[source] NativeError),
+    /// Where types are not those of the fields.
+    #[error("type mismatch: {}", .0.join("\n"))]
+    Names(Vec<String>),
+    /// What is to be merged does not fit the types of the kind.
+    #[error("error applying patch: failed to convert patch object to typed object: {0}")]
+    Patch(String),
+    /// Lists, maps or structs, by their paths, that can only be replaced as a whole.
+    #[error(
+        "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
+        .0.join(", ")
+    )]
+    Atomics(Vec<String>),
+    /// The object does not fit the types of its kind.
+    #[error("error applying patch: failed to convert original object to typed object: {0}")]
+    Original(TypeErrors),
+    /// A JSON patch is a list.
+    #[error("type mismatch: JSONPatchType.expression should evaluate to array")]
+    NotList,
+    /// An item of the list is not an operation.
+    #[error("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")]
+    NotOperations,
+    /// An item of the list has no value.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The value of an operation has no JSON.
+    #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
+    Value(#[from] JsonValueError),
+    /// The patch does not apply.
+    #[error("JSON Patch: {0}")]
+    JsonPatch(#[from] PatchError),
+    /// What the patch makes can't be read.
+    #[error(transparent)]
+    Json(#[from] json::Error),
+}
+
+/// Why a value has no JSON, in the words of cel-go and of Go's protobuf.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonValueError {
+    #[error("type conversion error from '{0}' to '*structpb.Value'")]
+    NoConversion(String),
+    #[error("optional.none() dereference")]
+    NoneDereferenced,
+    #[error("cannot convert to native type: *structpb.Value")]
+    NotNative,
+    #[error("type conversion not supported for 'type'")]
+    Type,
+    #[error(
+        "json: error calling MarshalJSON for type *structpb.Value: proto:\u{a0}google.protobuf.Value.number_value: \
+         invalid {0} value"
+    )]
+    Number(&'static str),
+    #[error("type conversion error from {0} to 'string'")]
+    Key(String),
+    #[error("unsupported type conversion from '{0}' to string")]
+    IntegerKey(&'static str),
+    #[error("proto:\u{a0}invalid type: {0}")]
+    Foreign(String),
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+}
