@@ -6,6 +6,7 @@
 //! objects by `admission::Objects`, behind which stands the view. A quota's usage is written before the object is, as
 //! in the reference.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use crate::meta::minor::Minor;
 use crate::policy::{Mutating, Policy, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
-use crate::value::Value;
+use crate::value::{Value, go_quote};
 use crate::webhook::{Access, Address, Client, Credentials, Endpoint, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
@@ -336,17 +337,27 @@ impl Admission {
         Ok(())
     }
 
-    /// What is wrong with the names of plugins.
+    /// What is wrong with the names of plugins, in kube-apiserver's words.
     fn fault(&self) -> Option<String> {
-        let named = || self.enable_admission_plugins.iter().chain(&self.disable_admission_plugins);
+        let (on, off) = (&self.enable_admission_plugins, &self.disable_admission_plugins);
         let is_known =
             |name: &String| PLUGINS.iter().any(|(known, ..)| known == name) || OTHERS.contains(&name.as_str());
-        if let Some(unknown) = named().find(|name| !is_known(name)) {
-            let known = PLUGINS.map(|(name, ..)| name).join(", ");
-            return Some(format!("unknown admission plugin `{unknown}`; known are: {known}"));
+        let unknown = |flag: &'static str, names: &[String]| -> Vec<String> {
+            let unknown = names.iter().filter(|name| !is_known(name));
+            unknown.map(|name| format!("{flag} plugin {} is unknown", go_quote(name))).collect()
+        };
+        let mut faults = unknown("enable-admission-plugins", on);
+        faults.extend(unknown("disable-admission-plugins", off));
+        let both: BTreeSet<&str> = on.iter().filter(|name| off.contains(name)).map(String::as_str).collect();
+        if !both.is_empty() {
+            let both = Vec::from_iter(both).join(" ");
+            faults.push(format!("[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"));
         }
-        let both = self.enable_admission_plugins.iter().find(|name| self.disable_admission_plugins.contains(name))?;
-        Some(format!("admission plugin `{both}` is to be both on and off"))
+        match faults.as_slice() {
+            [] => None,
+            [fault] => Some(fault.clone()),
+            faults => Some(format!("[{}]", faults.join(", "))),
+        }
     }
 
     /// Whether nothing is made in a namespace that does not exist.
@@ -447,5 +458,22 @@ mod tests {
         };
         assert!(check(&[], &[]) && check(&[SERVICE_ACCOUNT], &[]));
         assert!(!check(&[], &[SERVICE_ACCOUNT]));
+    }
+
+    #[test]
+    fn unknown_plugins_and_those_switched_twice_are_told_as_kube_apiserver_does() {
+        let check = |on: &[&str], off: &[&str], told: &str| {
+            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+            let refused = Admission::new(names(on), names(off), None, Minor::NEWEST);
+            assert_eq!(refused.err().as_deref(), Some(told));
+        };
+        check(&["Foo"], &[], "enable-admission-plugins plugin \"Foo\" is unknown");
+        check(
+            &["Foo"],
+            &["Bar"],
+            "[enable-admission-plugins plugin \"Foo\" is unknown, disable-admission-plugins plugin \"Bar\" is unknown]",
+        );
+        let both = "[Priority] in enable-admission-plugins and disable-admission-plugins overlapped";
+        check(&["Priority"], &["Priority"], both);
     }
 }

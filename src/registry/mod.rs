@@ -81,7 +81,7 @@ pub use policies::StoredPolicies;
 pub use policy::{Current, StoredPolicy};
 pub use resource::{Definition, Resource};
 pub use review::Reviewers;
-pub use service_network::{ServiceNetwork, ServiceRanges};
+pub use service_network::{ServiceNetwork, ServiceRanges, ServiceRangesError};
 pub use service_repair::Repaired;
 pub use token_request::{IssuedToken, as_token_request};
 pub use update::UpdateRequest;

@@ -21,11 +21,12 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use thiserror::Error;
 use uuid::Uuid;
 
 use crate::kinds::services::allocate::{
-    Addresses, AllocationError, DryRun, IpRange, PortRange, Ports, Refusal, allocate_cluster_ips, allocate_node_ports,
-    give_back, give_back_node_ports,
+    Addresses, AllocationError, DryRun, IpRange, PortRange, Ports, RangeError, Refusal, allocate_cluster_ips,
+    allocate_node_ports, give_back, give_back_node_ports,
 };
 use crate::kinds::services::{Families, Family, align, settle_families};
 use crate::kinds::services::{addresses, ranges};
@@ -49,18 +50,42 @@ const SHARDS: i64 = 32;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceRanges(Vec<IpRange>);
 
+/// Why a text is not the ranges of a cluster, in kube-apiserver's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ServiceRangesError {
+    #[error("service-cluster-ip-range[{0}] is not a valid cidr")]
+    NotRange(usize),
+    #[error("service-cluster-ip-range[{0}]: {1}")]
+    TooLarge(usize, RangeError),
+    #[error("--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family")]
+    OneFamily,
+    #[error("--service-cluster-ip-range must not contain more than two entries")]
+    TooMany,
+    #[error(
+        "error determining service IP ranges for {0} service cidr: the service cluster IP range must be at least 8 IP addresses"
+    )]
+    TooSmall(&'static str),
+}
+
 impl FromStr for ServiceRanges {
-    type Err = String;
+    type Err = ServiceRangesError;
 
     /// Reads ranges with a comma between them.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parse = |range: &str| IpRange::parse(range.trim()).map_err(|why| format!("`{range}`: {why}"));
-        let ranges = text.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    fn from_str(text: &str) -> Result<Self, ServiceRangesError> {
+        let parse = |(at, range): (usize, &str)| match IpRange::parse(range.trim()) {
+            Ok(range) => Ok(range),
+            Err(RangeError::Prefix(_)) => Err(ServiceRangesError::NotRange(at)),
+            Err(why) => Err(ServiceRangesError::TooLarge(at, why)),
+        };
+        let ranges = text.split(',').enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
         match ranges.as_slice() {
-            [_] => Ok(ServiceRanges(ranges)),
-            [first, second] if first.family() != second.family() => Ok(ServiceRanges(ranges)),
-            [_, _] => Err("two ranges must be of different families".to_owned()),
-            _ => Err("there are two ranges at most".to_owned()),
+            [first, second] if first.family() == second.family() => return Err(ServiceRangesError::OneFamily),
+            [_, _, _, ..] => return Err(ServiceRangesError::TooMany),
+            _ => {}
+        }
+        match ranges.iter().zip(["primary", "secondary"]).find(|(range, _)| range.is_too_small()) {
+            Some((_, which)) => Err(ServiceRangesError::TooSmall(which)),
+            None => Ok(ServiceRanges(ranges)),
         }
     }
 }
@@ -388,5 +413,34 @@ fn told(name: &str, error: AllocationError) -> Status {
         AllocationError::Invalid(errors) => Status::invalid("", "Service", name, &errors),
         AllocationError::Internal(why) => Status::internal_error(&why),
         AllocationError::Plain(why) => Status::plain(500, &why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_refused_in_the_words_of_kube_apiserver() {
+        let refused = |text: &str| text.parse::<ServiceRanges>().expect_err(text).to_string();
+        for text in ["a", "10.0.0.0/33"] {
+            assert_eq!(refused(text), "service-cluster-ip-range[0] is not a valid cidr");
+        }
+        assert_eq!(refused("10.0.0.0/24,a"), "service-cluster-ip-range[1] is not a valid cidr");
+        assert_eq!(
+            refused("10.0.0.0/24,10.1.0.0/24"),
+            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
+        );
+        assert_eq!(
+            refused("10.0.0.0/24,fd00::/108,10.3.0.0/24"),
+            "--service-cluster-ip-range must not contain more than two entries"
+        );
+        let small = "service cidr: the service cluster IP range must be at least 8 IP addresses";
+        for (text, which) in [("10.0.0.0/31", "primary"), ("10.0.0.0/24,fd00::/126", "secondary")] {
+            assert_eq!(refused(text), format!("error determining service IP ranges for {which} {small}"));
+        }
+        for text in ["10.0.0.0/29", "10.0.0.0/8", "10.0.0.0/24,fd00::/125"] {
+            assert!(text.parse::<ServiceRanges>().is_ok(), "{text}");
+        }
     }
 }

@@ -31,7 +31,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::gates::Gates;
 use crate::meta::minor::Minor;
 use crate::private;
-use crate::registry::Lifetimes;
+use crate::registry::{Lifetimes, ServiceRangesError};
 use crate::server::{AllowedOrigins, Authority, Identity, NamedIdentity, Trust};
 use crate::store::{Config, Durability, Location};
 
@@ -273,7 +273,7 @@ fn network(flags: &Flags) -> Result<Network, String> {
     let ranges = if ranges.is_empty() { DEFAULT_SERVICE_RANGE } else { &ranges };
     let ports = flags.text("service-node-port-range").map(str::parse).transpose();
     Ok(Network {
-        service_cluster_ip_range: ranges.parse().map_err(|why| format!("--service-cluster-ip-range: {why}"))?,
+        service_cluster_ip_range: ranges.parse().map_err(|why: ServiceRangesError| why.to_string())?,
         service_node_port_range: ports.map_err(|why| format!("--service-node-port-range: {why}"))?.unwrap_or_default(),
     })
 }

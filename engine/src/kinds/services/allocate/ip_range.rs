@@ -14,6 +14,8 @@ use super::Refusal;
 
 /// How many leading bits of an IPv6 range are fixed at least.
 const V6_BITS_MIN: u8 = 64;
+/// How many trailing bits of a range differ at least: it has eight addresses.
+const FREE_BITS_MIN: u8 = 3;
 /// How many addresses the lower part has at least, if there are more, and at most; else one of so many.
 const LOWER_MIN: u128 = 16;
 const LOWER_MAX: u128 = 256;
@@ -63,6 +65,12 @@ impl IpRange {
     /// Whether its addresses are IPv4 or IPv6.
     pub fn family(&self) -> Family {
         if self.prefix.ip.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
+
+    /// Whether it has fewer addresses than a range of cluster IPs must have.
+    pub fn is_too_small(&self) -> bool {
+        let bits = if self.prefix.ip.is_ipv4() { 32 } else { 128 };
+        bits - self.prefix.bits < FREE_BITS_MIN
     }
 
     /// The network's own address.
