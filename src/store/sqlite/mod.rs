@@ -59,8 +59,10 @@ const EXPIRED_MAX: i64 = 500;
 /// A SQLite database.
 pub struct Sqlite {
     writing: Mutex<Option<Connection>>,
-    /// Opened when it is first needed.
+    /// Opened when it is first needed, as is the next one.
     reading: Mutex<Option<Connection>>,
+    /// Reads whole collections, which takes long: nothing else waits for it.
+    loading: Mutex<Option<Connection>>,
     options: SqliteConnectOptions,
     closed: AtomicBool,
     stats: Arc<Stats>,
@@ -142,6 +144,7 @@ impl Sqlite {
         Ok(Sqlite {
             writing: Mutex::new(Some(writing)),
             reading: Mutex::default(),
+            loading: Mutex::default(),
             options,
             closed: AtomicBool::new(false),
             stats,
@@ -159,11 +162,27 @@ impl Sqlite {
     }
 
     async fn reading(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
-        let mut reading = self.reading.lock().await;
-        if reading.is_none() && !self.closed.load(Ordering::Relaxed) {
-            *reading = Some(Connection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
+        self.opened(&self.reading).await
+    }
+
+    async fn loading(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
+        self.opened(&self.loading).await
+    }
+
+    /// One of the connections that read, opened where it is not.
+    async fn opened<'c>(
+        &self,
+        connection: &'c Mutex<Option<Connection>>,
+    ) -> Result<MappedMutexGuard<'c, Connection>, StoreError> {
+        let mut connection = connection.lock().await;
+        if connection.is_none() && !self.is_closed() {
+            *connection = Some(Connection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
         }
-        MutexGuard::try_map(reading, Option::as_mut).map_err(|_| StoreError::Closed)
+        MutexGuard::try_map(connection, Option::as_mut).map_err(|_| StoreError::Closed)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     fn peers(&self) -> Option<Arc<Peers>> {
@@ -253,7 +272,7 @@ impl Store for Sqlite {
         collection: &Collection,
         bytes_max: usize,
     ) -> Result<Option<(Objects, Revision)>, StoreError> {
-        let mut connection = self.reading().await?;
+        let mut connection = self.loading().await?;
         // Both statements read the same state of the database.
         connection.begin(sqlx::query("BEGIN")).await?;
         let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
@@ -265,6 +284,9 @@ impl Store for Sqlite {
         );
         let mut bytes = 0_usize;
         let within = connection.fetch_while(objects.bind(collection.as_str()), |row| {
+            if self.is_closed() {
+                return Err(StoreError::Closed);
+            }
             let stored = read_loaded(row)?;
             bytes = bytes.saturating_add(stored.bytes.len());
             Ok((bytes <= bytes_max).then_some(stored))
@@ -442,10 +464,11 @@ impl Store for Sqlite {
 
     async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        let loading = self.loading.lock().await.take();
         let reading = self.reading.lock().await.take();
         let writing = self.writing.lock().await.take();
         // What the last connection does not get to write back stays in the log, and is read from there.
-        for connection in reading.into_iter().chain(writing) {
+        for connection in loading.into_iter().chain(reading).chain(writing) {
             if let Err(error) = connection.close().await {
                 tracing::warn!(%error, "the database could not be closed");
             }
@@ -491,6 +514,24 @@ mod tests {
             served_under: None,
         });
         Write { collection: Collection::new("", "things"), key: key.into(), op, guards: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn nothing_waits_while_a_collection_is_read() {
+        let sqlite = new_file("loading").await;
+        sqlite.commit(&[put("a", 10)], None).await.expect("there is room");
+        let things = Collection::new("", "things");
+        let loading = sqlite.loading().await.expect("it is open");
+        let found = sqlite.read(&things, "a").await.expect("it reads");
+        assert_eq!(found.map(|found| found.bytes.len()), Some(10));
+        let (newest, _) = sqlite.revisions().await.expect("it reads");
+        assert_eq!(sqlite.log_after(Revision::default(), 9).await.expect("it reads").newest, newest);
+        drop(loading);
+
+        sqlite.closed.store(true, Ordering::Relaxed);
+        let stopped = sqlite.load_within(&things, usize::MAX).await;
+        assert!(matches!(stopped, Err(StoreError::Closed)), "a server that ends does not wait for it");
+        sqlite.close().await;
     }
 
     #[tokio::test]
