@@ -241,6 +241,8 @@ fn while_the_database_is_away_reads_go_on_and_writes_are_to_be_tried_again() {
     let folder = Folder::for_test();
     let server = start_crontabs(&folder, "one", &url);
     assert_eq!(post(&server, CRONTABS, &crontab("kept")).status, 201);
+    // What was listed is in memory.
+    assert_eq!(server.send("GET", CRONTABS, &[], None).status, 200);
     cluster.crash();
     let kept = format!("{CRONTABS}/kept?resourceVersion=0");
     assert_eq!(server.send("GET", &kept, &[], None).status, 200);
