@@ -46,8 +46,6 @@ pub enum CommandError {
     Replay { file: PathBuf, source: FileError },
     #[error("can't listen on {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
-    #[error("can't write `{}`: {source}", path.display())]
-    Create { path: PathBuf, source: io::Error },
     #[error("can't run `{}`: {source}", program.display())]
     Run { program: OsString, source: io::Error },
     #[error(transparent)]
@@ -68,11 +66,6 @@ impl CommandError {
     /// That a file can't be written.
     pub fn write(path: &Path) -> impl Fn(io::Error) -> CommandError {
         move |source| CommandError::Write { path: path.to_owned(), source }
-    }
-
-    /// That a file can't be made.
-    pub fn create(path: &Path) -> impl Fn(io::Error) -> CommandError {
-        move |source| CommandError::Create { path: path.to_owned(), source }
     }
 
     /// What a command says itself.

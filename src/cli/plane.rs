@@ -264,7 +264,7 @@ impl New {
 
 fn write_kubeconfig(file: &Path, plane: &Value) -> Result<(), CommandError> {
     let written = write_private(file, plane.str_at(&["kubeconfig"]).as_bytes());
-    written.map_err(CommandError::create(file))
+    written.map_err(CommandError::write(file))
 }
 
 fn shown(value: &Value) -> String {

@@ -96,15 +96,12 @@ impl Tls {
         Ok(Tls { by_address: Arc::new(by_address.collect()), config: showing(certificates), ..self })
     }
 
-    /// The same, with so many sessions remembered that clients may go on with.
+    /// The same, with so many sessions remembered that clients may go on with. For a server that shows one certificate: those of
+    /// addresses that have their own are as they were.
     pub fn remembering(self, sessions: usize) -> Self {
-        let remembering = |config: &Arc<ServerConfig>| {
-            let mut config = ServerConfig::clone(config);
-            config.session_storage = ServerSessionMemoryCache::new(sessions);
-            Arc::new(config)
-        };
-        let by_address = self.by_address.iter().map(|(address, config)| (*address, remembering(config)));
-        Tls { by_address: Arc::new(by_address.collect()), config: remembering(&self.config), ..self }
+        let mut config = ServerConfig::clone(&self.config);
+        config.session_storage = ServerSessionMemoryCache::new(sessions);
+        Tls { config: Arc::new(config), ..self }
     }
 
     /// For a connection to this address of the machine.
@@ -268,7 +265,6 @@ mod tests {
         let named = [NamedIdentity { identity: issue("127.0.0.2"), names: vec!["127.0.0.2".to_owned()] }];
         let trust = Trust::of(&authority).expect("it has a certificate");
         let tls = Tls::new(trust, &identity).and_then(|tls| tls.with_named(&identity, &named)).expect("they fit");
-        let tls = tls.remembering(8);
         let of = |address: &str| tls.config(Some(address.parse().expect("it is an address")));
         assert!(Arc::ptr_eq(&of("127.0.0.1"), &tls.config(None)));
         assert!(!Arc::ptr_eq(&of("127.0.0.2"), &tls.config(None)));

@@ -64,7 +64,7 @@ impl Front {
         let server = format!("https://{address}");
         let authority_pem = authority.certificate_pem();
         let kubeconfig = Kubeconfig { server: &server, authority_pem, user: USER, identity: &user };
-        kubeconfig.write(&self.kubeconfig).map_err(CommandError::create(&self.kubeconfig))?;
+        kubeconfig.write(&self.kubeconfig).map_err(CommandError::write(&self.kubeconfig))?;
         Trust::of(&authority).and_then(|trust| Tls::new(trust, &identity)).map_err(|error| failed(&error))
     }
 

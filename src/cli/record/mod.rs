@@ -119,7 +119,7 @@ impl Record {
 
     async fn record(self) -> Result<(u8, u64), CommandError> {
         let client = connect(Some(&self.upstream), self.context.as_deref())?;
-        let writer = Writer::create(&self.out).map_err(CommandError::create(&self.out))?;
+        let writer = Writer::create(&self.out).map_err(CommandError::write(&self.out))?;
         let proxy = Arc::new(Proxy { client, writer });
         let code = self.program.front(&self.out).serve(proxy::router(Arc::clone(&proxy))).await?;
         Ok((code, proxy.writer.finish()?))

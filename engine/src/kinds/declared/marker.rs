@@ -42,6 +42,8 @@ pub(super) enum Rule {
     UnionMember,
     /// Where it is set, so is the named field of the same struct.
     DependentRequired(&'static str),
+    /// What a function says that is written for it.
+    Custom,
 }
 
 /// A change that is refused.
@@ -113,6 +115,7 @@ impl Rule {
             "monotonic" => Rule::Monotonic,
             "format" => Rule::Format(value.trim_matches('"')),
             "unionMember" => Rule::UnionMember,
+            "customValidation" => Rule::Custom,
             _ => return None,
         })
     }

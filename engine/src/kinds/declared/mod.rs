@@ -8,6 +8,7 @@
 //!
 //! Source: `pkg/api/validate` of apimachinery and `validation-gen` of code-generator, release 1.37.
 
+mod custom;
 mod marker;
 
 use std::collections::{HashMap, HashSet};
@@ -43,6 +44,7 @@ struct Validation {
 /// A field of a struct, what it is now and what it was. `old` is `None` in a struct that nothing is known of before the change.
 #[derive(Clone, Copy)]
 struct Member<'a> {
+    of: &'static Message,
     field: &'static Field,
     new: &'a FieldRef<'a>,
     old: Option<&'a FieldRef<'a>>,
@@ -55,7 +57,7 @@ impl Validation {
         for field in message.members() {
             work::step();
             let before = old.map(|old| old.field(field.json));
-            let member = Member { field, new: &new.field(field.json), old: before.as_ref() };
+            let member = Member { of: message, field, new: &new.field(field.json), old: before.as_ref() };
             errors.extend(self.member(member));
         }
         errors
@@ -101,7 +103,7 @@ impl Validation {
     }
 
     fn member(self, member: Member<'_>) -> ErrorList {
-        let Member { field, new, old } = member;
+        let Member { field, new, old, .. } = member;
         if self.is_update && old.is_some_and(|old| is_same(field, new, old)) {
             return ErrorList::new();
         }
@@ -140,7 +142,7 @@ impl Validation {
 
     /// What is asked of a value that may be there.
     fn closer_look(self, member: Member<'_>, rule: Rule) -> ErrorList {
-        let Member { field, new, old } = member;
+        let Member { of, field, new, old } = member;
         let has_value = field.shape != Shape::Pointer || new.is_set();
         let found = match rule {
             Rule::Minimum(min) => {
@@ -156,6 +158,7 @@ impl Validation {
                 (i64::try_from(new.text().len()).unwrap_or(i64::MAX) > max).then(|| new.too_long(max))
             }
             Rule::MaxLength(max) => is_longer(new.text(), max).then(|| new.too_long_in_characters(max)),
+            Rule::Custom => return custom::rule_of(of, field).map(|rule| rule(new)).unwrap_or_default(),
             Rule::Format(format) if has_value => {
                 let faults = format_faults(format, new.text());
                 return faults.into_iter().map(|fault| new.invalid(fault)).collect();
@@ -167,7 +170,7 @@ impl Validation {
 
     /// What the type of the field asks, of its value or of each of its items.
     fn content(self, member: Member<'_>) -> ErrorList {
-        let Member { field, new, old } = member;
+        let Member { field, new, old, .. } = member;
         match (field.kind, field.shape) {
             (FieldKind::String, Shape::Value | Shape::Pointer) if !field.values.is_empty() && new.is_set() => {
                 let mut values: Vec<&str> = field.values.split(',').collect();
@@ -274,7 +277,7 @@ fn fixed(field: &FieldRef<'_>, detail: &str) -> Error {
 
 /// Whether a change is one that `change` refuses.
 fn refused(member: Member<'_>, change: Change) -> ErrorList {
-    let Member { field, new, old } = member;
+    let Member { field, new, old, .. } = member;
     let is_value = field.shape == Shape::Value;
     if is_value && (old.is_none() || matches!(field.kind, FieldKind::Message(_))) {
         return ErrorList::new();

@@ -135,6 +135,32 @@ mod tests {
     }
 
     #[test]
+    fn a_requester_is_in_no_domain_of_kubernetes() {
+        let kind = find(GROUP, "evictionrequests").expect("the kind is there");
+        let check = |requester: &str, expect: &[&str]| {
+            let spec = format!("spec: {{{TARGET}, requester: {requester}, intent: Eviction}}");
+            let errors = kind.strategy.validate_create(&kind.served_version(), &object(kind.plural, &spec));
+            assert_eq!(told(&errors), expect);
+        };
+        for requester in ["k8s.io/drain", "a.k8s.io/drain", "kubernetes.io/drain", "a.b.kubernetes.io/drain"] {
+            let error = format!(
+                "spec.requester: Invalid value: \"{requester}\": domain names *.k8s.io, *.kubernetes.io are reserved"
+            );
+            check(requester, &[&error]);
+        }
+        for requester in ["ak8s.io/drain", "k8s.io.example.com/drain", "example.com/k8s.io"] {
+            check(requester, &[]);
+        }
+        check(
+            "k8s.io.",
+            &[
+                "spec.requester: Invalid value: \"k8s.io.\": domain names *.k8s.io, *.kubernetes.io are reserved",
+                "spec.requester: Invalid value: \"k8s.io.\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            ],
+        );
+    }
+
+    #[test]
     fn the_lists_in_a_status_are_checked() {
         let kind = find(GROUP, "evictions").expect("the kind is there");
         let check = |old: &str, new: &str, expect: &[&str]| {

@@ -13,10 +13,12 @@ use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, type
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
 use crate::types::{self, FieldKind, Message};
 use crate::value::Value;
+use crate::work;
 
 const GROUP: &str = "scheduling.k8s.io";
 
@@ -34,7 +36,7 @@ static COMPOSITE: Kind = Kind {
     status: true,
     is_default: false,
     example: "metadata: {name: example}\nspec: {workloadRef: {workloadName: a, templateName: b}, schedulingPolicy: {basic: {}}}",
-    ..Kind::new(GROUP, "v1alpha3", "CompositePodGroup", &PLAIN_WITH_STATUS)
+    ..Kind::new(GROUP, "v1alpha3", "CompositePodGroup", &COMPOSITE_POD_GROUP)
 };
 
 const fn workload(version: &'static str) -> Kind {
@@ -44,7 +46,7 @@ const fn workload(version: &'static str) -> Kind {
         is_default: false,
         forms: &WORKLOADS,
         example: "metadata: {name: example}\nspec: {podGroupTemplates: [{name: a, schedulingPolicy: {basic: {}}}]}",
-        ..Kind::new(GROUP, version, "Workload", &PLAIN)
+        ..Kind::new(GROUP, version, "Workload", &WORKLOAD)
     }
 }
 
@@ -56,34 +58,43 @@ const fn pod_group(version: &'static str) -> Kind {
         is_default: false,
         forms: &POD_GROUPS,
         example: "metadata: {name: example}\nspec: {schedulingPolicy: {basic: {}}}",
-        ..Kind::new(GROUP, version, "PodGroup", &PLAIN_WITH_STATUS)
+        ..Kind::new(GROUP, version, "PodGroup", &POD_GROUP)
     }
 }
 
 /// A Workload, which says how its pods are scheduled and has no status.
-static PLAIN: Grouping = Grouping { has_status: false };
-static PLAIN_WITH_STATUS: Grouping = Grouping { has_status: true };
+static WORKLOAD: Grouping = Grouping { has_status: false, features: &OF_WORKLOAD };
+static POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_POD_GROUP };
+static COMPOSITE_POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_COMPOSITE };
 
-/// Fields whose gates are shut unless somebody opens them.
-static FEATURES: [Feature; 4] = [
-    Feature::new(Gate::CompositePodGroup, &["spec.compositePodGroupTemplates", "spec.parentCompositePodGroupName"]),
-    Feature::new(
-        Gate::DraWorkloadResourceClaims,
-        &["spec.resourceClaims", "spec.podGroupTemplates.*.resourceClaims", "status.resourceClaimStatuses"],
-    ),
-    Feature::new(
-        Gate::PodGroupPreemptionPolicy,
-        &["spec.preemptionPolicy", "spec.podGroupTemplates.*.preemptionPolicy"],
-    ),
-    Feature::new(
-        Gate::TopologyAwareWorkloadScheduling,
-        &["spec.schedulingConstraints", "spec.podGroupTemplates.*.schedulingConstraints"],
-    ),
+/// Fields whose gates are shut unless somebody opens them: which these are, the markers of each type say (`+featureGate`).
+static OF_WORKLOAD: [Feature; 1] = [Feature::new(Gate::CompositePodGroup, &["spec.compositePodGroupTemplates"])];
+
+static OF_POD_GROUP: [Feature; 4] = [
+    Feature::new(Gate::CompositePodGroup, &["spec.parentCompositePodGroupName"]),
+    Feature::new(Gate::DraWorkloadResourceClaims, &["spec.resourceClaims", "status.resourceClaimStatuses"]),
+    Feature::new(Gate::PodGroupPreemptionPolicy, &["spec.preemptionPolicy"]),
+    Feature::new(Gate::TopologyAwareWorkloadScheduling, &["spec.schedulingConstraints"]),
 ];
+
+static OF_COMPOSITE: [Feature; 1] = [Feature::new(Gate::PodGroupPreemptionPolicy, &["spec.preemptionPolicy"])];
+
+/// Those of the templates in a Workload, by the list in which they stand.
+static OF_TEMPLATES: [(&str, &[Feature]); 2] =
+    [("podGroupTemplates", &OF_POD_GROUP_TEMPLATE), ("compositePodGroupTemplates", &OF_COMPOSITE_TEMPLATE)];
+
+static OF_POD_GROUP_TEMPLATE: [Feature; 3] = [
+    Feature::new(Gate::DraWorkloadResourceClaims, &["resourceClaims"]),
+    Feature::new(Gate::PodGroupPreemptionPolicy, &["preemptionPolicy"]),
+    Feature::new(Gate::TopologyAwareWorkloadScheduling, &["schedulingConstraints"]),
+];
+
+static OF_COMPOSITE_TEMPLATE: [Feature; 1] = [Feature::new(Gate::PodGroupPreemptionPolicy, &["preemptionPolicy"])];
 
 /// A kind whose spec is checked as its markers say.
 struct Grouping {
     has_status: bool,
+    features: &'static [Feature],
 }
 
 impl Strategy for Grouping {
@@ -99,7 +110,7 @@ impl Strategy for Grouping {
         if self.has_status {
             prepare::reset(object, "status", object! {});
         }
-        drop_fields(version, object, None);
+        drop_fields(self.features, version.minor, object, None);
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
@@ -112,7 +123,7 @@ impl Strategy for Grouping {
         if self.has_status {
             prepare::for_update(subresource, new, old);
         }
-        drop_fields(version, new, Some(old));
+        drop_fields(self.features, version.minor, new, Some(old));
     }
 
     fn validate_update(
@@ -146,13 +157,28 @@ impl Strategy for Grouping {
     }
 }
 
-/// Takes out fields whose gates are shut. Go writes the constraints of a template also where there are none.
-fn drop_fields(version: &ServedVersion, new: &mut Value, old: Option<&Value>) {
-    features::drop_fields(&FEATURES, version.minor, new, old);
+/// Takes out fields whose gates are shut, of the object and of its templates.
+fn drop_fields(features: &[Feature], minor: Minor, new: &mut Value, old: Option<&Value>) {
+    features::drop_fields(features, minor, new, old);
     if let Some(spec) = defaults::field(new, "spec") {
-        for template in defaults::items(spec, "podGroupTemplates") {
-            defaults::set_pointer(template, "schedulingConstraints", Value::Null);
+        drop_fields_of_templates(minor, spec, old.and_then(|old| old.get("spec")));
+    }
+}
+
+/// Takes them out of the templates in a spec, or in a template, which may have others within. What a template used before is
+/// told by the one that stood in its place, as in the reference.
+fn drop_fields_of_templates(minor: Minor, new: &mut Value, old: Option<&Value>) {
+    for (list, features) in OF_TEMPLATES {
+        let before = old.and_then(|old| old.get(list)?.as_array()).unwrap_or_default();
+        for (at, template) in defaults::items(new, list).enumerate() {
+            work::step();
+            features::drop_fields(features, minor, template, before.get(at));
+            drop_fields_of_templates(minor, template, before.get(at));
         }
+    }
+    // Go writes the constraints of a template also where there are none.
+    for template in defaults::items(new, "podGroupTemplates") {
+        defaults::set_pointer(template, "schedulingConstraints", Value::Null);
     }
 }
 
@@ -179,6 +205,7 @@ fn validate_claims(statuses: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
 mod tests {
     use super::*;
     use crate::kinds::find;
+    use crate::meta::gates::Gates;
     use crate::value::yaml;
 
     /// What is wrong with a spec, in YAML, or with a change of one.
@@ -287,14 +314,107 @@ mod tests {
         );
     }
 
+    /// What is left of a spec, in YAML, while these gates are open.
+    fn check_left(plural: &str, gates: &str, old: Option<&str>, new: &str, expect: &str) {
+        let kind = find(GROUP, plural).expect("the kind is there");
+        let mut version = kind.served_version();
+        version.minor = version.minor.with_gates(Gates::parse(gates, version.minor).expect("the test is valid"));
+        let object = |spec: &str| {
+            let spec = yaml::decode(spec.as_bytes()).expect("the test is valid");
+            object! { "spec" => spec }
+        };
+        let mut new = object(new);
+        match old {
+            Some(old) => kind.strategy.prepare_update(&version, Subresource::Main, &mut new, &object(old)),
+            None => kind.strategy.prepare_create(&version, &mut new),
+        }
+        assert_eq!(new.get("spec"), object(expect).get("spec"));
+    }
+
     #[test]
     fn fields_of_shut_gates_are_dropped() {
-        check(
+        const ALL: &str = "{parentCompositePodGroupName: a, preemptionPolicy: Never, schedulingConstraints: {topology: [{key: ''}]}, resourceClaims: [{name: a}]}";
+        check_left("podgroups", "", None, ALL, "{}");
+        check_left("podgroups", "", Some("{preemptionPolicy: Never}"), ALL, "{preemptionPolicy: Never}");
+        check_left(
             "podgroups",
+            "GenericWorkload=true,CompositePodGroup=true",
             None,
-            "{schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: ''}]}}",
-            &[],
+            ALL,
+            "{parentCompositePodGroupName: a}",
         );
+    }
+
+    #[test]
+    fn a_composite_group_has_its_constraints_and_its_parent_without_a_gate() {
+        check_left(
+            "compositepodgroups",
+            "",
+            None,
+            "{parentCompositePodGroupName: a, preemptionPolicy: Never, schedulingConstraints: {topology: [{key: a}]}}",
+            "{parentCompositePodGroupName: a, schedulingConstraints: {topology: [{key: a}]}}",
+        );
+    }
+
+    #[test]
+    fn templates_within_templates_lose_the_fields_of_shut_gates() {
+        let gates = "GenericWorkload=true,CompositePodGroup=true";
+        let template = "{name: a, resourceClaims: [{name: a}], preemptionPolicy: Never, schedulingConstraints: {topology: [{key: a}]}}";
+        let left = "{name: a, schedulingConstraints: null}";
+        let nested = |template: &str, rest: &str| {
+            format!(
+                "{{compositePodGroupTemplates: [{{name: b{rest}, podGroupTemplates: [{template}], \
+                 compositePodGroupTemplates: [{{name: c{rest}, podGroupTemplates: [{template}]}}]}}]}}"
+            )
+        };
+        let all = nested(template, ", preemptionPolicy: Never");
+        check_left("workloads", "", None, &all, "{}");
+        check_left("workloads", gates, None, &all, &nested(left, ""));
+        check_left("workloads", gates, Some(&all), &all, &all);
+        check_left(
+            "workloads",
+            "",
+            None,
+            &format!("{{podGroupTemplates: [{template}]}}"),
+            &format!("{{podGroupTemplates: [{left}]}}"),
+        );
+    }
+
+    #[test]
+    fn a_template_keeps_what_the_one_in_its_place_used() {
+        let of = |first: &str, second: &str| {
+            format!(
+                "{{podGroupTemplates: [{{name: a, schedulingConstraints: null{first}}}, {{name: b, schedulingConstraints: null{second}}}]}}"
+            )
+        };
+        let policy = ", preemptionPolicy: Never";
+        check_left("workloads", "", Some(&of(policy, "")), &of(policy, policy), &of(policy, ""));
+    }
+
+    #[test]
+    fn every_field_that_a_gate_forbids_is_in_a_table() {
+        let tables: [(&str, &[Feature]); 5] = [
+            ("WorkloadSpec", &OF_WORKLOAD),
+            ("PodGroupSpec", &OF_POD_GROUP),
+            ("CompositePodGroupSpec", &OF_COMPOSITE),
+            ("PodGroupTemplate", &OF_POD_GROUP_TEMPLATE),
+            ("CompositePodGroupTemplate", &OF_COMPOSITE_TEMPLATE),
+        ];
+        let mut seen = 0;
+        for named in ["scheduling.v1alpha3", "scheduling.v1beta1"].into_iter().flat_map(types::structs) {
+            let message = named.message();
+            let table = tables.iter().find(|(name, _)| *name == message.name).map_or(&[][..], |(_, table)| table);
+            for field in message.fields {
+                let Some((_, rest)) = field.markers.split_once("+k8s:ifDisabled(") else { continue };
+                let gate = rest.split(')').next().unwrap_or_default().trim_matches('"');
+                let is_dropped = table.iter().any(|feature| {
+                    feature.gate.name() == gate && feature.paths.iter().any(|path| path.ends_with(field.json))
+                });
+                assert!(is_dropped, "{}.{} of {gate}", message.name, field.json);
+                seen += 1;
+            }
+        }
+        assert!(seen > 10, "{seen}");
     }
 
     #[test]
