@@ -12,12 +12,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use jiff::Timestamp;
 
-use super::client::{Client, JOBS, PODS, int_at, is_going, key_of, left, place, sooner, time_at, written};
+use super::client::{Client, JOBS, PODS, int_at, is_going, key_of, left, sooner, time_at, written};
 use super::conditions::{self, Said};
 use super::family::{self, Family};
+use super::finalizers;
 use super::index_set::IndexSet;
 use super::pod_control::{create_pods, delete_pods};
 use super::pods;
@@ -90,26 +91,23 @@ impl Jobs {
     }
 
     /// Takes the finalizers from pods that are counted.
+    ///
+    /// Errors: 409 where a pod is not as it was read. It still has its finalizer then, and must not be counted before it is gone.
     async fn release(&self, pods: impl Iterator<Item = &Value>) -> Result<(), Status> {
         let held = pods.filter(|pod| is_held(pod)).map(|pod| async move {
-            let mut finalizers = pod.items_at(&["metadata", "finalizers"]).to_vec();
-            finalizers.retain(|name| name.as_str() != Some(FINALIZER));
-            let finalizers = if finalizers.is_empty() { Value::Null } else { Value::Array(finalizers) };
-            let uid = pod.str_at(&["metadata", "uid"]);
-            let patch = object! { "metadata" => object! { "uid" => uid, "finalizers" => finalizers } };
-            let (namespace, name) = place(pod);
-            match self.client.merge(PODS, namespace, name, &patch).await {
-                Err(status) if !matches!(status.code, 404 | 409) => Err(status),
+            match finalizers::remove(&self.client, PODS, pod, FINALIZER).await {
+                Err(status) if status.code != 404 => Err(status),
                 _ => Ok(()),
             }
         });
-        try_join_all(held).await.map(drop)
+        // All of them are tried, so that one which is written to often keeps none of the others.
+        join_all(held).await.into_iter().collect()
     }
 
     async fn sync(&self, key: &str, job: Value, pods: &[Value]) -> Result<Progress, Status> {
         let now = self.client.now();
         let mut tally = Tally::of(&job, pods, false);
-        self.note_failures(key, &tally);
+        self.note_failures(key, &job, &tally);
         let since = self.failures.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied();
         let mut plan = plan(&job, pods, &tally, since, now);
         if plan.is_end && !tally.replaced.is_empty() {
@@ -139,13 +137,13 @@ impl Jobs {
         Ok(plan.again.map_or(Progress::Done, Progress::After))
     }
 
-    fn note_failures(&self, key: &str, tally: &Tally<'_>) {
+    fn note_failures(&self, key: &str, job: &Value, tally: &Tally<'_>) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if tally.to_count.iter().any(|(_, end)| *end == End::Succeeded) {
             failures.remove(key);
             return;
         }
-        for (pod, _) in tally.to_count.iter().filter(|(_, end)| *end == End::Failed) {
+        for pod in tally.new_failures(job) {
             let at = finished_at(pod).unwrap_or_else(|| self.client.now());
             let entry = failures.entry(key.to_owned()).or_insert((0, at));
             *entry = (entry.0 + 1, entry.1.max(at));
@@ -209,7 +207,7 @@ fn new_pod(job: &Value, reference: Value, index: Option<i64>, failures: Option<I
 }
 
 fn is_held(pod: &Value) -> bool {
-    pod.items_at(&["metadata", "finalizers"]).iter().any(|name| name.as_str() == Some(FINALIZER))
+    finalizers::has(pod, FINALIZER)
 }
 
 fn finished_at(pod: &Value) -> Option<Timestamp> {
@@ -323,6 +321,14 @@ impl<'p> Tally<'p> {
             tally.succeeded = tally.completed.len();
         }
         tally
+    }
+
+    /// The pods that have failed, without those that the status names: they were seen when it was written.
+    fn new_failures(&self, job: &Value) -> impl Iterator<Item = &'p Value> {
+        let named = job.items_at(&["status", "uncountedTerminatedPods", "failed"]).iter();
+        let named: HashSet<&str> = named.filter_map(Value::as_str).collect();
+        let failed = self.to_count.iter().filter(|(_, end)| *end == End::Failed).map(|(pod, _)| *pod);
+        failed.filter(move |pod| !named.contains(pod.str_at(&["metadata", "uid"])))
     }
 
     /// Finds the indexes that have failed, and the failed pods whose place another is to take.
@@ -817,6 +823,15 @@ mod tests {
         let late = "spec: {parallelism: 1, activeDeadlineSeconds: 30}\nstatus: {startTime: '2026-01-01T00:00:00Z'}";
         let plan = planned(late, &[pod("a", "Running", "")]);
         assert_eq!((reasons(&plan), plan.delete.len()), (vec!["FailureTarget DeadlineExceeded".to_owned()], 1));
+    }
+
+    #[test]
+    fn a_failure_that_the_status_names_is_not_a_new_one() {
+        let job = read("spec: {parallelism: 1}\nstatus: {uncountedTerminatedPods: {failed: [a]}}");
+        let pods = [pod("a", "Failed", ""), pod("b", "Failed", ""), pod("c", "Succeeded", "")];
+        let tally = Tally::of(&job, &pods, false);
+        let new: Vec<&str> = tally.new_failures(&job).map(|pod| pod.str_at(&["metadata", "uid"])).collect();
+        assert_eq!((new, tally.failed), (vec!["b"], 2));
     }
 
     #[test]

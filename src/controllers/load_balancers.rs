@@ -1,8 +1,8 @@
 //! Services of the type LoadBalancer get an address, as a cloud would give them one.
 //!
-//! Nothing listens there. Each has an address of its own, of [`FIRST_IPV4`] and those behind it, for as long as it is of this
-//! type; one that names an address (`spec.loadBalancerIP`) has that. A service of another class (`spec.loadBalancerClass`) is
-//! left to others.
+//! Nothing listens there. Each has an address of its own, of those behind [`BASE_IPV4`] and [`BASE_IPV6`], for as long as it is
+//! of this type; one that names an address (`spec.loadBalancerIP`) has that, whoever else has it. A service of another class
+//! (`spec.loadBalancerClass`) is left to others until it goes or is of another type.
 //!
 //! Source: `k8s.io/cloud-provider/controllers/service` of Kubernetes 1.37.
 
@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, is_going, place, read};
+use super::client::{Client, is_going, read};
+use super::finalizers;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::SERVICES;
@@ -23,10 +24,11 @@ use crate::value::Value;
 /// The finalizer of services that have an address.
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 const TYPE: &str = "LoadBalancer";
-/// The address before the first that is given.
-const FIRST_IPV4: u32 = u32::from_be_bytes([172, 30, 0, 0]);
-const FIRST_IPV6: u128 = 0xfd1e_0000_0000_0000_0000_0000_0000_0000;
-/// The last of the numbers that addresses are made of.
+/// What the number of a service is added to. Numbers begin at 1: no service has this address itself.
+const BASE_IPV4: u32 = u32::from_be_bytes([172, 30, 0, 0]);
+/// As [`BASE_IPV4`].
+const BASE_IPV6: u128 = 0xfd1e_0000_0000_0000_0000_0000_0000_0000;
+/// The last number: that of the last address but one of `172.30.0.0/16`.
 const NUMBER_MAX: u16 = u16::MAX - 1;
 
 struct LoadBalancers {
@@ -34,10 +36,11 @@ struct LoadBalancers {
     pool: Mutex<Pool>,
 }
 
-/// The numbers of services, of which their addresses are made.
+/// The numbers of services, of which their addresses are made. A service that names its address has none.
 #[derive(Default)]
 struct Pool {
     numbers: BTreeMap<String, u16>,
+    // INVARIANT: the values of `numbers`.
     used: BTreeSet<u16>,
 }
 
@@ -48,10 +51,32 @@ impl Pool {
         }
     }
 
-    /// Notes the number that a service has already.
+    /// Notes the number that a service has by its status, instead of the one that was known; not one that another has.
     fn hold(&mut self, key: &str, number: u16) {
-        if self.used.insert(number) {
-            self.numbers.insert(key.to_owned(), number);
+        if !self.used.insert(number) {
+            return;
+        }
+        if let Some(old) = self.numbers.insert(key.to_owned(), number) {
+            self.used.remove(&old);
+        }
+    }
+
+    /// Takes in how a service is stored now.
+    fn note(&mut self, key: &str, service: &Value) {
+        if named_address(service).is_some() || !is_concerned(service) {
+            self.release(key);
+        } else if is_wanted(service)
+            && let Some(number) = number_of(service)
+        {
+            self.hold(key, number);
+        }
+    }
+
+    /// The addresses of a service: the one that it names, or one of each of its families; `None` where all are taken.
+    fn addresses_of(&mut self, key: &str, service: &Value) -> Option<Vec<IpAddr>> {
+        match named_address(service) {
+            Some(named) => Some(vec![named]),
+            None => self.number_of(key).map(|number| made_addresses(service, number)),
         }
     }
 
@@ -69,36 +94,61 @@ impl Pool {
     }
 }
 
-fn is_wanted(service: &Value) -> bool {
-    service.str_at(&["spec", "type"]) == TYPE && service.str_at(&["spec", "loadBalancerClass"]).is_empty()
+fn is_balanced(service: &Value) -> bool {
+    service.str_at(&["spec", "type"]) == TYPE
 }
 
-fn has_finalizer(service: &Value) -> bool {
-    service.items_at(&["metadata", "finalizers"]).iter().any(|name| name.as_str() == Some(FINALIZER))
+/// Whether a service is to have an address of this controller.
+fn is_wanted(service: &Value) -> bool {
+    is_balanced(service) && service.str_at(&["spec", "loadBalancerClass"]).is_empty()
+}
+
+/// Whether a service has the finalizer for no longer than until it is looked at.
+fn needs_cleanup(service: &Value) -> bool {
+    finalizers::has(service, FINALIZER) && (is_going(service) || !is_balanced(service))
+}
+
+/// Whether there may be something to do for a service.
+fn is_concerned(service: &Value) -> bool {
+    is_wanted(service) || needs_cleanup(service)
 }
 
 /// The number behind the first address of a service, if it is one that was given here.
 fn number_of(service: &Value) -> Option<u16> {
     let first = service.items_at(&["status", "loadBalancer", "ingress"]).first()?;
     let number = match first.str_at(&["ip"]).parse().ok()? {
-        IpAddr::V4(address) => u128::from(u32::from(address).checked_sub(FIRST_IPV4)?),
-        IpAddr::V6(address) => u128::from(address).checked_sub(FIRST_IPV6)?,
+        IpAddr::V4(address) => u128::from(u32::from(address).checked_sub(BASE_IPV4)?),
+        IpAddr::V6(address) => u128::from(address).checked_sub(BASE_IPV6)?,
     };
     u16::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number))
 }
 
-/// The addresses of a service: one of each of its families, or the one that it names.
-fn addresses(service: &Value, number: u16) -> Vec<Value> {
-    let named = service.str_at(&["spec", "loadBalancerIP"]);
-    let ingress = |ip: String| object! { "ip" => ip, "ipMode" => "VIP" };
-    if named.parse::<IpAddr>().is_ok() {
-        return vec![ingress(named.to_owned())];
-    }
+/// The address that a service names; `None` where it names none, or one that can't be read.
+///
+/// One of IPv4 inside IPv6 is the one of IPv4: the status must not have it otherwise.
+fn named_address(service: &Value) -> Option<IpAddr> {
+    let named: IpAddr = service.str_at(&["spec", "loadBalancerIP"]).parse().ok()?;
+    Some(named.to_canonical())
+}
+
+/// The addresses of a number: one of each family of the service.
+fn made_addresses(service: &Value, number: u16) -> Vec<IpAddr> {
     let of_family = |family: &Value| match family.as_str() {
-        Some("IPv6") => Ipv6Addr::from(FIRST_IPV6 + u128::from(number)).to_string(),
-        _ => Ipv4Addr::from(FIRST_IPV4 + u32::from(number)).to_string(),
+        Some("IPv6") => IpAddr::from(Ipv6Addr::from(BASE_IPV6 + u128::from(number))),
+        _ => IpAddr::from(Ipv4Addr::from(BASE_IPV4 + u32::from(number))),
     };
-    service.items_at(&["spec", "ipFamilies"]).iter().map(|family| ingress(of_family(family))).collect()
+    service.items_at(&["spec", "ipFamilies"]).iter().map(of_family).collect()
+}
+
+/// Addresses as the status has them.
+fn ingress(addresses: &[IpAddr]) -> Value {
+    Value::Array(addresses.iter().map(|ip| object! { "ip" => ip.to_string(), "ipMode" => "VIP" }).collect())
+}
+
+/// Whether the status of a service has these addresses. `ipMode` is not looked at: where its gate is shut, it is dropped.
+fn has_addresses(service: &Value, addresses: &[IpAddr]) -> bool {
+    let said = service.items_at(&["status", "loadBalancer", "ingress"]).iter();
+    said.map(|ingress| ingress.str_at(&["ip"])).eq(addresses.iter().map(IpAddr::to_string))
 }
 
 impl LoadBalancers {
@@ -106,52 +156,42 @@ impl LoadBalancers {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ensure(&self, key: &str, service: Value) -> Result<(), Status> {
-        let Some(number) = self.pool().number_of(key) else {
+    /// Gives a service its addresses. Where none is left it is tried again: no change of this service says that one is free.
+    async fn ensure(&self, key: &str, service: Value) -> Result<Progress, Status> {
+        let Some(addresses) = self.pool().addresses_of(key, &service) else {
             let message = "Error syncing load balancer: no address is left".to_owned();
             self.client.tell_warning(&service, "SyncLoadBalancerFailed", message);
-            return Ok(());
+            return Ok(Progress::Failed);
         };
-        let addresses = addresses(&service, number);
-        let is_done =
-            has_finalizer(&service) && service.items_at(&["status", "loadBalancer", "ingress"]) == addresses.as_slice();
-        if is_done {
-            return Ok(());
+        let is_held = finalizers::has(&service, FINALIZER);
+        if is_held && has_addresses(&service, &addresses) {
+            return Ok(Progress::Done);
         }
         self.client.tell_normal(&service, "EnsuringLoadBalancer", "Ensuring load balancer".to_owned());
-        let service = if has_finalizer(&service) { service } else { self.set_finalizer(&service, true).await? };
+        let service =
+            if is_held { service } else { finalizers::add(&self.client, SERVICES, &service, FINALIZER).await? };
         self.client.tell_normal(&service, "EnsuredLoadBalancer", "Ensured load balancer".to_owned());
-        self.say(&service, object! { "ingress" => addresses }).await
+        self.say(service, object! { "ingress" => ingress(&addresses) }).await?;
+        Ok(Progress::Done)
     }
 
     /// Takes the address of a service that is not of this type any more, or goes.
-    async fn take(&self, service: Value) -> Result<(), Status> {
+    async fn take(&self, service: Value) -> Result<Progress, Status> {
         self.client.tell_normal(&service, "DeletingLoadBalancer", "Deleting load balancer".to_owned());
-        if !is_going(&service) {
-            self.say(&service, object! {}).await?;
-        }
-        let service = self.set_finalizer(&service, false).await?;
+        let service = if is_going(&service) { service } else { self.say(service, object! {}).await? };
+        let service = finalizers::remove(&self.client, SERVICES, &service, FINALIZER).await?;
         self.client.tell_normal(&service, "DeletedLoadBalancer", "Deleted load balancer".to_owned());
-        Ok(())
+        Ok(Progress::Done)
     }
 
-    async fn say(&self, service: &Value, balancer: Value) -> Result<(), Status> {
+    /// Writes the addresses of a service into its status, unless they are there; returns it as it is then.
+    async fn say(&self, service: Value, balancer: Value) -> Result<Value, Status> {
         let mut status = service.get("status").cloned().unwrap_or_default();
         status.make_object().insert("loadBalancer", balancer);
-        self.client.update_status(SERVICES, service, status).await
-    }
-
-    async fn set_finalizer(&self, service: &Value, is_there: bool) -> Result<Value, Status> {
-        let mut finalizers = service.items_at(&["metadata", "finalizers"]).to_vec();
-        finalizers.retain(|name| name.as_str() != Some(FINALIZER));
-        if is_there {
-            finalizers.push(Value::from(FINALIZER));
+        if service.get("status") == Some(&status) {
+            return Ok(service);
         }
-        let finalizers = if finalizers.is_empty() { Value::Null } else { Value::Array(finalizers) };
-        let uid = service.str_at(&["metadata", "uid"]);
-        let patch = object! { "metadata" => object! { "uid" => uid, "finalizers" => finalizers } };
-        let (namespace, name) = place(service);
-        self.client.merge(SERVICES, namespace, name, &patch).await
+        self.client.write_status(SERVICES, &service, status).await
     }
 }
 
@@ -170,25 +210,22 @@ impl Reconciler for LoadBalancers {
         if !SERVICES.is(&change.collection) {
             return Vec::new();
         }
-        let service = change.stored.as_ref().and_then(|stored| read(stored).ok());
-        let Some(service) = service.filter(|service| is_wanted(service) || has_finalizer(service)) else {
-            self.pool().release(&change.key);
-            return Vec::new();
-        };
-        if let Some(number) = number_of(&service) {
-            self.pool().hold(&change.key, number);
-        }
-        vec![change.key.to_string()]
+        // One that is gone is looked at, too: it may be given a number at this moment.
+        let Some(stored) = &change.stored else { return vec![change.key.to_string()] };
+        let Ok(service) = read(stored) else { return Vec::new() };
+        self.pool().note(&change.key, &service);
+        is_concerned(&service).then(|| change.key.to_string()).into_iter().collect()
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
-        let Some(service) = self.client.get(SERVICES, key).await? else { return Ok(Progress::Done) };
-        if is_wanted(&service) && !is_going(&service) {
-            self.ensure(key, service).await?;
-        } else if has_finalizer(&service) {
-            self.take(service).await?;
+        match self.client.get(SERVICES, key).await? {
+            Some(service) if needs_cleanup(&service) => self.take(service).await,
+            Some(service) if is_wanted(&service) && !is_going(&service) => self.ensure(key, service).await,
+            _ => {
+                self.pool().release(key);
+                Ok(Progress::Done)
+            }
         }
-        Ok(Progress::Done)
     }
 }
 
@@ -214,19 +251,65 @@ mod tests {
         assert_eq!((pool.number_of("d/a"), pool.number_of("d/c"), pool.number_of("d/b")), (Some(1), Some(3), Some(2)));
         pool.release("d/a");
         assert_eq!((pool.number_of("d/e"), pool.number_of("d/f")), (Some(1), Some(4)));
-        (5..=NUMBER_MAX).for_each(|number| pool.hold(&number.to_string(), number));
-        assert_eq!(pool.number_of("d/g"), None);
+    }
+
+    #[test]
+    fn a_number_that_is_free_again_is_given_where_all_were_taken() {
+        let mut pool = Pool::default();
+        (1..=NUMBER_MAX).for_each(|number| pool.hold(&number.to_string(), number));
+        let service = read_yaml("spec: {type: LoadBalancer, ipFamilies: [IPv4]}");
+        assert_eq!(pool.addresses_of("d/a", &service), None);
+        pool.release("256");
+        assert_eq!(pool.addresses_of("d/a", &service), Some(vec![IpAddr::from([172, 30, 1, 0])]));
+    }
+
+    #[test]
+    fn who_writes_the_status_of_a_service_takes_one_number_at_most() {
+        let mut pool = Pool::default();
+        let service = |ip: &str, rest: &str| {
+            read_yaml(&format!(
+                "spec: {{type: LoadBalancer, ipFamilies: [IPv4]{rest}}}\nstatus: {{loadBalancer: {{ingress: [{{ip: {ip}}}]}}}}"
+            ))
+        };
+        for last in 1..=9 {
+            pool.note("d/a", &service(&format!("172.30.0.{last}"), ""));
+        }
+        assert_eq!((pool.used.len(), pool.number_of("d/a")), (1, Some(9)));
+        // The number of another stays with it.
+        pool.note("d/b", &service("172.30.0.9", ""));
+        assert_eq!((pool.used.len(), pool.number_of("d/b")), (1, Some(1)));
+        for other in [", loadBalancerIP: 1.2.3.4", ", loadBalancerClass: example.com/b"] {
+            pool.note("d/b", &service("172.30.0.1", other));
+            assert_eq!((pool.used.len(), pool.numbers.len()), (1, 1), "{other}");
+        }
     }
 
     #[test]
     fn a_service_has_an_address_of_each_of_its_families_or_the_one_that_it_names() {
-        let both = read_yaml("spec: {ipFamilies: [IPv4, IPv6]}");
-        let told = |service: &Value| {
-            let addresses = addresses(service, 7);
-            addresses.iter().map(|ingress| ingress.str_at(&["ip"]).to_owned()).collect::<Vec<_>>()
+        let mut pool = Pool::default();
+        pool.hold("d/a", 7);
+        let mut check = |spec: &str, expected: &[&str]| {
+            let addresses = pool.addresses_of("d/a", &read_yaml(&format!("spec: {{{spec}}}"))).expect("one is left");
+            assert_eq!(addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>(), expected, "{spec}");
         };
-        assert_eq!(told(&both), ["172.30.0.7", "fd1e::7"]);
-        assert_eq!(told(&read_yaml("spec: {ipFamilies: [IPv4], loadBalancerIP: 1.2.3.4}")), ["1.2.3.4"]);
+        check("ipFamilies: [IPv4, IPv6]", &["172.30.0.7", "fd1e::7"]);
+        check("ipFamilies: [IPv4], loadBalancerIP: 1.2.3.4", &["1.2.3.4"]);
+        // The status must not have these as they are written.
+        check("ipFamilies: [IPv4], loadBalancerIP: '::ffff:1.2.3.4'", &["1.2.3.4"]);
+        check("ipFamilies: [IPv6], loadBalancerIP: 'FD00:0::1'", &["fd00::1"]);
+        check("ipFamilies: [IPv4], loadBalancerIP: 01.2.3.4", &["172.30.0.7"]);
+    }
+
+    #[test]
+    fn an_address_that_is_named_takes_no_number() {
+        let mut pool = Pool::default();
+        let service = read_yaml("spec: {type: LoadBalancer, ipFamilies: [IPv4], loadBalancerIP: 172.30.0.1}");
+        assert_eq!(pool.addresses_of("d/a", &service), Some(vec![IpAddr::from([172, 30, 0, 1])]));
+        assert!(pool.used.is_empty());
+    }
+
+    #[test]
+    fn the_number_of_an_address_is_known() {
         for (ip, number) in [("172.30.1.0", Some(256)), ("fd1e::9", Some(9)), ("1.2.3.4", None), ("172.30.0.0", None)] {
             let service = read_yaml(&format!("status: {{loadBalancer: {{ingress: [{{ip: '{ip}'}}]}}}}"));
             assert_eq!(number_of(&service), number, "{ip}");
@@ -234,9 +317,31 @@ mod tests {
     }
 
     #[test]
-    fn a_service_of_another_class_is_left_to_others() {
-        assert!(is_wanted(&read_yaml("spec: {type: LoadBalancer}")));
-        assert!(!is_wanted(&read_yaml("spec: {type: LoadBalancer, loadBalancerClass: example.com/b}")));
-        assert!(!is_wanted(&read_yaml("spec: {type: NodePort}")));
+    fn a_service_has_its_addresses_also_without_their_mode() {
+        let addresses = [IpAddr::from([172, 30, 0, 7])];
+        let check = |ingress: &str, expected: bool| {
+            let service = read_yaml(&format!("status: {{loadBalancer: {{ingress: {ingress}}}}}"));
+            assert_eq!(has_addresses(&service, &addresses), expected, "{ingress}");
+        };
+        check("[{ip: 172.30.0.7, ipMode: VIP}]", true);
+        check("[{ip: 172.30.0.7}]", true);
+        check("[{ip: 172.30.0.8, ipMode: VIP}]", false);
+        check("[{ip: 172.30.0.7}, {ip: 172.30.0.8}]", false);
+        check("[]", false);
+    }
+
+    #[test]
+    fn a_service_of_another_class_is_left_to_others_until_it_goes_or_changes_its_type() {
+        let check = |metadata: &str, spec: &str, expected: (bool, bool)| {
+            let service = read_yaml(&format!("metadata: {{finalizers: [{FINALIZER}]{metadata}}}\nspec: {{{spec}}}"));
+            assert_eq!((is_wanted(&service), needs_cleanup(&service)), expected, "{metadata} {spec}");
+        };
+        let going = ", deletionTimestamp: '2026-01-01T00:00:00Z'";
+        check("", "type: LoadBalancer", (true, false));
+        check("", "type: LoadBalancer, loadBalancerClass: example.com/b", (false, false));
+        check(going, "type: LoadBalancer, loadBalancerClass: example.com/b", (false, true));
+        check(going, "type: LoadBalancer", (true, true));
+        check("", "type: NodePort", (false, true));
+        assert!(!needs_cleanup(&read_yaml("spec: {type: NodePort}")));
     }
 }

@@ -27,6 +27,7 @@ mod garbage;
 mod aggregation;
 mod policy_types;
 mod client;
+mod finalizers;
 mod recorder;
 mod reconcile;
 mod family;

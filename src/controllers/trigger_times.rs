@@ -1,4 +1,4 @@
-//! When that happened for which endpoints were last written: the annotation `endpoints.kubernetes.io/last-change-trigger-time`.
+//! The time of the change that endpoints were last written for: the annotation `endpoints.kubernetes.io/last-change-trigger-time`.
 //!
 //! It is the earliest of the times at which pods became ready or ceased to be, of those that were not seen before; of a service
 //! that is new, when it was made. Endpoints that are written for another reason have none.

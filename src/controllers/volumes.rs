@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::client::{Client, Kind, PODS, is_going, place};
+use super::finalizers;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -352,7 +353,7 @@ impl Reconciler for Protection {
         for claim in going {
             let name = claim.str_at(&["metadata", "name"]);
             if !using.iter().any(|pod| uses(pod, name)) {
-                self.release(CLAIMS, &claim, CLAIM_FINALIZER).await?;
+                finalizers::remove(&self.client, CLAIMS, &claim, CLAIM_FINALIZER).await?;
             }
         }
         Ok(Progress::Done)
@@ -374,18 +375,9 @@ impl Protection {
     async fn reconcile_volume(&self, name: &str) -> Result<Progress, Status> {
         let Some(volume) = self.client.get(VOLUMES, name).await? else { return Ok(Progress::Done) };
         if is_going(&volume) && volume.str_at(&["status", "phase"]) != "Bound" {
-            self.release(VOLUMES, &volume, VOLUME_FINALIZER).await?;
+            finalizers::remove(&self.client, VOLUMES, &volume, VOLUME_FINALIZER).await?;
         }
         Ok(Progress::Done)
-    }
-
-    async fn release(&self, kind: Kind, object: &Value, finalizer: &str) -> Result<(), Status> {
-        let mut finalizers = object.items_at(&["metadata", "finalizers"]).to_vec();
-        finalizers.retain(|name| name.as_str() != Some(finalizer));
-        let finalizers = if finalizers.is_empty() { Value::Null } else { Value::Array(finalizers) };
-        let (namespace, name) = place(object);
-        let patch = object! { "metadata" => object! { "finalizers" => finalizers } };
-        self.client.merge(kind, namespace, name, &patch).await.map(drop)
     }
 }
 

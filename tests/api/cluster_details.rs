@@ -2,10 +2,19 @@
 
 use super::workloads::{Cluster, PATIENCE, PROFILE, cluster};
 
-/// A path of the events of an object with a reason.
+/// What selects the events of an object with a reason.
+fn events_of(name: &str, reason: &str) -> String {
+    format!("--field-selector involvedObject.name={name},reason={reason}")
+}
+
+/// Waits for an event of an object with a reason.
+fn wait_for_event(cluster: &Cluster, name: &str, reason: &str) {
+    cluster.ok(&format!("wait --for=create event {} {PATIENCE}", events_of(name, reason)));
+}
+
+/// A path of the first event of an object with a reason.
 fn event(cluster: &Cluster, name: &str, reason: &str, path: &str) -> String {
-    let fields = format!("--field-selector involvedObject.name={name},reason={reason}");
-    cluster.ok(&format!("get events {fields} -o jsonpath={{.items[0]{path}}}"))
+    cluster.ok(&format!("get events {} -o jsonpath={{.items[0]{path}}}", events_of(name, reason)))
 }
 
 #[test]
@@ -72,7 +81,7 @@ fn the_scheduler_tells_what_it_was_doing() {
     cluster.apply(&pod("large", ", nodeSelector: {no: where}"));
     cluster.wait("pod/large", ".status.conditions[0].observedGeneration", "1");
     for (name, reason, action) in [("fits", "Scheduled", "Binding"), ("large", "FailedScheduling", "Scheduling")] {
-        cluster.ok(&format!("wait --for=create event --field-selector reason={reason} {PATIENCE}"));
+        wait_for_event(&cluster, name, reason);
         assert_eq!(event(&cluster, name, reason, ".action"), action);
         assert_eq!(event(&cluster, name, reason, ".reportingComponent"), "default-scheduler");
         assert_eq!(event(&cluster, name, reason, ".source.component"), "");
@@ -92,7 +101,7 @@ fn a_claim_is_told_why_nothing_is_made_for_it() {
         ("none", "FailedBinding", "no persistent volumes available for this claim and no storage class is set"),
         ("lost", "ProvisioningFailed", "storageclass.storage.k8s.io \"nowhere\" not found"),
     ] {
-        cluster.ok(&format!("wait --for=create event --field-selector reason={reason} {PATIENCE}"));
+        wait_for_event(&cluster, name, reason);
         assert_eq!(event(&cluster, name, reason, ".message"), message);
     }
 }
@@ -109,11 +118,11 @@ fn a_service_gets_an_address_as_of_a_cloud() {
     let (web, other) = (cluster.get("service/web", address), cluster.get("service/other", address));
     assert!(web.starts_with("172.30.") && other.starts_with("172.30.") && web != other, "{web} {other}");
     assert_eq!(cluster.get("service/web", ".metadata.finalizers[*]"), "service.kubernetes.io/load-balancer-cleanup");
-    cluster.ok(&format!("wait --for=create event --field-selector reason=EnsuredLoadBalancer {PATIENCE}"));
+    wait_for_event(&cluster, "web", "EnsuredLoadBalancer");
     assert_eq!(event(&cluster, "web", "EnsuredLoadBalancer", ".source.component"), "service-controller");
     // One of another type has none, one that goes is let go of.
     cluster.ok("patch service web --type=merge -p {\"spec\":{\"type\":\"ClusterIP\"}}");
-    cluster.ok(&format!("wait --for=create event --field-selector reason=DeletedLoadBalancer {PATIENCE}"));
+    wait_for_event(&cluster, "web", "DeletedLoadBalancer");
     assert_eq!(cluster.get("service/web", ".status.loadBalancer"), "{}");
     assert_eq!(cluster.get("service/web", ".metadata.finalizers"), "");
     cluster.ok(&format!("delete service other {PATIENCE}"));
@@ -131,7 +140,7 @@ fn a_pod_that_is_a_hook_of_helm_ends_well() {
 }
 
 #[test]
-fn endpoints_say_when_that_happened_for_which_they_were_written() {
+fn endpoints_have_the_time_of_the_change_that_they_were_last_written_for() {
     let Some(cluster) = cluster(&PROFILE) else { return };
     cluster.ok("create service clusterip web --tcp=80");
     let annotation = ".metadata.annotations.endpoints\\.kubernetes\\.io/last-change-trigger-time";
