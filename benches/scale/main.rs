@@ -222,6 +222,8 @@ fn of_objects(folder: &Path, database: &Database, objects: usize) -> Result<Vec<
     let (mut client, begun) = (server.connect()?, Instant::now());
     client.expect(200, "GET", &format!("{collection}/w-0"), b"")?;
     row("first get after a start", millis(begun.elapsed()));
+    client.expect(200, "GET", &format!("{collection}?limit=1"), b"")?;
+    row("collection read after a start", millis(begun.elapsed()));
     drop((client, server));
 
     let server = database.start_with(&data, &["--memory-limit", MEMORY_LIMIT])?;

@@ -21,10 +21,8 @@ const DERIVED_MAX: usize = 2;
 /// The objects of a collection, by key.
 pub(super) type Objects = OrdMap<Arc<str>, Held>;
 
-/// Objects in any order, by key.
-pub(super) fn by_key(mut objects: Vec<Stored>) -> Objects {
-    // The next one then stands beside the last in the map.
-    objects.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+/// Objects as a database gives them, by key.
+pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
     objects.into_iter().map(|stored| (Arc::clone(&stored.key), Held::from(Arc::new(stored)))).collect()
 }
 

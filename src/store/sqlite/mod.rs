@@ -276,11 +276,11 @@ impl Store for Sqlite {
         // Both statements read the same state of the database.
         connection.begin(sqlx::query("BEGIN")).await?;
         let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
-        // In the order of the table: a disk reads on instead of going to and fro.
+        // In the order of the keys: to sort a million of them costs more than a disk that goes to and fro.
         let objects = sqlx::query(
-            "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, bytes, \
-             expires_at_ms, checksum FROM changes \
-             WHERE resource_version IN (SELECT resource_version FROM objects WHERE resource = ?)",
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = ?",
         );
         let mut bytes = 0_usize;
         let within = connection.fetch_while(objects.bind(collection.as_str()), |row| {
