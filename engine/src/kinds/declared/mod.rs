@@ -46,28 +46,36 @@ struct Validation {
 struct Member<'a> {
     of: &'static Message,
     field: &'static Field,
+    markers: &'a [Marker],
     new: &'a FieldRef<'a>,
     old: Option<&'a FieldRef<'a>>,
 }
 
 impl Validation {
     fn message(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
-        let mut errors: ErrorList = self.union(message, new, old).into_iter().collect();
-        errors.extend(self.dependents(message, new, old));
-        for field in message.members() {
+        let fields: Vec<(&'static Field, Vec<Marker>)> =
+            message.members().map(|field| (field, Marker::all(field.markers))).collect();
+        let mut errors: ErrorList = self.union(&fields, new, old).into_iter().collect();
+        errors.extend(self.dependents(message, &fields, new, old));
+        for (field, markers) in &fields {
             work::step();
             let before = old.map(|old| old.field(field.json));
-            let member = Member { of: message, field, new: &new.field(field.json), old: before.as_ref() };
+            let member = Member { of: message, field, markers, new: &new.field(field.json), old: before.as_ref() };
             errors.extend(self.member(member));
         }
         errors
     }
 
     /// One of the members of a union is set, no more and no less, unless that was so before.
-    fn union(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> Option<Error> {
-        let is_member =
-            |field: &&Field| Marker::all(field.markers).iter().any(|marker| marker.rule == Rule::UnionMember);
-        let members: Vec<&'static Field> = message.members().filter(is_member).collect();
+    fn union(
+        self,
+        fields: &[(&'static Field, Vec<Marker>)],
+        new: &FieldRef<'_>,
+        old: Option<&FieldRef<'_>>,
+    ) -> Option<Error> {
+        let is_member = |markers: &[Marker]| markers.iter().any(|marker| marker.rule == Rule::UnionMember);
+        let members = fields.iter().filter(|(_, markers)| is_member(markers)).map(|(field, _)| *field);
+        let members: Vec<&'static Field> = members.collect();
         let set = |of: &FieldRef<'_>| -> Vec<&str> {
             members.iter().filter(|field| is_set(field, &of.field(field.json))).map(|field| field.json).collect()
         };
@@ -86,10 +94,16 @@ impl Validation {
     }
 
     /// Fields that have to be set because others are.
-    fn dependents(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
+    fn dependents(
+        self,
+        message: &'static Message,
+        fields: &[(&'static Field, Vec<Marker>)],
+        new: &FieldRef<'_>,
+        old: Option<&FieldRef<'_>>,
+    ) -> ErrorList {
         let mut errors = ErrorList::new();
-        for field in message.members() {
-            for marker in Marker::all(field.markers).iter().filter(|marker| marker.applies(self.minor)) {
+        for (field, markers) in fields {
+            for marker in markers.iter().filter(|marker| marker.applies(self.minor)) {
                 let Rule::DependentRequired(name) = marker.rule else { continue };
                 let Some(dependent) = message.member(name) else { continue };
                 let state = |of: &FieldRef<'_>| [field, dependent].map(|field| is_set(field, &of.field(field.json)));
@@ -103,12 +117,11 @@ impl Validation {
     }
 
     fn member(self, member: Member<'_>) -> ErrorList {
-        let Member { field, new, old, .. } = member;
+        let Member { field, markers, new, old, .. } = member;
         if self.is_update && old.is_some_and(|old| is_same(field, new, old)) {
             return ErrorList::new();
         }
-        let markers: Vec<Marker> =
-            Marker::all(field.markers).into_iter().filter(|marker| marker.applies(self.minor)).collect();
+        let markers: Vec<&Marker> = markers.iter().filter(|marker| marker.applies(self.minor)).collect();
         let mut errors = ErrorList::new();
         let mut ends = false;
         for marker in &markers {
@@ -142,7 +155,7 @@ impl Validation {
 
     /// What is asked of a value that may be there.
     fn closer_look(self, member: Member<'_>, rule: Rule) -> ErrorList {
-        let Member { of, field, new, old } = member;
+        let Member { of, field, new, old, .. } = member;
         let has_value = field.shape != Shape::Pointer || new.is_set();
         let found = match rule {
             Rule::Minimum(min) => {
