@@ -11,20 +11,24 @@ use super::definitions::{self, Definitions};
 use super::minors::{Minors, Said};
 use super::print::{ending, output, tell};
 use super::project::named_or;
-use crate::author::explain::{Explained, Rule, explain};
+use crate::author::explain::{Explained, Rule, built_in, explain};
+use crate::author::near::not_served;
 use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::object;
+use crate::schema::structural::Structural;
 use crate::value::{Value, json};
 
-/// Explain a field of a definition, with its constraints and rules
+/// Explain a field of a definition or of a built-in kind, with its constraints and rules
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  skiff explain crd.yaml spec.ports\n  skiff explain crds/ boat.spec --api-version \
-                  harbour.example.com/v1\n\nExit codes: 0 fine, 1 no such field, 2 wrong use or unreadable input"
+                  harbour.example.com/v1\n  skiff explain deployments.spec.strategy\n  skiff explain pods.spec.hostnameOverride \
+                  --kubernetes-version 1.29-1.37\n\nExit codes: 0 fine, 1 no such field, 2 wrong use or unreadable input"
 )]
 pub struct Explain {
-    /// File or folder with CustomResourceDefinitions; those of skiff.toml where there is no such file, and this is the field
+    /// File or folder with CustomResourceDefinitions; where there is no such file, this is the field, of a kind of those of
+    /// skiff.toml or of a built-in kind
     crd: Option<PathBuf>,
 
     /// The field: spec.ports.name; where there are several kinds, behind one of them: boat.spec.length
@@ -75,7 +79,7 @@ impl Explain {
             }
         };
         let is_whole = definitions.is_whole();
-        match self.find(&definitions.catalog, &path) {
+        match self.find(minor, &definitions.catalog, &path) {
             Ok(found) => {
                 let text = match self.output {
                     Output::Text => show_text(&found),
@@ -90,15 +94,26 @@ impl Explain {
         }
     }
 
-    /// The definitions, and the field that is asked for.
+    /// The definitions, and the field that is asked for. Of a built-in kind, no definitions are needed.
     fn read(&self, minor: Minor) -> Result<(Definitions, String), CommandError> {
-        let (named, path) = match &self.crd {
-            // It is the field, if a project has the definitions.
-            Some(field) if self.path.is_empty() && !field.exists() => (&[][..], field.to_string_lossy().into_owned()),
-            named => (named.as_slice(), self.path.clone()),
+        let Some(field) = self.field() else {
+            let paths =
+                named_or(self.crd.as_slice(), "a file with definitions", |project| project.definitions.clone())?;
+            return Ok((definitions::read_in(minor, &paths)?, self.path.clone()));
         };
-        let paths = named_or(named, "a file with definitions", |project| project.definitions.clone())?;
-        Ok((definitions::read_in(minor, &paths)?, path))
+        let paths = named_or(&[], "a file with definitions, or a built-in kind", |project| project.definitions.clone());
+        let definitions = match paths {
+            Ok(paths) => definitions::read_in(minor, &paths)?,
+            Err(_) if self.built_in(minor, &field).is_some() => Definitions::of(minor, &[]),
+            Err(failure) => return Err(failure.into()),
+        };
+        Ok((definitions, field))
+    }
+
+    /// What stands in the place of the file, where that is the field.
+    fn field(&self) -> Option<String> {
+        let field = self.crd.as_ref().filter(|field| self.path.is_empty() && !field.exists())?;
+        Some(field.to_string_lossy().into_owned())
     }
 
     /// What is told of the field in that version of Kubernetes, and what is wrong with the definition.
@@ -109,7 +124,7 @@ impl Explain {
             Err(message) => return refused(message),
         };
         let is_readable = faults.is_empty();
-        let found = match self.find(&catalog, &path) {
+        let found = match self.find(minor, &catalog, &path) {
             Ok(found) => found,
             Err(message) => return Said { is_readable, ..refused(message) },
         };
@@ -122,7 +137,18 @@ impl Explain {
         Said { lines: [vec![show_text(&found).trim_end().to_owned()], errors].concat(), is_fine, is_readable }
     }
 
-    fn find(&self, catalog: &Catalog, wanted: &str) -> Result<Found, CommandError> {
+    /// The field of a built-in kind, or that this minor does not serve the kind; `None` where it is of another one.
+    fn built_in(&self, minor: Minor, wanted: &str) -> Option<Result<Found, CommandError>> {
+        let (first, path) = wanted.split_once('.').unwrap_or((wanted, ""));
+        let kind_in = |minor| built_in::kind(minor, first, self.api_version.as_deref());
+        let Some(kind) = kind_in(minor) else {
+            let other = Minor::all().rev().find_map(kind_in)?;
+            return not_served(minor, &other.api_version(), other.kind).map(|why| Err(CommandError::Said(why)));
+        };
+        Some(found(kind.kind, kind.api_version(), path, &built_in::schema(minor, kind)?))
+    }
+
+    fn find(&self, minor: Minor, catalog: &Catalog, wanted: &str) -> Result<Found, CommandError> {
         let (first, rest) = wanted.split_once('.').unwrap_or((wanted, ""));
         let is_named = |kind: &&DefinedKind| {
             let names = &kind.definition.spec.names;
@@ -132,6 +158,9 @@ impl Explain {
         let (kind, path) = match catalog.kinds().find(is_named) {
             Some(kind) => (kind, rest),
             None => {
+                if let Some(found) = self.field().and_then(|field| self.built_in(minor, &field)) {
+                    return found;
+                }
                 let mut kinds = catalog.kinds();
                 match (kinds.next(), kinds.next()) {
                     (Some(only), None) => (only, wanted),
@@ -146,13 +175,17 @@ impl Explain {
         let wanted = self.api_version.as_deref().unwrap_or("that is stored");
         let unknown = || CommandError::Said(format!("no version {wanted}; use {}", kind.api_versions()));
         let version = version.ok_or_else(unknown)?;
-        let explained = explain(&version.structural, path).map_err(|unknown| {
-            let guess = unknown.near.as_ref().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-            CommandError::Said(format!("{} has no field `{unknown}` in `{path}`{guess}", version.names.kind))
-        })?;
-        let (kind, api_version) = (version.names.kind.clone(), version.api_version());
-        Ok(Found { kind, api_version, path: path.to_owned(), explained })
+        found(&version.names.kind, version.api_version(), path, &version.structural)
     }
+}
+
+/// The field at `path` of a kind.
+fn found(kind: &str, api_version: String, path: &str, schema: &Structural) -> Result<Found, CommandError> {
+    let explained = explain(schema, path).map_err(|unknown| {
+        let guess = unknown.near.as_ref().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+        CommandError::Said(format!("{kind} has no field `{unknown}` in `{path}`{guess}"))
+    })?;
+    Ok(Found { kind: kind.to_owned(), api_version, path: path.to_owned(), explained })
 }
 
 /// The kinds of a catalog, as many as fit into a line or two.

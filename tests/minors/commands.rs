@@ -218,6 +218,24 @@ fn kinds_that_a_minor_does_not_serve_are_not_valid_there() {
 }
 
 #[test]
+fn fields_of_built_in_kinds_are_explained_as_each_minor_has_them() {
+    let folder = folder("minors-explain-built-in");
+    let (text, code) = told(&folder, &["explain", "--kubernetes-version", "1.33-1.35", "pods.spec.hostnameOverride"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("from 1.34   Pod spec.hostnameOverride (v1): string"), "{text}");
+    assert!(text.contains("1.33        Pod has no field `hostnameOverride` in `spec.hostnameOverride`"), "{text}");
+    assert!(text.ends_with("fine from 1.34 on\n") && code == Some(1), "{text}");
+    let (text, code) = told(&folder, &["explain", "--kubernetes-version", "1.33,1.34", "deviceclasses"]);
+    assert!(text.contains("1.33        Kubernetes 1.33 does not serve DeviceClass in resource.k8s.io/v1"), "{text}");
+    assert!(text.contains("1.34        DeviceClass (resource.k8s.io/v1): Object") && code == Some(1), "{text}");
+    let (text, code) = told(&folder, &["explain", "hpa.spec.metrics"]);
+    assert!(text.starts_with("HorizontalPodAutoscaler spec.metrics (autoscaling/v2): []Object\n"), "{text}");
+    assert_eq!(code, Some(0));
+    let other = ["explain", "hpa.spec.targetCPUUtilizationPercentage", "--api-version", "autoscaling/v1"];
+    assert_eq!(told(&folder, &other).1, Some(0));
+}
+
+#[test]
 fn policies_are_linted_as_the_minor_takes_them() {
     let folder = folder("minors-lint-policies");
     fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");

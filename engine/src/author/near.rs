@@ -51,22 +51,11 @@ impl Names {
             return "not checked: it has no kind".to_owned();
         }
         let guess = self.near(api_version, kind).map_or(String::new(), |near| format!("; did you mean {near}?"));
-        if let Some(when) = self.other_minors(api_version, kind) {
-            return format!(
-                "not checked: Kubernetes {} does not serve {kind} in {api_version} ({when}){guess}",
-                self.minor
-            );
+        if let Some(why) = not_served(self.minor, api_version, kind) {
+            return format!("not checked: {why}{guess}");
         }
         let shown = if api_version.is_empty() { "no group" } else { api_version };
         format!("not checked: there is no definition of {kind} in {shown}{guess}")
-    }
-
-    /// Which other minors serve a built-in kind by default; `None` where none does.
-    fn other_minors(&self, api_version: &str, kind: &str) -> Option<String> {
-        let serves = |minor: &Minor| RuntimeConfig::of(*minor).kind(api_version, kind).is_some();
-        let first = Minor::all().find(serves)?;
-        let last = Minor::all().rfind(serves)?;
-        Some(if self.minor < first { format!("{first} and later do") } else { format!("{last} and earlier do") })
     }
 
     /// The kind that is nearest in name, and then in group: what of it is another.
@@ -82,6 +71,15 @@ impl Names {
             (false, false) => format!("{} in {}", name.kind, name.api_version),
         })
     }
+}
+
+/// That this minor does not serve a built-in kind, and which do by default; `None` where none does.
+pub fn not_served(minor: Minor, api_version: &str, kind: &str) -> Option<String> {
+    let serves = |minor: &Minor| RuntimeConfig::of(*minor).kind(api_version, kind).is_some();
+    let first = Minor::all().find(serves)?;
+    let last = Minor::all().rfind(serves)?;
+    let which = if minor < first { format!("{first} and later do") } else { format!("{last} and earlier do") };
+    Some(format!("Kubernetes {minor} does not serve {kind} in {api_version} ({which})"))
 }
 
 /// The word that is nearest to one, if it is near.

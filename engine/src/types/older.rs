@@ -43,6 +43,18 @@ fn facts(name: &str) -> Vec<Fact> {
     facts
 }
 
+/// What an older minor said of a field by one of these facts, where it said something else than the newest one: the value of
+/// the fact, or its name where it has none.
+pub(super) fn said_in(minor: Minor, field: &Field, wanted: &[&str]) -> Option<&'static str> {
+    let owner = field.owner.filter(|_| minor != Minor::NEWEST)?;
+    let facts = facts(&format!("{}.{}", owner.package(), owner.name()));
+    let is_it = |fact: &&Fact| minor < fact.until && fact.fields.split(',').any(|name| name == field.json);
+    // The oldest that the minor precedes came last.
+    let mut said =
+        facts.iter().filter(is_it).rev().map(|fact| fact.said.split_once('=').unwrap_or((fact.said, fact.said)));
+    said.find(|(fact, _)| wanted.contains(fact)).map(|(_, value)| value)
+}
+
 /// Makes of a definition that of an older minor. `definition` is its name: `io.k8s.api.core.v1.PodSpec`.
 pub fn make_older(minor: Minor, definition: &str, schema: &mut Value) {
     if minor == Minor::NEWEST {

@@ -5,11 +5,13 @@
 //! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields there,
 //! and a type whose JSON may be several things is none that expressions see.
 
+use super::older::said_in;
 use super::openapi::description_of;
 use super::{Codec, Field, FieldKind, Message, Shape};
+use crate::meta::minor::Minor;
 use crate::schema::rare::Rare;
 use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, json};
 use crate::work;
 
 /// What expressions see of quantities, whose JSON may be a text or a number.
@@ -23,19 +25,21 @@ pub enum Quantities {
 
 /// The schema of `message`.
 pub fn structural(message: &'static Message, quantities: Quantities) -> Structural {
-    Walk { open: Vec::new(), quantities, is_for_people: false }.message(message)
+    Walk { open: Vec::new(), quantities, people: None }.message(message)
 }
 
-/// The same for people: with what is published of a field's values, of what is required, and what types and fields are for.
-pub fn described(message: &'static Message) -> Structural {
-    Walk { open: Vec::new(), quantities: Quantities::Shown, is_for_people: true }.message(message)
+/// The same for people: with what that version of Kubernetes publishes of fields, of their values and defaults, of what is
+/// required, and of what types and fields are for.
+pub fn described(minor: Minor, message: &'static Message) -> Structural {
+    Walk { open: Vec::new(), quantities: Quantities::Shown, people: Some(minor) }.message(message)
 }
 
 struct Walk {
     /// The types that are being looked at.
     open: Vec<&'static Message>,
     quantities: Quantities,
-    is_for_people: bool,
+    /// The minor that people ask about; `None` for expressions.
+    people: Option<Minor>,
 }
 
 impl Walk {
@@ -64,9 +68,11 @@ impl Walk {
             return object;
         }
         self.open.push(message);
-        object.properties = message.members().map(|member| (member.json.to_owned(), self.member(member))).collect();
+        let minor = self.people;
+        let members = || message.members().filter(|member| minor.is_none_or(|minor| member.is_known_in(minor)));
+        object.properties = members().map(|member| (member.json.to_owned(), self.member(member))).collect();
         self.open.pop();
-        let required = message.members().filter(|member| self.is_for_people && member.is_required);
+        let required = members().filter(|member| minor.is_some_and(|minor| is_required(minor, member)));
         let required: Vec<String> = required.map(|member| member.json.to_owned()).collect();
         if !required.is_empty() {
             object.value_validation = Some(Box::new(ValueValidation { required, ..ValueValidation::default() }));
@@ -76,8 +82,10 @@ impl Walk {
 
     fn member(&mut self, field: &'static Field) -> Structural {
         let mut schema = self.field(field);
-        if self.is_for_people {
+        if let Some(minor) = self.people {
             schema.generic.description = description_of(field).into();
+            let default = said_in(minor, field, &["default"]).or(field.default);
+            schema.generic.default = default.and_then(|text| json::decode(text.as_bytes()).ok()).map(Box::new);
         }
         schema
     }
@@ -99,15 +107,29 @@ impl Walk {
             FieldKind::Int32 => of_type("integer", "int32"),
             FieldKind::Int64 => of_type("integer", "int64"),
             FieldKind::Double => of_type("number", "double"),
-            FieldKind::String if self.is_for_people && !field.enums.is_empty() => {
-                let enum_ = field.enums.split(',').map(Value::from).collect();
-                let values = ValueValidation { enum_, ..ValueValidation::default() };
-                Structural { value_validation: Some(Box::new(values)), ..of_type("string", "") }
-            }
-            FieldKind::String => of_type("string", ""),
+            FieldKind::String => self.text(field),
             FieldKind::Bytes => of_type("string", "byte"),
             FieldKind::Message(message) => self.message(message.get()),
         }
+    }
+
+    /// A text, for people with the values that it may have.
+    fn text(&self, field: &Field) -> Structural {
+        let values =
+            self.people.map(|minor| said_in(minor, field, &["enum"]).unwrap_or(field.enums)).unwrap_or_default();
+        let enum_: Vec<Value> = values.split(',').filter(|value| !value.is_empty()).map(Value::from).collect();
+        let values = ValueValidation { enum_, ..ValueValidation::default() };
+        let value_validation = (!values.enum_.is_empty()).then(|| Box::new(values));
+        Structural { value_validation, ..of_type("string", "") }
+    }
+}
+
+/// Whether what is published of a field in that version of Kubernetes requires it.
+fn is_required(minor: Minor, field: &Field) -> bool {
+    match said_in(minor, field, &["required", "optional"]) {
+        Some("required") => true,
+        Some(_) => false,
+        None => field.is_required,
     }
 }
 

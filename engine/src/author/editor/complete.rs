@@ -15,17 +15,16 @@ use super::outline::{Form, Outline, Step, outline, steps};
 use super::shape::{Field, Shape};
 use super::text::{Edit, Position, Text};
 use super::workspace::Workspace;
+use crate::author::explain::built_in;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
 use crate::kinds::runtime_config::RuntimeConfig;
-use crate::meta::minor::Minor;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::type_check;
 use crate::schema::declare::declare;
 use crate::schema::rules::compile::{OLD_SELF, SELF, SELF_TYPE};
 use crate::schema::structural::Structural;
-use crate::types;
-use crate::types::structural::{Quantities, described};
+use crate::types::structural::Quantities;
 use crate::value::{Value, json, yaml};
 
 /// So many are offered at most.
@@ -213,7 +212,8 @@ impl Workspace {
             let version = kind.versions.iter().find(|version| version.api_version() == head.api_version);
             return version.map(|version| Arc::clone(&version.structural));
         }
-        built_in_schema(self.minor(), &head.api_version, &head.kind)
+        let kind = RuntimeConfig::of(self.minor()).kind(&head.api_version, &head.kind)?;
+        built_in::schema(self.minor(), kind).map(Arc::new)
     }
 
     fn fields_at(&self, around: &Around<'_>, path: &[Step]) -> Vec<Field> {
@@ -360,14 +360,6 @@ impl Workspace {
         let offer = |Name { label, sign, detail, with }| completion(label, sign, detail, Edit { range, text: with });
         offered.into_iter().map(offer).collect()
     }
-}
-
-/// The schema of a kind that the server has from the start; `None` for definitions, which have none.
-fn built_in_schema(minor: Minor, api_version: &str, kind: &str) -> Option<Arc<Structural>> {
-    let found = RuntimeConfig::of(minor).kind(api_version, kind)?;
-    let served = found.served_version_in(minor);
-    let named = types::of_kind(&served.group, &served.version, found.kind)?;
-    Some(Arc::new(described(named.message())))
 }
 
 /// The node of a schema that a path through the definition's text leads to.

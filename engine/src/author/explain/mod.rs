@@ -3,6 +3,7 @@
 //! In: a schema and the path of a field, `spec.ports.name` (lists and maps need no step of their own). Out: its type, what
 //! it is for, what it must be, its rules, and the fields below.
 
+pub mod built_in;
 mod constraints;
 mod rules;
 
