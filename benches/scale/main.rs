@@ -4,16 +4,19 @@
 //!     cargo bench --bench scale -- --max 1000000
 //!     cargo bench --bench scale -- --plots docs/scale
 //!     cargo bench --bench scale -- --compaction
+//!     cargo bench --bench scale -- --definitions path/to/crds.jsonl.gz
 //!     SKIFF_BENCH_POSTGRES=postgres://user@127.0.0.1:5432 cargo bench --bench scale
 //!     SKIFF_BENCH_PROGRAM=path/to/an/earlier/skiff cargo bench --bench scale
 //!
 //! Objects have 2 KB as they are sent; their number goes up by tens, from 1,000 to `--max` (100,000 unless it is given). On
 //! SQLite, and on a Postgres that the variable names: of that a database is made for each size, with `psql`, and dropped at the
 //! end. Figures are rows of tables in Markdown; `--plots` writes them as SVG into a folder, too. With `--compaction`, which takes
-//! seven minutes, it patches objects until superseded states have been deleted for two minutes, and measures nothing else.
+//! seven minutes, it patches objects until superseded states have been deleted for two minutes, and measures nothing else; with
+//! `--definitions` it registers those of a corpus, and measures nothing else.
 //!
 //! The clients share the machine with the server: the figures are bounds, to be compared with others of the same machine.
 
+mod corpus;
 mod plot;
 #[path = "../server/mod.rs"]
 mod server;
@@ -64,6 +67,10 @@ fn main() -> Result<(), Failure> {
     fs::create_dir_all(&folder)?;
     if std::env::args().any(|argument| argument == "--compaction") {
         compaction(&folder)?;
+        return Ok(fs::remove_dir_all(&folder)?);
+    }
+    if let Some(corpus) = option("--definitions") {
+        corpus::definitions(&folder, &corpus)?;
         return Ok(fs::remove_dir_all(&folder)?);
     }
     let objects_max = option("--max").map_or(Ok(OBJECTS_MAX), |text| text.parse())?;
