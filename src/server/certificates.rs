@@ -215,9 +215,56 @@ pub mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use rcgen::SigningKey as _;
+    use x509_parser::certificate::X509Certificate;
+    use x509_parser::prelude::FromDer as _;
 
     use super::*;
     use crate::server::SecretsError;
+
+    /// A certificate of X.509 version 1 for `name` of the group `dev`, as `openssl x509 -req` makes it: without a version and
+    /// without extensions.
+    pub fn in_version_1(authority: &Authority, name: &str) -> Identity {
+        let issued = authority.issue_client(name, &["dev"]).expect("a certificate is issued");
+        let (chain, _) = issued.to_der().expect("it is well-formed");
+        let (_, parsed) = X509Certificate::from_der(&chain[0]).expect("it is well-formed");
+        let algorithm = [0x30, 10, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
+        let times = [parsed.validity().not_before, parsed.validity().not_after].map(|time| {
+            let date = time.to_datetime().date();
+            der(
+                0x17,
+                format!("{:02}{:02}{:02}000000Z", date.year() % 100, u8::from(date.month()), date.day()).as_bytes(),
+            )
+        });
+        let parts = [
+            &der(2, &[1])[..],
+            &algorithm,
+            parsed.issuer().as_raw(),
+            &der(0x30, &times.concat()),
+            parsed.subject().as_raw(),
+            parsed.public_key().raw,
+        ];
+        let body = der(0x30, &parts.concat());
+        let signature = authority.issuer.key().sign(&body).expect("P-256 signs");
+        let signature = der(3, &[&[0], &signature[..]].concat());
+        let whole = der(0x30, &[&body[..], &algorithm, &signature].concat());
+        let whole = STANDARD.encode(whole);
+        let certificate_pem = format!("-----BEGIN CERTIFICATE-----\n{whole}\n-----END CERTIFICATE-----\n");
+        Identity { certificate_pem, key_pem: issued.key_pem }
+    }
+
+    /// A value of ASN.1 of less than 64 KiB.
+    fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+        let [high, low] = u16::try_from(content.len()).expect("it is short").to_be_bytes();
+        let length = match (high, low) {
+            (0, ..0x80) => vec![low],
+            (0, _) => vec![0x81, low],
+            _ => vec![0x82, high, low],
+        };
+        [&[tag], &length[..], content].concat()
+    }
 
     /// One secret in memory.
     #[derive(Default)]

@@ -37,6 +37,7 @@ mod secrets;
 mod signals;
 mod stall;
 mod tls;
+mod version_1;
 
 pub use certificates::{Authority, CertificateError, Identity, SECRET as AUTHORITY_SECRET};
 pub use connections::{Connections, Service};

@@ -16,10 +16,10 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, UnixTime};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
-use x509_parser::time::ASN1Time;
 
 use super::certificates::{Authority, CertificateError, Identity};
 use super::named_certificates::{ByName, NamedIdentity};
+use super::version_1::{Version1, is_valid};
 use crate::auth::{UserInfo, user_of_certificate};
 
 /// Whose certificates are believed.
@@ -177,6 +177,9 @@ impl Believed {
         if self.roots.iter().any(|root| root == certificate) && is_good_for_clients(certificate, now) {
             return Ok(());
         }
+        if let Some(certificate) = Version1::of(certificate) {
+            return certificate.believe(&self.roots, now);
+        }
         self.signed.as_ref().ok_or(UNKNOWN)?.verify_client_cert(certificate, intermediates, now).map(drop)
     }
 }
@@ -184,13 +187,8 @@ impl Believed {
 /// Whether a certificate that is believed for its own sake may be a client's now.
 fn is_good_for_clients(certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return false };
-    let Ok(now) =
-        i64::try_from(now.as_secs()).map_err(drop).and_then(|now| ASN1Time::from_timestamp(now).map_err(drop))
-    else {
-        return false;
-    };
     let usage = certificate.extended_key_usage().ok().flatten();
-    certificate.validity().is_valid_at(now) && usage.is_none_or(|usage| usage.value.client_auth || usage.value.any)
+    is_valid(&certificate, now) && usage.is_none_or(|usage| usage.value.client_auth || usage.value.any)
 }
 
 /// The machine's clock, which may be set to before 1970: rustls' own panics then.
@@ -236,6 +234,11 @@ impl ClientCertVerifier for AnyClient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if let Some(certificate) = Version1::of(certificate) {
+            return certificate
+                .verify_tls12(message, signature, &self.algorithms)
+                .map(|()| HandshakeSignatureValid::assertion());
+        }
         verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
@@ -245,6 +248,11 @@ impl ClientCertVerifier for AnyClient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if let Some(certificate) = Version1::of(certificate) {
+            return certificate
+                .verify_tls13(message, signature, &self.algorithms)
+                .map(|()| HandshakeSignatureValid::assertion());
+        }
         verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Source: `ResourceConfig` of apiserver, release 1.37.
 
+use std::collections::BTreeSet;
+
 use thiserror::Error;
 
 use super::Kind;
@@ -26,6 +28,16 @@ enum Stage {
 }
 
 impl Stage {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "api/all" => Stage::All,
+            "api/ga" => Stage::GeneralAvailability,
+            "api/beta" => Stage::Beta,
+            "api/alpha" => Stage::Alpha,
+            _ => return None,
+        })
+    }
+
     fn of(version: &str) -> Self {
         if version.contains("alpha") {
             Stage::Alpha
@@ -37,15 +49,33 @@ impl Stage {
     }
 }
 
-/// A value that is not a truth value.
+/// Why settings can't be taken. The texts are kube-apiserver's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("runtime-config: {name}={value}: the value must be true or false")]
-pub struct RuntimeConfigError {
-    /// The group, version, resource or stage.
-    pub name: String,
-    /// The value.
-    pub value: String,
+pub enum RuntimeConfigError {
+    /// A name that is none of a stage, a group version or a resource.
+    #[error("runtime-config invalid key {0}")]
+    Key(String),
+    /// A resource that is not named as in paths: the whole name, and the resource.
+    #[error("invalid key {0}: group/version/resource and resource is always lowercase plural, not {1:?}")]
+    Resource(String, String),
+    /// Groups that Kubernetes does not have, each with the version that was named.
+    #[error("unknown api groups {}", .0.join(","))]
+    Groups(Vec<String>),
+    /// A stage, and what is neither true nor false.
+    #[error("invalid value {0}={1}")]
+    Stage(String, String),
+    /// A group version or a resource, and what is not a truth value.
+    #[error("invalid value of {0}: {1}, err: strconv.ParseBool: parsing {1:?}: invalid syntax")]
+    Value(String, String),
+    /// Nothing would be served.
+    #[error("invalid runtime-config with only api/all=false")]
+    Nothing,
 }
+
+/// A stage that means nothing any more.
+const LEGACY: &str = "api/legacy";
+/// Groups of Kubernetes beside those of the built-in kinds.
+const OTHER_GROUPS: [&str; 4] = ["admission.k8s.io", "apiextensions.k8s.io", "extensions", "imagepolicy.k8s.io"];
 
 impl RuntimeConfig {
     /// What that version of Kubernetes serves by default.
@@ -64,35 +94,38 @@ impl RuntimeConfig {
         self.minor
     }
 
-    /// Reads `api/beta=true,apps/v1=false`; a name without a value is true.
+    /// Reads `api/beta=true,apps/v1=false`; a group version or a resource without a value is true. A version that a group does not
+    /// have is taken: an older one may have had it.
     ///
     /// # Errors
     ///
-    /// A value that is not a truth value.
+    /// A name that is none of a stage, a group version or a resource, an unknown group, a value that is not a truth value, and
+    /// settings by which nothing would be served.
     pub fn parse(text: &str) -> Result<Self, RuntimeConfigError> {
         let mut config = RuntimeConfig::default();
+        let mut unknown = BTreeSet::new();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let (name, value) = entry.split_once('=').unwrap_or((entry, "true"));
-            let value = match value.trim() {
-                "true" | "" => true,
-                "false" => false,
-                other => return Err(RuntimeConfigError { name: name.to_owned(), value: other.to_owned() }),
-            };
-            config.add(name.trim(), value);
+            let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
+            let (name, value) = (canonical(name.trim()), value.trim());
+            if name == LEGACY {
+                continue;
+            }
+            if let Some(stage) = Stage::named(name) {
+                config.stages.push((stage, stage_value(name, value)?));
+                continue;
+            }
+            let (group, version) = group_version(name)?;
+            if !is_known(group) {
+                unknown.insert(format!("{group}/{version}"));
+            }
+            // The core group has no name.
+            config.named.push((name.trim_start_matches('/').to_owned(), named_value(name, value)?));
         }
-        Ok(config)
-    }
-
-    fn add(&mut self, name: &str, value: bool) {
-        let stage = match name {
-            "api/all" => Stage::All,
-            "api/ga" => Stage::GeneralAvailability,
-            "api/beta" => Stage::Beta,
-            "api/alpha" => Stage::Alpha,
-            // The core group has no name of its own.
-            _ => return self.named.push((name.strip_prefix("api/").unwrap_or(name).to_owned(), value)),
-        };
-        self.stages.push((stage, value));
+        match (&config.stages[..], &config.named[..]) {
+            _ if !unknown.is_empty() => Err(RuntimeConfigError::Groups(unknown.into_iter().collect())),
+            ([(Stage::All, false)], []) => Err(RuntimeConfigError::Nothing),
+            _ => Ok(config),
+        }
     }
 
     /// The kind that is served in this version, `GROUP/VERSION`.
@@ -121,6 +154,47 @@ impl RuntimeConfig {
         let stage = Stage::of(kind.version);
         let of_stage = |wanted| self.stages.iter().rev().find(|(stage, _)| *stage == wanted).map(|(_, value)| *value);
         of_stage(stage).or_else(|| of_stage(Stage::All)).unwrap_or(kind.is_default)
+    }
+}
+
+/// The name, or `/v1` for `v1` and `api/v1`, the older names of the core group's version. A resource behind an older name is dropped:
+/// the whole version is meant. Source: `Complete` of `pkg/controlplane/apiserver/options`, release 1.36.
+fn canonical(name: &str) -> &str {
+    let is_core = ["v1", "api/v1"]
+        .into_iter()
+        .any(|core| name.strip_prefix(core).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+    if is_core { "/v1" } else { name }
+}
+
+/// The group and the version of `apps/v1` or `apps/v1/deployments`, of the core group as `/v1`.
+fn group_version(name: &str) -> Result<(&str, &str), RuntimeConfigError> {
+    match name.split('/').collect::<Vec<_>>()[..] {
+        [group, version] => Ok((group, version)),
+        [group, version, resource] if resource.to_lowercase() == resource => Ok((group, version)),
+        [_, _, resource] => Err(RuntimeConfigError::Resource(name.to_owned(), resource.to_owned())),
+        _ => Err(RuntimeConfigError::Key(name.to_owned())),
+    }
+}
+
+/// Whether Kubernetes has the group in one of its minors.
+fn is_known(group: &str) -> bool {
+    OTHER_GROUPS.contains(&group) || super::of_all_minors().any(|kind| kind.group == group)
+}
+
+fn stage_value(name: &str, value: &str) -> Result<bool, RuntimeConfigError> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(RuntimeConfigError::Stage(name.to_owned(), value.to_owned())),
+    }
+}
+
+/// Source: Go's `strconv.ParseBool`; nothing is true.
+fn named_value(name: &str, value: &str) -> Result<bool, RuntimeConfigError> {
+    match value {
+        "" | "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
+        _ => Err(RuntimeConfigError::Value(name.to_owned(), value.to_owned())),
     }
 }
 
@@ -162,11 +236,45 @@ mod tests {
     #[test]
     fn the_narrower_setting_wins() {
         check("", true);
-        check("api/all=false", false);
+        check("api/all=false,api/beta=true", false);
         check("api/all=false,coordination.k8s.io/v1=true", true);
         check("coordination.k8s.io/v1=true,coordination.k8s.io/v1/leases=false", false);
         check("api/ga=false", false);
-        check("api/beta=false,api/alpha", true);
-        assert!(RuntimeConfig::parse("api/all=maybe").is_err());
+        check("api/beta=false,api/alpha=true", true);
+        check("coordination.k8s.io/v1=f", false);
+        check("api/all=false,/v1,coordination.k8s.io/v1=", true);
+        check("api/all=false,api/ga=true,api/legacy=false", true);
+    }
+
+    #[test]
+    fn the_core_group_is_named_in_several_ways() {
+        let pods = super::super::find("", "pods").expect("the kind is there");
+        let serves = |text: &str| RuntimeConfig::parse(text).expect("the test is valid").serves(pods);
+        for text in ["/v1", "v1", "api/v1", "api/v1/pods", "v1/services", "/v1/pods"] {
+            assert!(!serves(&format!("{text}=false")), "{text}");
+        }
+        assert!(serves("/v1/services=false"));
+    }
+
+    /// The texts were recorded from kube-apiserver 1.36.
+    #[test]
+    fn settings_that_name_nothing_are_told() {
+        let told = |text: &str| RuntimeConfig::parse(text).map_err(|error| error.to_string());
+        for (text, expected) in [
+            ("x", "runtime-config invalid key x"),
+            ("apps/v1/deployments/x=true", "runtime-config invalid key apps/v1/deployments/x"),
+            ("nosuch/v1=true,apps/v1=true,api/v1,api/v2", "unknown api groups api/v2,nosuch/v1"),
+            ("api/all=maybe", "invalid value api/all=maybe"),
+            ("api/alpha", "invalid value api/alpha="),
+            ("apps/v1=x", "invalid value of apps/v1: x, err: strconv.ParseBool: parsing \"x\": invalid syntax"),
+            ("api/all=false", "invalid runtime-config with only api/all=false"),
+            (
+                "apps/v1/Deployment",
+                "invalid key apps/v1/Deployment: group/version/resource and resource is always lowercase plural, not \"Deployment\"",
+            ),
+        ] {
+            assert_eq!(told(text), Err(expected.to_owned()), "{text}");
+        }
+        assert!(told("resource.k8s.io/v1alpha2=true,extensions/v1beta1,apiextensions.k8s.io/v1beta1=false").is_ok());
     }
 }

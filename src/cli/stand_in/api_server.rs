@@ -23,7 +23,7 @@ use super::audit_log::audit_log;
 use super::authorization::authorization_modes;
 use super::files::go_reason;
 use super::flags::{Flags, Manner, Table};
-use super::store;
+use super::{store, values};
 use crate::auth::RequestHeader;
 use crate::controllers::{NodePlan, Profile, Switches};
 use crate::http::{Limits, SERVER_VERSION};
@@ -169,6 +169,7 @@ fn tell_unused(flags: &Flags) {
 
 /// The server that the flags ask for.
 async fn server(flags: &Flags) -> Result<Server, String> {
+    values::check(flags).map_err(|refused| refused.to_string())?;
     let listen = listen(flags)?;
     let runtime_config = runtime_config(flags)?;
     let (users, papers) = (users(flags, runtime_config.minor())?, papers(flags, listen)?);
@@ -269,8 +270,8 @@ fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
 }
 
 fn network(flags: &Flags) -> Result<Network, String> {
-    let ranges = flags.list("service-cluster-ip-range").join(",");
-    let ranges = if ranges.is_empty() { DEFAULT_SERVICE_RANGE } else { &ranges };
+    // One text: what is given last counts.
+    let ranges = flags.text("service-cluster-ip-range").unwrap_or(DEFAULT_SERVICE_RANGE);
     let ports = flags.text("service-node-port-range").map(str::parse).transpose();
     Ok(Network {
         service_cluster_ip_range: ranges.parse().map_err(|why: ServiceRangesError| why.to_string())?,
@@ -366,7 +367,7 @@ fn named_identity(text: &str) -> Result<NamedIdentity, String> {
 /// All certificates in the file that a flag names.
 fn certificates(flags: &Flags, name: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let Some(path) = flags.text(name) else { return Ok(Vec::new()) };
-    let text = fs::read(path).map_err(|error| format!("--{name} {path}: {error}"))?;
+    let text = fs::read(path).map_err(|error| format!("open {path}: {}", go_reason(&error)))?;
     let found: Vec<_> = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect();
     if found.is_empty() {
         Err(format!("--{name} {path}: data does not contain any valid RSA or ECDSA certificates"))
@@ -378,8 +379,12 @@ fn certificates(flags: &Flags, name: &str) -> Result<Vec<CertificateDer<'static>
 /// The server's certificate: the one that is named, or that in the folder of certificates, where it is made if it is missing.
 fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, String> {
     let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
-    if let (Some(certificate), Some(key)) = (flags.text("tls-cert-file"), flags.text("tls-private-key-file")) {
-        return Ok(Identity { certificate_pem: read(Path::new(certificate))?, key_pem: read(Path::new(key))? });
+    match (flags.text("tls-cert-file"), flags.text("tls-private-key-file")) {
+        (Some(certificate), Some(key)) => {
+            return Ok(Identity { certificate_pem: read(Path::new(certificate))?, key_pem: read(Path::new(key))? });
+        }
+        (None, None) => {}
+        _ => return Err("missing filename for serving cert".to_owned()),
     }
     let folder = PathBuf::from(flags.text("cert-dir").unwrap_or(DEFAULT_CERTIFICATES));
     let (certificate, key) = (folder.join("apiserver.crt"), folder.join("apiserver.key"));
@@ -443,6 +448,24 @@ mod tests {
         assert_eq!(minor("/usr/local/bin/kube-apiserver"), Minor::NEWEST);
         assert_eq!(minor("/k8s/1.20.0-linux-amd64/kube-apiserver"), Minor::NEWEST);
         assert_eq!(folder_minor(None), Minor::NEWEST);
+    }
+
+    #[test]
+    fn the_range_that_is_given_last_counts() {
+        let of = |arguments: &[&str]| {
+            network(&flags(arguments).expect("they are taken")).map(|found| found.service_cluster_ip_range)
+        };
+        let last = "--service-cluster-ip-range=10.1.0.0/16";
+        assert_eq!(of(&["--service-cluster-ip-range=10.0.0.0/24", last]), of(&[last]));
+        assert!(of(&["--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/16"]).is_err());
+    }
+
+    #[test]
+    fn half_an_identity_is_not_taken() {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 1));
+        let of = |argument: &str| identity(&flags(&[argument]).expect("it is taken"), listen).err();
+        let missing = Some("missing filename for serving cert".to_owned());
+        assert_eq!([of("--tls-cert-file=/x"), of("--tls-private-key-file=/x")], [missing.clone(), missing]);
     }
 
     #[test]

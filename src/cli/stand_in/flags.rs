@@ -14,6 +14,8 @@ enum Sort {
     /// Texts between commas.
     List,
     Int,
+    /// How much is told: not below 0, and behind a single dash without `=` as well.
+    Level,
     Duration,
     /// With a value only behind `=`.
     Bool,
@@ -27,6 +29,9 @@ pub enum Manner {
     /// Go's own `flag`: etcd.
     Flag,
 }
+
+/// The flag of [`Sort::Level`].
+const LEVEL: &str = "v";
 
 /// The flags that a program takes.
 pub struct Table {
@@ -71,9 +76,10 @@ impl Table {
                 flags.arguments.push(argument);
                 continue;
             };
-            let (name, value) = match text.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (text, None),
+            let (name, value) = match (text.split_once('='), self.level_of(&argument)) {
+                (Some((name, value)), _) => (name, Some(value.to_owned())),
+                (None, Some(level)) => (LEVEL, Some(level.to_owned())),
+                (None, None) => (text, None),
             };
             let (known, sort) = self.find(name, &argument)?;
             let value = match (value, sort) {
@@ -85,6 +91,13 @@ impl Table {
             flags.values.entry(known).or_default().push(value);
         }
         Ok(flags)
+    }
+
+    /// What stands behind `-v` in one word with it, if that is not a flag.
+    fn level_of<'a>(&self, argument: &'a str) -> Option<&'a str> {
+        let text =
+            argument.strip_prefix('-').filter(|text| self.manner == Manner::Pflag && !self.sorts.contains_key(text))?;
+        text.strip_prefix(LEVEL).filter(|level| !level.is_empty())
     }
 
     fn find(&self, name: &str, argument: &str) -> Result<(&'static str, Sort), String> {
@@ -111,8 +124,9 @@ impl Table {
     fn check(&self, name: &str, sort: Sort, value: &str) -> Result<(), String> {
         let fault = match sort {
             Sort::Int if value.parse::<i64>().is_err() => "strconv.ParseInt",
+            Sort::Level if value.parse::<u32>().is_err() => "strconv.ParseUint",
             Sort::Bool if truth(value).is_none() => "strconv.ParseBool",
-            Sort::Duration if duration(value).is_none() => {
+            Sort::Duration if duration(value.strip_prefix(['-', '+']).unwrap_or(value)).is_none() => {
                 let why = duration_fault(value);
                 return Err(format!("invalid argument {value:?} for \"--{name}\" flag: time: {why} {value:?}"));
             }
@@ -120,6 +134,9 @@ impl Table {
         };
         let problem = format!("{fault}: parsing {value:?}: invalid syntax");
         Err(match self.manner {
+            Manner::Pflag if sort == Sort::Level => {
+                format!("invalid argument {value:?} for \"-{name}, --{name}\" flag: {problem}")
+            }
             Manner::Flag => format!("invalid value {value:?} for flag -{name}: parse error"),
             Manner::Pflag => format!("invalid argument {value:?} for \"--{name}\" flag: {problem}"),
         })
@@ -131,6 +148,7 @@ impl Sort {
         match text {
             "list" => Sort::List,
             "int" => Sort::Int,
+            "level" => Sort::Level,
             "duration" => Sort::Duration,
             "bool" | "version" => Sort::Bool,
             _ => Sort::Text,
@@ -164,6 +182,7 @@ impl Flags {
         self.text(name)?.parse().ok()
     }
 
+    /// `None` for one below 0 as well.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         duration(self.text(name)?)
     }
@@ -237,8 +256,7 @@ fn duration(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const TABLE: &str =
-        "# of tests\naudit-log-path text\nhelp bool\nissuer list\nprofiling bool\nrequest-timeout duration\nv int\n";
+    const TABLE: &str = "# of tests\naudit-log-path text\nhelp bool\nissuer list\nport int\nprofiling bool\nrequest-timeout duration\nv level\n";
 
     fn parse(manner: Manner, arguments: &[&str]) -> Result<Flags, String> {
         Table::new(manner, TABLE).parse(arguments.iter().map(|text| (*text).to_owned()))
@@ -267,8 +285,12 @@ mod tests {
         check(Manner::Pflag, &["--nosuch=1"], "unknown flag: --nosuch");
         check(Manner::Pflag, &["-secure-port=1"], "unknown shorthand flag: 's' in -secure-port=1");
         check(Manner::Pflag, &["--v"], "flag needs an argument: --v");
-        let parse_int = "invalid argument \"x\" for \"--v\" flag: strconv.ParseInt: parsing \"x\": invalid syntax";
-        check(Manner::Pflag, &["--v=x"], parse_int);
+        let parse_int = "invalid argument \"x\" for \"--port\" flag: strconv.ParseInt: parsing \"x\": invalid syntax";
+        check(Manner::Pflag, &["--port=x"], parse_int);
+        let parse_level =
+            "invalid argument \"x\" for \"-v, --v\" flag: strconv.ParseUint: parsing \"x\": invalid syntax";
+        check(Manner::Pflag, &["--v=x"], parse_level);
+        check(Manner::Pflag, &["-vx"], parse_level);
         let parse_bool =
             "invalid argument \"x\" for \"--profiling\" flag: strconv.ParseBool: parsing \"x\": invalid syntax";
         check(Manner::Pflag, &["--profiling=x"], parse_bool);
@@ -284,6 +306,21 @@ mod tests {
             check(Manner::Pflag, &["--request-timeout", given], &expected);
         }
         check(Manner::Flag, &["--nosuch"], "flag provided but not defined: -nosuch");
+    }
+
+    #[test]
+    fn a_level_stands_behind_its_letter() {
+        for arguments in [&["-v2"][..], &["-v=2"], &["-v", "2"], &["--v=2"]] {
+            let flags = parse(Manner::Pflag, arguments).expect("they are taken");
+            assert_eq!(flags.number("v"), Some(2), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn durations_below_zero_are_durations() {
+        let flags = parse(Manner::Pflag, &["--request-timeout=-1m"]).expect("it is taken");
+        assert_eq!((flags.text("request-timeout"), flags.duration("request-timeout")), (Some("-1m"), None));
+        assert!(parse(Manner::Pflag, &["--request-timeout=-"]).is_err());
     }
 
     #[test]

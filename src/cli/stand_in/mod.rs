@@ -14,6 +14,7 @@ mod files;
 mod flags;
 mod kubectl;
 mod store;
+mod values;
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;

@@ -318,7 +318,7 @@ authorizers:
 	environment := &envtest.Environment{}
 	// What envtest says of it would be said twice.
 	environment.ControlPlane.GetAPIServer().Configure().Disable("authorization-mode").Set("authorization-config", file)
-	start(test, environment)
+	admin := start(test, environment)
 	allowed := as(test, environment, "allowed")
 	if told := listed(test, allowed); told != "" {
 		test.Error(told)
@@ -329,6 +329,22 @@ authorizers:
 	}
 	if told := listed(test, as(test, environment, "broken", "system:readers")); !strings.Contains(told, "an error on the server") {
 		test.Error(told)
+	}
+	metrics, err := kubernetes.NewForConfigOrDie(admin).RESTClient().Get().AbsPath("/metrics").DoRaw(test.Context())
+	if err != nil {
+		test.Fatal(err)
+	}
+	// The pods are left to the roles.
+	for _, line := range []string{
+		`apiserver_authorization_decisions_total{type="Webhook",name="judge",decision="allowed"} 1`,
+		`apiserver_authorization_webhook_evaluations_total{name="judge",result="success"} 1`,
+		`apiserver_authorization_webhook_evaluations_total{name="judge",result="error"} 1`,
+		`apiserver_authorization_webhook_duration_seconds_count{name="judge",result="success"} 1`,
+		`apiserver_authorization_match_condition_exclusions_total{type="Webhook",name="judge"} 1`,
+	} {
+		if !strings.Contains(string(metrics), line+"\n") {
+			test.Error("there is no", line)
+		}
 	}
 }
 
