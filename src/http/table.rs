@@ -244,13 +244,14 @@ pub fn partial(object: &Value, transform: Transform) -> Value {
     object! { "kind" => "PartialObjectMetadata", "apiVersion" => transform.api_version(), "metadata" => metadata }
 }
 
-/// The metadata of each object of a list.
+/// The metadata of each object of a list; of no objects, null, which Go's nil slice is written as.
 pub fn partial_list<'a>(metadata: &Value, objects: impl IntoIterator<Item = &'a Value>, transform: Transform) -> Value {
+    let items: Vec<Value> = objects.into_iter().map(|object| partial(object, transform)).collect();
     object! {
         "kind" => "PartialObjectMetadataList",
         "apiVersion" => transform.api_version(),
         "metadata" => list_metadata(metadata),
-        "items" => objects.into_iter().map(|object| partial(object, transform)).collect::<Vec<_>>(),
+        "items" => if items.is_empty() { Value::Null } else { Value::Array(items) },
     }
 }
 

@@ -242,14 +242,14 @@ pub(super) fn merge_strategically(
         MergeError::Failed(message) => Status::plain(500, &message),
     })?;
     let unfit = |detail: &str| {
-        let error = field::Error::invalid(&Path::new("patch"), patch.printed(), detail);
+        let error = field::Error::invalid(&Path::new("patch"), patch.printed(live, message), detail);
         Status::invalid("", "", "", &error.into())
     };
-    let message = kinds::type_of(&version.api_version(), &version.names.kind);
-    if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
+    let named = kinds::type_of(&version.api_version(), &version.names.kind);
+    if let Some(error) = named.and_then(|named| named.restore_error(&patched)) {
         return Err(unfit(&error));
     }
-    let mut patched = restored(patched, message);
+    let mut patched = restored(patched, named);
     // Go restores the object into its type, whatever the patch says or leaves out of that.
     if let Value::Object(fields) = &mut patched {
         fields.insert("apiVersion", version.api_version().into());

@@ -376,7 +376,7 @@ impl Registry {
         let mut object = addresses::of_service(ip, namespace, name);
         let now = self.now();
         object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), MANAGER, &now)).await;
-        super::write::fill_system_fields(&mut object, &now);
+        super::write::fill_system_fields(&mut object, &now, target.resource.strategy);
         Ok(store::Write {
             collection: target.resource.collection.clone(),
             key: target.name.as_str().into(),

@@ -466,3 +466,19 @@ fn the_class_of_a_pod_has_a_name() {
         send(&server, "POST", "/api/v1/namespaces/default/pods", &json!({"metadata": {"name": "a"}, "spec": spec}));
     check_refused(&answer, 500, "resource name may not be empty");
 }
+
+#[test]
+fn names_are_generated_but_for_addresses() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let name = |answer: Answer| answer.json()["metadata"]["name"].as_str().map(str::to_owned).unwrap_or_default();
+    let limits = "/api/v1/namespaces/default/limitranges";
+    let asked =
+        name(send(&server, "POST", limits, &json!({"metadata": {"generateName": "small-"}, "spec": {"limits": []}})));
+    assert!(asked.starts_with("small-") && asked.len() == 11, "{asked}");
+    let made = name(send(&server, "POST", limits, &json!({"metadata": {}, "spec": {"limits": []}})));
+    assert_eq!(made.len(), 36, "{made}");
+    let parent = json!({"resource": "services", "namespace": "default", "name": "a"});
+    let address = json!({"metadata": {"generateName": "10.9.8.7"}, "spec": {"parentRef": parent}});
+    assert_eq!(name(send(&server, "POST", "/apis/networking.k8s.io/v1/ipaddresses", &address)), "10.9.8.7");
+}

@@ -74,6 +74,32 @@ fn what_is_no_list_and_what_is_one_is_told_in_types_of_go() {
 }
 
 #[test]
+fn the_metadata_of_no_objects_is_null() {
+    let (server, _folder) = serve_nightly();
+    // As kube-apiserver 1.36.2 answers.
+    for path in ["/api/v1/namespaces/default/pods", &format!("{CRONTABS}?fieldSelector=metadata.name%3Dnone")] {
+        let list = get(&server, path, METADATA_LIST).json();
+        assert_eq!(
+            (&list["kind"], list.get("items")),
+            (&json!("PartialObjectMetadataList"), Some(&Value::Null)),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_list_of_managers_forgets_who_owned_what_of_a_built_in_kind() {
+    let (server, _folder) = serve_nightly();
+    let has_managers = |path: &str| {
+        let patched = server.send("PATCH", path, &[MERGE], Some(br#"{"metadata":{"managedFields":[]}}"#));
+        assert_eq!(patched.status, 200, "{path}");
+        patched.json()["metadata"].get("managedFields").is_some()
+    };
+    assert!(has_managers(&format!("{CRONTABS}/nightly")));
+    assert!(!has_managers("/api/v1/namespaces/default"));
+}
+
+#[test]
 fn a_scale_has_columns_of_its_own() {
     let (server, _folder) = serve_nightly();
     let table = get(&server, &format!("{CRONTABS}/nightly/scale"), TABLE).json();

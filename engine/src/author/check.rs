@@ -234,10 +234,10 @@ impl Checker<'_> {
         let outcome = match old {
             None => {
                 wipe_system_fields(&mut new);
+                generate_name(&mut new, || if strategy.generates_names() { "xxxxx" } else { "" }.to_owned());
                 if strategy.names_nameless() && new.str_at(&["metadata", "name"]).is_empty() {
                     metadata_mut(&mut new).insert("name", Value::from(UID));
                 }
-                generate_name(&mut new, || "xxxxx".to_owned());
                 // Some kinds make more of it.
                 metadata_mut(&mut new).insert("uid", Value::from(UID));
                 strategy.align(&mut new, None);

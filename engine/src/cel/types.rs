@@ -171,6 +171,22 @@ impl Type {
         }
     }
 
+    /// The name of the type as Go prints it outside of the checker's own messages: `list(null_type)`.
+    pub fn go_name(&self) -> String {
+        let name = self.runtime_name();
+        match self {
+            Type::Wrapper(_) => format!("wrapper({name})"),
+            Type::List(element) => format!("{name}({})", element.go_name()),
+            Type::Map(entry) => format!("{name}({}, {})", entry.0.go_name(), entry.1.go_name()),
+            Type::Type(Some(of)) => format!("{name}({})", of.go_name()),
+            Type::Opaque(opaque) if !opaque.params.is_empty() => {
+                let params: Vec<String> = opaque.params.iter().map(Type::go_name).collect();
+                format!("{name}({})", params.join(", "))
+            }
+            _ => name.to_owned(),
+        }
+    }
+
     /// What an optional holds; `None` for other types.
     pub fn optional_content(&self) -> Option<&Type> {
         match self {

@@ -20,6 +20,26 @@ pub fn decode(
     object: Value,
     versions: &[Arc<ServedVersion>],
 ) -> Result<Decoded, ReadError> {
+    let forgets = asks_to_forget(&object);
+    let mut decoded = decode_in(strategy, version, object, versions)?;
+    if forgets && decoded.is_typed {
+        let metadata = decoded.object.make_object().entry("metadata").make_object();
+        metadata.insert("managedFields", Value::Array(Vec::new()));
+    }
+    Ok(decoded)
+}
+
+/// Whether a client asks for ownership to be forgotten by an empty list, which in Go's types is not the same as none.
+fn asks_to_forget(object: &Value) -> bool {
+    object.at(&["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(<[Value]>::is_empty)
+}
+
+fn decode_in(
+    strategy: &dyn Strategy,
+    version: &ServedVersion,
+    object: Value,
+    versions: &[Arc<ServedVersion>],
+) -> Result<Decoded, ReadError> {
     let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
     let message = super::type_of(&version.api_version(), &version.names.kind).filter(|_| is_older);
     let Some(message) = message else { return strategy.decode(object, versions) };
@@ -35,6 +55,19 @@ pub fn decode(
 mod tests {
     use super::*;
     use crate::object;
+
+    #[test]
+    fn an_empty_list_of_managers_stays_a_list() {
+        let maps = super::super::find("", "configmaps").expect("the kind is there");
+        let version = Arc::new(maps.served_version());
+        let read = |managers: Value| {
+            let object = object! { "metadata" => object! { "name" => "a", "managedFields" => managers } };
+            let decoded = decode(maps.strategy, &version, object, std::slice::from_ref(&version)).expect("it is a map");
+            decoded.object.at(&["metadata", "managedFields"]).cloned()
+        };
+        assert_eq!(read(Value::Array(Vec::new())), Some(Value::Array(Vec::new())));
+        assert_ne!(read(Value::Null), Some(Value::Array(Vec::new())));
+    }
 
     #[test]
     fn fields_that_came_later_are_unknown_and_dropped() {

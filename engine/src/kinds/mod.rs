@@ -51,6 +51,7 @@ pub(crate) mod pod;
 pub mod workloads;
 mod jobs;
 mod autoscaling;
+mod workload_templates;
 pub mod limits;
 pub mod quota;
 pub(crate) mod signers;

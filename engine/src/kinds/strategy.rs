@@ -198,6 +198,11 @@ pub trait Strategy: Send + Sync {
     /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
+    /// Whether a name that is asked for gets some characters more; else it is what `generateName` says.
+    fn generates_names(&self) -> bool {
+        true
+    }
+
     /// Whether the server names an object that has no name and asks for none.
     fn names_nameless(&self) -> bool {
         false

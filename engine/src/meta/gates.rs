@@ -216,6 +216,10 @@ pub enum Gate {
     StrictIpCidrValidation,
     /// Tolerations may compare numbers.
     TaintTolerationComparisonOperators,
+    /// The health of volumes, in the status of claims and pods.
+    CsiVolumeHealth,
+    /// `podPreemptionPolicy` of nodes.
+    InPlacePodVerticalScalingSchedulerPreemption,
 }
 
 /// Gates that somebody has set.
@@ -303,7 +307,7 @@ fn spec(name: &str, minor: Minor) -> Option<Spec> {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-const NAMES: [(Gate, &str); 97] = [
+const NAMES: [(Gate, &str); 99] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
@@ -401,6 +405,8 @@ const NAMES: [(Gate, &str); 97] = [
     (Gate::SidecarContainers, "SidecarContainers"),
     (Gate::StrictIpCidrValidation, "StrictIPCIDRValidation"),
     (Gate::TaintTolerationComparisonOperators, "TaintTolerationComparisonOperators"),
+    (Gate::CsiVolumeHealth, "CSIVolumeHealth"),
+    (Gate::InPlacePodVerticalScalingSchedulerPreemption, "InPlacePodVerticalScalingSchedulerPreemption"),
 ];
 
 impl Gate {

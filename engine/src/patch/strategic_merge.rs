@@ -6,11 +6,18 @@
 //!
 //! Source: Kubernetes documentation, "Strategic merge patch"; `k8s.io/apimachinery/pkg/util/strategicpatch`, 1.37.
 
+mod left;
+mod go_type;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use go_type::{GoType, Merging};
+
 use super::PatchError;
-use crate::types::{Codec, FieldKind, Message, Shape};
-use crate::value::{Key, Map, Value, go_print, go_quote, go_type, json};
+use crate::types::Message;
+use crate::value::{Key, Map, Value, go_print, go_type, json};
 use crate::work;
 
 const DIRECTIVE: &str = "$patch";
@@ -61,9 +68,9 @@ impl Patch {
         }
     }
 
-    /// The patch as Go prints it, for messages.
-    pub fn printed(&self) -> String {
-        go_print(&Value::Object(self.0.clone()))
+    /// What Go prints of the patch after it was merged into `live`, for messages: its merge takes things out of the patch.
+    pub fn printed(&self, live: &Value, message: &'static Message) -> String {
+        go_print(&Value::Object(left::of(self.0.clone(), live, GoType::Struct(message))))
     }
 
     /// `live` with this merged into it. `message` is its type.
@@ -73,75 +80,21 @@ impl Patch {
     /// A directive or a list that can't be merged.
     pub fn apply(&self, live: &Value, message: &'static Message) -> Result<Value, MergeError> {
         let live = live.as_object().cloned().unwrap_or_default();
-        merge_fields(live, self.0.clone(), &Types::Object(message)).map(Value::Object)
-    }
-}
-
-/// What is known of the fields of a value.
-#[derive(Clone, Copy)]
-enum Types {
-    Object(&'static Message),
-    ObjectMeta,
-    /// Of which no field is merged in a way of its own.
-    Plain,
-}
-
-/// How a field is patched.
-struct Merging {
-    types: Types,
-    /// `merge`, `replace`, or empty.
-    strategy: &'static str,
-    /// Empty where there is none.
-    key: &'static str,
-}
-
-impl Types {
-    fn field(&self, name: &str) -> Result<Merging, MergeError> {
-        let plain = |strategy, key| Ok(Merging { types: Types::Plain, strategy, key });
-        match *self {
-            Types::Plain => plain("", ""),
-            Types::ObjectMeta => match name {
-                "ownerReferences" => plain("merge", "uid"),
-                "finalizers" => plain("merge", ""),
-                _ => plain("", ""),
-            },
-            Types::Object(message) => {
-                let Some(field) = message.member(name) else {
-                    let (kind, quoted) = (message.name, go_quote(name));
-                    let text = format!("unable to find api field in struct {kind} for the json field {quoted}");
-                    return Err(MergeError::Failed(text));
-                };
-                let types = match field.kind {
-                    // What is in a map by name has no fields of its own to look at.
-                    _ if matches!(field.shape, Shape::Map | Shape::Extensions) => Types::Plain,
-                    FieldKind::Message(inner) if inner.is_object_meta() => Types::ObjectMeta,
-                    FieldKind::Message(inner) if matches!(inner.codec, Codec::Object | Codec::Json) => {
-                        Types::Object(inner.get())
-                    }
-                    _ => Types::Plain,
-                };
-                let strategies = field.items.strategy.unwrap_or_default();
-                Ok(Merging {
-                    types,
-                    strategy: strategies.split(',').find(|strategy| *strategy != "retainKeys").unwrap_or_default(),
-                    key: field.items.merge_key.unwrap_or_default(),
-                })
-            }
-        }
+        merge_fields(live, self.0.clone(), GoType::Struct(message)).map(Value::Object)
     }
 }
 
 /// Fields that are being merged: a tree, as each is taken out and put back.
 type Fields = BTreeMap<Key, Value>;
 
-fn merge_fields(original: Map, patch: Map, types: &Types) -> Result<Map, MergeError> {
+fn merge_fields(original: Map, patch: Map, types: GoType) -> Result<Map, MergeError> {
     work::steps(original.len());
     let mut fields = original.into_iter().collect();
     merge_map(&mut fields, patch, types)?;
     Ok(fields.into_iter().collect())
 }
 
-fn merge_map(original: &mut Fields, patch: Map, types: &Types) -> Result<(), MergeError> {
+fn merge_map(original: &mut Fields, patch: Map, types: GoType) -> Result<(), MergeError> {
     work::steps(patch.len());
     if let Some(directive) = patch.get(DIRECTIVE) {
         *original = match directive.as_str() {
@@ -166,11 +119,11 @@ fn merge_map(original: &mut Fields, patch: Map, types: &Types) -> Result<(), Mer
                 let merging = types.field(&name)?;
                 Some(Value::Object(match merging.strategy {
                     "replace" => change,
-                    _ => merge_fields(present, change, &merging.types)?,
+                    _ => merge_fields(present, change, merging.types)?,
                 }))
             }
             (Some(Value::Array(present)), Value::Array(change)) => {
-                let merging = types.field(&name)?;
+                let merging = types.list(&name)?;
                 Some(Value::Array(if merging.strategy == "merge" || deletes {
                     merge_list(present, change, &merging, deletes)?
                 } else {
@@ -205,7 +158,7 @@ fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), MergeErr
 }
 
 /// `$setElementOrder/FIELD`: the list is merged and brought into the order given.
-fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types) -> Result<(), MergeError> {
+fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: GoType) -> Result<(), MergeError> {
     let directives: Vec<Key> = patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).cloned().collect();
     for directive in directives {
         let order = patch.remove(&directive).unwrap_or_default();
@@ -213,7 +166,7 @@ fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types) -> Re
         let name = without_prefix(&directive, ORDER_PREFIX).ok_or(BAD_ORDER)?;
         let present = original.get(name).cloned().map(list_of).transpose()?;
         let change = patch.get(name).cloned().map(list_of).transpose()?;
-        let merging = types.field(name)?;
+        let merging = types.list(name)?;
         check_order(change.as_deref().unwrap_or_default(), &order, merging.key)?;
         let merged = match (&present, &change) {
             (None, None) => continue,
@@ -287,11 +240,8 @@ fn merge_list(
         return in_order(patched, rest, &patch, &original, key, false);
     }
     if key.is_empty() {
-        let name = match merging.types {
-            Types::Object(message) => message.name,
-            Types::ObjectMeta | Types::Plain => "",
-        };
-        return Err(MergeError::Failed(format!("cannot merge lists without merge key for {name}")));
+        let items = merging.types.kind();
+        return Err(MergeError::Failed(format!("cannot merge lists without merge key for {items}")));
     }
     let (original, patch) = apply_directives(original, patch, key)?;
     let count = original.len();
@@ -300,7 +250,7 @@ fn merge_list(
     for item in &patch {
         let wanted = identity(item, key)?;
         match places.get(&wanted) {
-            Some(&at) => merge_map(merged[at].open()?, fields_of(item)?.clone(), &merging.types)?,
+            Some(&at) => merge_map(merged[at].open()?, fields_of(item)?.clone(), merging.types)?,
             None => {
                 places.insert(wanted, merged.len());
                 merged.push(Merged::Whole(item.clone()));
@@ -582,216 +532,5 @@ fn without_directives(value: Value) -> Option<Value> {
         }
         Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(without_directives).collect())),
         other => Some(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::types;
-
-    /// core/v1 Pod, which has every strategy.
-    fn pod() -> &'static Message {
-        types::message_named("core.v1", "Pod")
-    }
-
-    #[track_caller]
-    fn check(live: &str, patch: &str, expected: &str) {
-        let pod = pod();
-        let live = json::decode(live.as_bytes()).expect("the test is JSON");
-        let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
-        let found = match patch.apply(&live, pod) {
-            Ok(object) => json::encode_to_string(&object),
-            Err(error) => format!("{error:?}"),
-        };
-        assert_eq!(found, expected);
-    }
-
-    #[track_caller]
-    fn check_spec(live: &str, patch: &str, expected: &str) {
-        let spec = |inner: &str| format!(r#"{{"spec":{inner}}}"#);
-        check(&spec(live), &spec(patch), &spec(expected));
-    }
-
-    /// A list of `count` items made of their numbers.
-    fn list(count: usize, item: impl Fn(usize) -> String) -> String {
-        format!("[{}]", (0..count).map(item).collect::<Vec<_>>().join(","))
-    }
-
-    #[track_caller]
-    fn check_growth(live: impl Fn(usize) -> String, patch: impl Fn(usize) -> String) {
-        let pod = pod();
-        let steps = |count: usize| {
-            let live = json::decode(live(count).as_bytes()).expect("the test is JSON");
-            let (patch, _) = Patch::decode(patch(count).as_bytes(), true).expect("the test is a patch");
-            work::counted(|| patch.apply(&live, pod).expect("it applies")).1
-        };
-        let (few, many) = (steps(300), steps(3000));
-        assert!(many < 13 * few, "{few} steps, then {many}");
-    }
-
-    #[test]
-    fn ten_times_the_patch_takes_ten_times_the_steps() {
-        let containers = |count| list(count, |at| format!(r#"{{"name":"c{at}","image":"x"}}"#));
-        let live = |count| {
-            let labels: Vec<_> = (0..count).map(|at| format!(r#""l{at}":"x""#)).collect();
-            let (containers, labels) = (containers(count), labels.join(","));
-            format!(
-                r#"{{"metadata":{{"finalizers":["a"],"labels":{{{labels}}}}},"spec":{{"containers":{containers}}}}}"#
-            )
-        };
-        let spec = |items: String| format!(r#"{{"spec":{{"containers":{items}}}}}"#);
-        check_growth(live, |count| spec(list(count, |at| format!(r#"{{"name":"c{at}","$patch":"delete"}}"#))));
-        check_growth(live, |count| spec(list(count, |at| format!(r#"{{"name":"c{}","image":"y"}}"#, at * 2))));
-        // Many items with the key of one, which is large.
-        check_growth(live, |count| {
-            spec(list(count, |at| format!(r#"{{"name":"c0","f{at}":{}}}"#, if at % 2 == 0 { "1" } else { "null" })))
-        });
-        check_growth(live, |count| {
-            let labels: Vec<_> = (0..count).map(|at| format!(r#""l{at}":null,"$setElementOrder/n{at}":[]"#)).collect();
-            let finalizers = list(count, |at| format!(r#""f{at}""#));
-            format!(r#"{{"metadata":{{"finalizers":{finalizers},"labels":{{{}}}}}}}"#, labels.join(","))
-        });
-    }
-
-    #[test]
-    fn lists_with_a_merge_key_are_merged_by_it() {
-        // Documentation, "Use a strategic merge patch to update a Deployment".
-        check_spec(
-            r#"{"containers":[{"name":"patch-demo-ctr","image":"nginx"}]}"#,
-            r#"{"containers":[{"name":"patch-demo-ctr-2","image":"redis"}]}"#,
-            r#"{"containers":[{"image":"redis","name":"patch-demo-ctr-2"},{"image":"nginx","name":"patch-demo-ctr"}]}"#,
-        );
-        check_spec(
-            r#"{"containers":[{"name":"a","image":"1","ports":[{"containerPort":80}]},{"name":"b","image":"2"}]}"#,
-            r#"{"containers":[{"name":"a","ports":[{"containerPort":81}]}]}"#,
-            r#"{"containers":[{"image":"1","name":"a","ports":[{"containerPort":81},{"containerPort":80}]},{"image":"2","name":"b"}]}"#,
-        );
-    }
-
-    #[test]
-    fn lists_without_a_strategy_are_replaced() {
-        check_spec(
-            r#"{"tolerations":[{"key":"dedicated","value":"test-team"}]}"#,
-            r#"{"tolerations":[{"key":"disktype","value":"ssd"}]}"#,
-            r#"{"tolerations":[{"key":"disktype","value":"ssd"}]}"#,
-        );
-        check_spec(
-            r#"{"containers":[{"name":"a","command":["x","y"]}]}"#,
-            r#"{"containers":[{"name":"a","command":["z"]}]}"#,
-            r#"{"containers":[{"command":["z"],"name":"a"}]}"#,
-        );
-    }
-
-    #[test]
-    fn what_go_keeps_raw_has_no_fields_to_merge() {
-        let live = json::decode(br#"{"data":{"spec":{"a":1},"b":2}}"#).expect("the test is JSON");
-        let revision = types::message_named("apps.v1", "ControllerRevision");
-        let apply = |patch: &[u8]| {
-            let (patch, _) = Patch::decode(patch, true).expect("the test is a patch");
-            patch.apply(&live, revision).map(|object| json::encode_to_string(&object))
-        };
-        let why = "unable to find api field in struct RawExtension for the json field \"spec\"".to_owned();
-        assert_eq!(apply(br#"{"data":{"spec":{"a":2}}}"#), Err(MergeError::Failed(why)));
-        assert_eq!(apply(br#"{"data":{"b":3}}"#), Ok(r#"{"data":{"b":3,"spec":{"a":1}}}"#.to_owned()));
-    }
-
-    #[test]
-    fn null_removes_a_field() {
-        check_spec(
-            r#"{"nodeName":"n","nodeSelector":{"a":"1","b":"2"}}"#,
-            r#"{"nodeName":null,"nodeSelector":{"a":null,"c":"3"}}"#,
-            r#"{"nodeSelector":{"b":"2","c":"3"}}"#,
-        );
-    }
-
-    #[test]
-    fn the_patch_directive_replaces_and_deletes() {
-        check_spec(
-            r#"{"containers":[{"name":"a"},{"name":"b"}]}"#,
-            r#"{"containers":[{"$patch":"delete","name":"a"}]}"#,
-            r#"{"containers":[{"name":"b"}]}"#,
-        );
-        check_spec(
-            r#"{"containers":[{"name":"a"},{"name":"b"}]}"#,
-            r#"{"containers":[{"$patch":"replace"},{"name":"c"}]}"#,
-            r#"{"containers":[{"name":"c"}]}"#,
-        );
-        check_spec(
-            r#"{"nodeSelector":{"a":"1"},"nodeName":"n"}"#,
-            r#"{"nodeSelector":{"$patch":"replace","b":"2"}}"#,
-            r#"{"nodeName":"n","nodeSelector":{"b":"2"}}"#,
-        );
-        check_spec(
-            r#"{"nodeSelector":{"a":"1"}}"#,
-            r#"{"nodeSelector":{"$patch":"delete"}}"#,
-            r#"{"nodeSelector":{}}"#,
-        );
-    }
-
-    #[test]
-    fn primitive_lists_are_merged_and_deleted_from() {
-        let finalizers = |names: &str| format!(r#"{{"metadata":{{"finalizers":{names}}}}}"#);
-        check(&finalizers(r#"["a/x","b/y"]"#), &finalizers(r#"["c/z","a/x"]"#), &finalizers(r#"["c/z","a/x","b/y"]"#));
-        check(
-            &finalizers(r#"["a/x","b/y","c/z"]"#),
-            r#"{"metadata":{"$deleteFromPrimitiveList/finalizers":["b/y"]}}"#,
-            &finalizers(r#"["a/x","c/z"]"#),
-        );
-    }
-
-    #[test]
-    fn the_order_directive_orders() {
-        check_spec(
-            r#"{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#,
-            r#"{"$setElementOrder/containers":[{"name":"c"},{"name":"a"}],"containers":[{"name":"a","image":"1"}]}"#,
-            r#"{"containers":[{"name":"b"},{"name":"c"},{"image":"1","name":"a"}]}"#,
-        );
-        check(
-            r#"{"metadata":{"finalizers":["a/x","b/y"]}}"#,
-            r#"{"metadata":{"$setElementOrder/finalizers":["b/y","a/x"]}}"#,
-            r#"{"metadata":{"finalizers":["b/y","a/x"]}}"#,
-        );
-    }
-
-    #[test]
-    fn retained_keys_are_all_that_stays() {
-        check_spec(
-            r#"{"volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}]}"#,
-            r#"{"volumes":[{"name":"v","$retainKeys":["name","hostPath"],"hostPath":{"path":"/x"}}]}"#,
-            r#"{"volumes":[{"hostPath":{"path":"/x"},"name":"v"}]}"#,
-        );
-        check(
-            r#"{"spec":{"volumes":[{"name":"v"}]}}"#,
-            r#"{"spec":{"volumes":[{"name":"v","$retainKeys":["name"],"hostPath":{}}]}}"#,
-            r#"Malformed("invalid patch format of retainKeys")"#,
-        );
-    }
-
-    #[test]
-    fn what_does_not_fit_is_told_in_the_words_of_the_reference() {
-        for (patch, expected) in [
-            (r#"{"containers":[{"image":"x"}]}"#, "map: map[image:x] does not contain declared merge key: name"),
-            (r#"{"containers":["x"]}"#, "list element types are not identical: [[map[name:a]] [x]]"),
-            (
-                r#"{"containers":[{"name":"a","$patch":null}]}"#,
-                "unknown patch type: %!s(<nil>) in map: map[$patch:<nil> name:a]",
-            ),
-            (
-                r#"{"containers":[{"name":"a","$patch":5}]}"#,
-                "unknown patch type: %!s(int64=5) in map: map[$patch:5 name:a]",
-            ),
-            (r#"{"containers":[{"$patch":"merge"}]}"#, "merging lists cannot yet be specified in the patch"),
-            (r#"{"$setElementOrder/containers":"x"}"#, "expected a []interface {}, but received a string"),
-        ] {
-            let live = r#"{"spec":{"containers":[{"name":"a"}]}}"#;
-            check(live, &format!(r#"{{"spec":{patch}}}"#), &format!("Failed({expected:?})"));
-        }
-    }
-
-    #[test]
-    fn only_objects_are_patches() {
-        let error = Patch::decode(b"[1]", false).expect_err("a list is no patch");
-        assert_eq!(error.to_string(), "json: cannot unmarshal array into Go value of type map[string]interface {}");
     }
 }

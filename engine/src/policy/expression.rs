@@ -80,8 +80,8 @@ pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type)
     let checked = env.compile(text)?;
     let found = checked.result_type();
     if !wanted.is_empty() && !wanted.contains(found) {
-        let names: Vec<String> = wanted.iter().map(go_name).collect();
-        let found = go_name(found);
+        let names: Vec<String> = wanted.iter().map(Type::go_name).collect();
+        let found = found.go_name();
         let why = match names.as_slice() {
             [only] => format!("must evaluate to {only} but got {found}"),
             several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
@@ -97,20 +97,4 @@ pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type)
 /// A constant in it can't be evaluated.
 pub(super) fn instantiate(checked: &CheckedExpr, env: &Env) -> Result<Program, CompileError> {
     Program::new(checked, env).map_err(|error| CompileError::Internal(format!("program instantiation failed: {error}")))
-}
-
-/// The name of a type as Go prints it outside of the checker's own messages.
-pub(super) fn go_name(ty: &Type) -> String {
-    let name = ty.runtime_name();
-    match ty {
-        Type::Wrapper(_) => format!("wrapper({name})"),
-        Type::List(element) => format!("{name}({})", go_name(element)),
-        Type::Map(entry) => format!("{name}({}, {})", go_name(&entry.0), go_name(&entry.1)),
-        Type::Type(Some(of)) => format!("{name}({})", go_name(of)),
-        Type::Opaque(opaque) if !opaque.params.is_empty() => {
-            let params: Vec<String> = opaque.params.iter().map(go_name).collect();
-            format!("{name}({})", params.join(", "))
-        }
-        _ => name.to_owned(),
-    }
 }

@@ -339,7 +339,7 @@ fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> 
         (Codec::Time, Value::String(text)) => time::normalize(text).err().map(|error| error.to_string()),
         (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err().map(|error| error.to_string()),
         (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err().map(|error| error.to_string()),
-        (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
+        (Codec::Quantity, Value::String(text)) => Quantity::parse(text.trim()).err().map(|error| error.to_string()),
         (Codec::IntOrString, Value::String(_)) => None,
         (Codec::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => None,
         (Codec::IntOrString, _) => Some(unfit_on_its_own(value, "int32").to_string()),

@@ -35,9 +35,12 @@ pub fn generate_name(object: &mut Value, suffix: impl FnOnce() -> String) -> Str
     name
 }
 
-/// `base` with `suffix` behind it, 63 bytes at most.
+/// `base` with `suffix` behind it, 63 bytes at most; without a suffix it stays as it is.
 fn name_from(base: &str, suffix: &str) -> String {
     const NAME_BYTES_MAX: usize = 63;
+    if suffix.is_empty() {
+        return base.to_owned();
+    }
     let cut = base.floor_char_boundary(NAME_BYTES_MAX.saturating_sub(suffix.len()));
     format!("{}{suffix}", &base[..cut])
 }

@@ -16,6 +16,7 @@ use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
+use crate::kinds::strategy::Strategy;
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
 use crate::store::Stored;
@@ -135,10 +136,10 @@ impl Registry {
         ensure_namespace(&mut new, &target.namespace)?;
         let now = self.now();
         if live.is_none() {
+            fill_system_fields(&mut new, &now, target.resource.strategy);
             if target.resource.strategy.names_nameless() {
                 name_nameless(&mut new);
             }
-            fill_system_fields(&mut new, &now);
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
 
@@ -279,14 +280,15 @@ fn seen_by_admission<'o>(target: &Target, object: &'o Value) -> Result<Cow<'o, V
 }
 
 /// Sets the time and the uid, and generates a name where one is asked for.
-pub(super) fn fill_system_fields(object: &mut Value, now: &str) {
+pub(super) fn fill_system_fields(object: &mut Value, now: &str, strategy: &dyn Strategy) {
     let metadata = metadata_mut(object);
     metadata.insert("creationTimestamp", Value::from(now));
     metadata.insert("uid", Value::String(Uuid::new_v4().to_string()));
-    generate_name(object, || name_suffix(Uuid::new_v4().as_u128()));
+    let suffix = || if strategy.generates_names() { name_suffix(Uuid::new_v4().as_u128()) } else { String::new() };
+    generate_name(object, suffix);
 }
 
-/// Names an object by a uid of its own, if it has no name; what `generateName` says does not count.
+/// Names an object by a uid of its own, if it has no name and asks for none.
 fn name_nameless(object: &mut Value) {
     if object.str_at(&["metadata", "name"]).is_empty() {
         metadata_mut(object).insert("name", Value::String(Uuid::new_v4().to_string()));

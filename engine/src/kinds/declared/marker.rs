@@ -38,6 +38,10 @@ pub(super) enum Rule {
     Monotonic,
     /// A text has a form, by its name.
     Format(&'static str),
+    /// Each text of a list has a form.
+    EachFormat(&'static str),
+    /// No item stands twice in a list.
+    Unique,
     /// It is one of the fields of which one is set.
     UnionMember,
     /// Where it is set, so is the named field of the same struct.
@@ -99,6 +103,9 @@ impl Rule {
         if let Some(name) = word.strip_prefix("dependentRequired(\"") {
             return Some(Rule::DependentRequired(name.trim_end_matches("\")")));
         }
+        if let Some(form) = word.strip_prefix("eachVal=+k8s:format=") {
+            return Some(Rule::EachFormat(form.trim_matches('"')));
+        }
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let number = || value.parse().ok();
         Some(match name {
@@ -114,6 +121,7 @@ impl Rule {
             "maximum" => Rule::Maximum(number()?),
             "monotonic" => Rule::Monotonic,
             "format" => Rule::Format(value.trim_matches('"')),
+            "listType" | "unique" if value == "set" => Rule::Unique,
             "unionMember" => Rule::UnionMember,
             "customValidation" => Rule::Custom,
             _ => return None,

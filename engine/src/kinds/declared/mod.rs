@@ -34,6 +34,25 @@ pub fn validate_update(message: &'static Message, new: &FieldRef<'_>, old: &Fiel
     Validation { minor, is_update: true }.message(message, new, Some(old))
 }
 
+/// What is wrong with one field of a struct, `message`, at `parent`, which was `old` before an update: for kinds whose other fields
+/// have rules that are written by hand.
+pub fn validate_field(
+    message: &'static Message,
+    name: &str,
+    parent: &FieldRef<'_>,
+    old: Option<&FieldRef<'_>>,
+    minor: Minor,
+) -> ErrorList {
+    let Some(field) = message.member(name) else { return ErrorList::new() };
+    let (new, before) = (parent.field(field.json), old.map(|old| old.field(field.json)));
+    if !new.is_set() && before.is_none_or(|before| !before.is_set()) {
+        return ErrorList::new();
+    }
+    let markers = Marker::all(field.markers);
+    let member = Member { of: message, field, markers: &markers, new: &new, old: before.as_ref() };
+    Validation { minor, is_update: old.is_some() }.member(member)
+}
+
 /// What is asked for all parts of an object.
 #[derive(Clone, Copy)]
 struct Validation {
@@ -171,6 +190,8 @@ impl Validation {
                 (i64::try_from(new.text().len()).unwrap_or(i64::MAX) > max).then(|| new.too_long(max))
             }
             Rule::MaxLength(max) => is_longer(new.text(), max).then(|| new.too_long_in_characters(max)),
+            Rule::Unique => return repeated(new),
+            Rule::EachFormat(format) => return malformed(new, format),
             Rule::Custom => return custom::rule_of(of, field).map(|rule| rule(new)).unwrap_or_default(),
             Rule::Format(format) if has_value => {
                 let faults = format_faults(format, new.text());
@@ -277,6 +298,21 @@ fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<
         Codec::Object => message.members().all(|field| is_same(field, &new.field(field.json), &old.field(field.json))),
         _ => prepare::equal(new.value(), old.value()),
     }
+}
+
+/// What is wrong with the form of each text of a list.
+fn malformed(list: &FieldRef<'_>, format: &str) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for item in list.items() {
+        errors.extend(format_faults(format, item.text()).into_iter().map(|fault| item.invalid(fault)));
+    }
+    errors
+}
+
+/// The items of a list that stood in it before.
+fn repeated(list: &FieldRef<'_>) -> ErrorList {
+    let mut seen = HashSet::new();
+    list.items().filter(|item| !seen.insert(item.text().to_owned())).map(|item| item.duplicate()).collect()
 }
 
 fn count(list: &FieldRef<'_>) -> i64 {

@@ -9,8 +9,9 @@ const CHECKED: [&str; 3] = ["scheduling.v1alpha3", "scheduling.v1beta1", "lifecy
 #[test]
 fn every_marker_of_the_kinds_that_are_checked_so_is_known() {
     /// How lists are merged and told apart, and what the reference does not enforce.
-    const ELSEWHERE: [&str; 6] = [
-        "+k8s:listType=",
+    const ELSEWHERE: [&str; 7] = [
+        "+k8s:listType=map",
+        "+k8s:listType=atomic",
         "+k8s:listMapKey=",
         "+k8s:alpha(",
         "+k8s:beta(",
@@ -51,4 +52,30 @@ fn every_rule_that_a_marker_only_names_is_written() {
         }
     }
     assert_eq!(seen, 1);
+}
+
+#[test]
+fn one_field_of_a_struct_is_checked_alone() {
+    let spec = crate::types::message_named("core.v1", "NodeSpec");
+    let told = |object: &Value| {
+        // As while the gate is open, which the marker asks for.
+        let gates = "InPlacePodVerticalScalingSchedulerPreemption=true";
+        let gates = crate::meta::gates::Gates::parse(gates, Minor::NEWEST).expect("it is known");
+        let minor = Minor::NEWEST.with_gates(gates);
+        let errors = validate_field(spec, "podPreemptionPolicy", &FieldRef::root(object), None, minor);
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let list = |keys: &[&str]| -> Value { Value::Array(keys.iter().map(|key| Value::from(*key)).collect()) };
+    let policy = |keys: &[&str]| -> Value {
+        crate::object! { "podPreemptionPolicy" => crate::object! { "disableResizePreemption" => list(keys) } }
+    };
+    assert_eq!(told(&policy(&["a.b/c", "d"])), [""; 0]);
+    let errors = told(&policy(&["a", "a", "-"]));
+    let malformed = "podPreemptionPolicy.disableResizePreemption[2]: Invalid value: \"-\": ";
+    assert!(errors[0].starts_with(malformed), "{errors:?}");
+    assert_eq!(
+        errors.last().map(String::as_str),
+        Some("podPreemptionPolicy.disableResizePreemption[1]: Duplicate value: \"a\"")
+    );
+    assert_eq!(told(&crate::object! {}), [""; 0]);
 }

@@ -53,8 +53,8 @@ fn fault(env: &Env, expression: &FieldRef<'_>) -> Option<Error> {
         Err(issues) => return invalid(format!("compilation failed: {issues}")),
     };
     match checked.result_type() {
-        Type::Bool | Type::Any | Type::Dyn => None,
-        other => invalid(format!("must evaluate to bool or the unknown type, not {other}")),
+        Type::Bool | Type::Any => None,
+        other => invalid(format!("must evaluate to bool or the unknown type, not {}", other.go_name())),
     }
 }
 
@@ -74,4 +74,32 @@ fn environment(minor: Minor, expressions: Expressions) -> Env {
     let declared = |(name, decl): (&str, DeclType)| (name.to_owned(), DeclField { decl, required: true });
     let device = ObjectType { name: "kubernetes.DRADevice".to_owned(), fields: fields.map(declared).into() };
     Env::of(minor, expressions).with_variable("device", DeclType::object(device, 0).ty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn a_selector_gives_a_truth_value_or_what_is_not_known() {
+        let told = |expression: &str| {
+            let object = object! { "expression" => expression };
+            let root = FieldRef::root(&object);
+            fault(known_environment(Minor::NEWEST, false), &root.field("expression")).map(|error| error.body())
+        };
+        // Answers of kube-apiserver 1.36.2.
+        for (expression, found) in [
+            ("null", "null_type"),
+            ("[null]", "list(null_type)"),
+            ("dyn(true)", "dyn"),
+            ("duration('1s')", "google.protobuf.Duration"),
+            ("device.attributes['a']", "map(string, google.protobuf.Any)"),
+        ] {
+            let error = told(expression).expect("it is refused");
+            assert!(error.ends_with(&format!(": must evaluate to bool or the unknown type, not {found}")), "{error}");
+        }
+        assert_eq!(told("device.driver == 'a'"), None);
+        assert_eq!(told("device.attributes['a'].b"), None);
+    }
 }

@@ -3,12 +3,13 @@
 //! Source: `ValidateJobSpecUpdate` of Kubernetes 1.37.
 
 use super::{conditions, is_indexed};
-use crate::kinds::workloads;
+use crate::kinds::{declared, workloads};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::object;
+use crate::types;
 use crate::value::{Map, Value};
 
 /// What is wrong with a change of the spec. `old` is the whole job, as its status tells what may change.
@@ -26,6 +27,8 @@ pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: &Value) -> ErrorList {
     errors.extend(kept("backoffLimitPerIndex"));
     errors.extend(kept("managedBy"));
     errors.extend(kept_struct("successPolicy", "batch.v1.SuccessPolicy"));
+    let message = types::message_named("batch.v1", "JobSpec");
+    errors.extend(declared::validate_field(message, "scheduling", spec, Some(&old_spec), minor));
     errors
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Source: `github.com/distribution/reference`, which the reference reads images with.
 
+/// With `library/` before the path of an image that Docker Hub keeps for everybody.
 const PATH_BYTES_MAX: usize = 255;
+const OFFICIAL: &str = "library/";
 const TAG_BYTES_MAX: usize = 128;
 const IDENTIFIER_BYTES: usize = 64;
 
@@ -30,7 +32,7 @@ fn tag(image: &str) -> Option<&str> {
     let is_domain = domain.is_none_or(|domain| is_domain(domain) || is_path_component(domain));
     let is_fit = is_domain
         && is_path(path)
-        && path.len() <= PATH_BYTES_MAX
+        && path_bytes(domain, path) <= PATH_BYTES_MAX
         && tag.is_none_or(is_tag)
         && digest.is_none_or(is_digest);
     match (tag, digest) {
@@ -38,6 +40,12 @@ fn tag(image: &str) -> Option<&str> {
         (None, None) => Some("latest"),
         (tag, _) => tag,
     }
+}
+
+/// How long the path is in an image's whole name.
+fn path_bytes(domain: Option<&str>, path: &str) -> usize {
+    let is_official = matches!(domain, None | Some("docker.io" | "index.docker.io")) && !path.contains('/');
+    path.len() + if is_official { OFFICIAL.len() } else { 0 }
 }
 
 /// The domain, if what is before the first slash looks like one.
@@ -137,5 +145,10 @@ mod tests {
         assert_eq!(tag(&format!("app@sha256:{digest}")), None);
         assert_eq!(tag(&format!("app:latest@sha256:{digest}")), Some("latest"));
         assert_eq!(default_pull_policy("app"), "Always");
+        let long = "x".repeat(254);
+        assert_eq!(tag(&long), None);
+        assert_eq!(tag(&format!("docker.io/{long}")), None);
+        assert_eq!(tag(&format!("a.b/{long}")), Some("latest"));
+        assert_eq!(tag(&format!("a/{}", "x".repeat(252))), Some("latest"));
     }
 }

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 
 use super::containers::{self, Context};
 use super::{Options, affinity, claims, dns, os, resources, security, spread, tolerations, volumes, windows};
-use crate::kinds::checks;
 use crate::kinds::resources as names_of_resources;
+use crate::kinds::{checks, declared};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::{names, object_meta};
+use crate::types;
 use crate::value::Value;
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
@@ -42,6 +44,8 @@ pub fn validate(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options
     errors.extend(os::validate(spec));
     errors.extend(validate_scheduling_group(&spec.field("schedulingGroup")));
     errors.extend(super::env::validate_file_volumes(spec));
+    let message = types::message_named("core.v1", "PodSpec");
+    errors.extend(declared::validate_field(message, "evictionResponders", spec, None, Minor::NEWEST));
     errors
 }
 

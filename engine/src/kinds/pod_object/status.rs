@@ -4,12 +4,13 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::{checks, metadata};
+use crate::kinds::{checks, declared, metadata};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
+use crate::types;
 use crate::value::{Value, json};
 
 use super::{claim_statuses, conditions, container_statuses, ips, transitions, update};
@@ -31,7 +32,9 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     }
     errors.extend(checks::unchanged(&status.field("qosClass"), &old_status.field("qosClass")));
     errors.extend(transitions::validate(&status, &old_status, old.get("spec").unwrap_or(&Value::Null)));
-    errors.extend(claim_statuses::validate(&status, &spec));
+    errors.extend(claim_statuses::validate(minor, &status, &spec));
+    let message = types::message_named("core.v1", "PodStatus");
+    errors.extend(declared::validate_field(message, "volumeHealth", &status, Some(&old_status), minor));
     errors.extend(validate_ips(&status.field("podIPs"), &old_status.field("podIPs")));
     errors.extend(validate_host_ips(&status, &old_status));
     errors.extend(container_statuses::validate(&status, &spec));

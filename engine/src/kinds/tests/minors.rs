@@ -248,6 +248,12 @@ fn fields_of_a_status_follow_the_gates_of_the_minor() {
         36,
     );
     check("v1 PersistentVolumeClaim", "{allocatedResources: {storage: 1Gi}}", "allocatedResources", 32);
+    // Of alpha features.
+    const NEVER: u16 = 38;
+    check("v1 PersistentVolumeClaim", "{healthStatus: {healthConditions: []}}", "healthStatus", NEVER);
+    check("v1 Pod", "{volumeHealth: [{name: a}]}", "volumeHealth", NEVER);
+    let allocatable = "nodeAllocatableResourceClaimStatuses";
+    check("v1 Pod", "{nodeAllocatableResourceClaimStatuses: [{resourceClaimName: a}]}", allocatable, NEVER);
     check("resource.k8s.io/v1 ResourceClaim", "{devices: [{driver: a, pool: b, device: c}]}", "devices", 33);
 }
 

@@ -14,7 +14,7 @@ mod native;
 mod size;
 
 pub use self::error::MutationError;
-use super::expression::{CompileError, go_name, instantiate};
+use super::expression::{CompileError, instantiate};
 use crate::cel::env::Env;
 use crate::cel::eval::{Program, Value as Cel};
 use crate::cel::mutation;
@@ -144,7 +144,7 @@ impl MutationType {
         let checked = env.compile(expression)?;
         let (wanted, found) = (self.result_type(), checked.result_type());
         if *found != wanted {
-            let (wanted, found) = (go_name(&wanted), go_name(found));
+            let (wanted, found) = (wanted.go_name(), found.go_name());
             return Err(CompileError::Invalid(format!("must evaluate to {wanted} but got {found}")));
         }
         if checked.has_type(&Type::opaque("", Vec::new())) {

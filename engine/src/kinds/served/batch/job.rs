@@ -7,13 +7,14 @@ use crate::kinds::features::{self, Feature};
 use crate::kinds::jobs::conditions;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
-use crate::kinds::{Kind, defaults, jobs, metadata, prepare};
+use crate::kinds::{Kind, declared, defaults, jobs, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::{names, time};
 use crate::object;
+use crate::types;
 use crate::value::Value;
 
 /// Labels with the name of the job, and those with its uid: on pods, and the last one in the selector.
@@ -69,7 +70,11 @@ impl Strategy for Job {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, &template::options(version.minor, object, None), true)
+        let mut errors = validate(object, &template::options(version.minor, object, None), true);
+        let root = FieldRef::root(object);
+        let message = types::message_named("batch.v1", "JobSpec");
+        errors.extend(declared::validate_field(message, "scheduling", &root.field("spec"), None, version.minor));
+        errors
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {

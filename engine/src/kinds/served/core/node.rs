@@ -8,21 +8,24 @@ use std::collections::BTreeSet;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::meta::address::Prefix;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::quantity::Quantity;
+use crate::types;
 use crate::value::{Value, go_quote, json};
 
 use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, metadata, prepare};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare};
 
 /// How long the name of a feature may be.
 const FEATURE_BYTES_MAX: usize = 253;
-const FEATURES: [Feature; 2] = [
+const FEATURES: [Feature; 3] = [
     Feature::new(Gate::SupplementalGroupsPolicy, &["status.features"]),
     Feature::new(Gate::NodeDeclaredFeatures, &["status.declaredFeatures"]),
+    Feature::new(Gate::InPlacePodVerticalScalingSchedulerPreemption, &["spec.podPreemptionPolicy"]),
 ];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -57,15 +60,9 @@ impl Strategy for Node {
         }
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
-        errors.extend(validate_taints(object));
-        for name in ["capacity", "allocatable"] {
-            errors.extend(validate_quantities(object, name));
-        }
-        errors.extend(validate_swap(object));
-        errors.extend(validate_features(object));
-        errors.extend(validate_ranges(object));
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = validate(object);
+        errors.extend(validate_preemption(version.minor, object, None));
         errors
     }
 
@@ -90,7 +87,7 @@ impl Strategy for Node {
         // As the reference has it, what an update checks is checked after all that a create does.
         let mut errors = match subresource {
             Subresource::Status => ErrorList::new(),
-            _ => self.validate_create(version, new),
+            _ => validate(new),
         };
         errors.extend(metadata::validate_update(new, old));
         for name in ["capacity", "allocatable"] {
@@ -101,6 +98,7 @@ impl Strategy for Node {
         errors.extend(validate_kept(new, old));
         errors.extend(validate_taints(new));
         errors.extend(validate_external_id(new, old));
+        errors.extend(validate_preemption(version.minor, new, Some(old)));
         errors
     }
 
@@ -120,6 +118,27 @@ impl Strategy for Node {
     fn table(&self) -> Option<Table> {
         Some(table())
     }
+}
+
+/// What is wrong with a node, whatever it was before.
+fn validate(object: &Value) -> ErrorList {
+    let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+    errors.extend(validate_taints(object));
+    for name in ["capacity", "allocatable"] {
+        errors.extend(validate_quantities(object, name));
+    }
+    errors.extend(validate_swap(object));
+    errors.extend(validate_features(object));
+    errors.extend(validate_ranges(object));
+    errors
+}
+
+/// Which pods may make room, by the markers of the type.
+fn validate_preemption(minor: Minor, new: &Value, old: Option<&Value>) -> ErrorList {
+    let message = types::message_named("core.v1", "NodeSpec");
+    let (new, old) = (FieldRef::root(new), old.map(FieldRef::root));
+    let (spec, old_spec) = (new.field("spec"), old.as_ref().map(|old| old.field("spec")));
+    declared::validate_field(message, "podPreemptionPolicy", &spec, old_spec.as_ref(), minor)
 }
 
 fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {

@@ -6,13 +6,14 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::features::{self, Feature};
 use crate::kinds::storage::{access_modes, attributes_class, claim, columns};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, defaults, diff, metadata, prepare, resources, semantic, show_internal};
+use crate::kinds::{Kind, checks, declared, defaults, diff, metadata, prepare, resources, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
+use crate::types;
 use crate::value::Value;
 
 const RESIZE_STATES: [&str; 5] = [
@@ -24,11 +25,12 @@ const RESIZE_STATES: [&str; 5] = [
 ];
 
 const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeAttributesClass, &["spec.volumeAttributesClassName"])];
-const STATUS_FEATURES: [Feature; 4] = [
+const STATUS_FEATURES: [Feature; 5] = [
     Feature::new(Gate::VolumeAttributesClass, &["status.currentVolumeAttributesClassName"]),
     Feature::new(Gate::VolumeAttributesClass, &["status.modifyVolumeStatus"]),
     Feature::new(Gate::RecoverVolumeExpansionFailure, &["status.allocatedResources"]),
     Feature::new(Gate::RecoverVolumeExpansionFailure, &["status.allocatedResourceStatuses"]),
+    Feature::new(Gate::CsiVolumeHealth, &["status.healthStatus"]),
 ];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -84,7 +86,12 @@ impl Strategy for PersistentVolumeClaim {
         old: &Value,
     ) -> ErrorList {
         if subresource == Subresource::Status {
-            return validate_status_update(new, old);
+            let mut errors = validate_status_update(new, old);
+            let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
+            let (status, before) = (root.field("status"), old_root.field("status"));
+            let message = types::message_named("core.v1", "PersistentVolumeClaimStatus");
+            errors.extend(declared::validate_field(message, "healthStatus", &status, Some(&before), version.minor));
+            return errors;
         }
         let options = claim::Options::for_update(&FieldRef::root(old).field("spec"));
         let mut errors = metadata::validate_update(new, old);

@@ -52,6 +52,10 @@ impl Strategy for IpAddress {
         errors
     }
 
+    fn generates_names(&self) -> bool {
+        false
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = vec![Column::string("ParentRef", "What the address belongs to.")];
         let mut table = Table::named(columns, |object| Cell::named(object, vec![Cell::text(&shown_parent(object))]));

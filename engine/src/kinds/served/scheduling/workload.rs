@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::crd::ServedVersion;
 use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, type_of};
+use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, type_of, workload_templates};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -63,9 +63,10 @@ const fn pod_group(version: &'static str) -> Kind {
 }
 
 /// A Workload, which says how its pods are scheduled and has no status.
-static WORKLOAD: Grouping = Grouping { has_status: false, features: &OF_WORKLOAD };
-static POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_POD_GROUP };
-static COMPOSITE_POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_COMPOSITE };
+static WORKLOAD: Grouping =
+    Grouping { has_status: false, features: &OF_WORKLOAD, validate_spec: Some(workload_templates::validate) };
+static POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_POD_GROUP, validate_spec: None };
+static COMPOSITE_POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_COMPOSITE, validate_spec: None };
 
 /// Fields whose gates are shut unless somebody opens them: which these are, the markers of each type say (`+featureGate`).
 static OF_WORKLOAD: [Feature; 1] = [Feature::new(Gate::CompositePodGroup, &["spec.compositePodGroupTemplates"])];
@@ -95,6 +96,14 @@ static OF_COMPOSITE_TEMPLATE: [Feature; 1] = [Feature::new(Gate::PodGroupPreempt
 struct Grouping {
     has_status: bool,
     features: &'static [Feature],
+    /// Rules that no marker says.
+    validate_spec: Option<fn(&FieldRef<'_>) -> ErrorList>,
+}
+
+impl Grouping {
+    fn rules_of_spec(&self, object: &FieldRef<'_>) -> ErrorList {
+        self.validate_spec.map(|validate| validate(&object.field("spec"))).unwrap_or_default()
+    }
 }
 
 impl Strategy for Grouping {
@@ -115,7 +124,9 @@ impl Strategy for Grouping {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        errors.extend(declared::validate(message(version), &FieldRef::root(object), version.minor));
+        let object = FieldRef::root(object);
+        errors.extend(self.rules_of_spec(&object));
+        errors.extend(declared::validate(message(version), &object, version.minor));
         errors
     }
 
@@ -139,6 +150,8 @@ impl Strategy for Grouping {
             let status = new.field("status");
             errors.extend(conditions::validate(&status.field("conditions")));
             errors.extend(validate_claims(&status.field("resourceClaimStatuses"), &new.field("spec")));
+        } else {
+            errors.extend(self.rules_of_spec(&new));
         }
         errors.extend(declared::validate_update(message(version), &new, &old, version.minor));
         errors

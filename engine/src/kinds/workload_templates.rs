@@ -1,0 +1,179 @@
+//! The templates of a Workload taken together: a tree, whose composite templates hold others.
+//!
+//! Source: `pkg/apis/scheduling/validation` of Kubernetes, as it is with the types of 1.37.
+
+use std::collections::HashSet;
+
+use super::show_internal;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::value::Value;
+use crate::work;
+
+const GROUPS: &str = "podGroupTemplates";
+const COMPOSITES: &str = "compositePodGroupTemplates";
+
+const TEMPLATE: &str = "scheduling.v1alpha3.CompositePodGroupTemplate";
+
+/// How many templates may stand within each other; a template of pods is the innermost.
+const DEPTH_MAX: usize = 4;
+
+/// What is wrong with the templates of a Workload beside what their markers say: each has a name of its own, they don't go too
+/// deep, they have one priority, and a composite one has others within.
+pub fn validate(spec: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut names: HashSet<String> = spec.field(GROUPS).items().map(|group| group.text_of("name").to_owned()).collect();
+    check_names(spec, &mut names, &mut errors);
+    let composites = spec.field(COMPOSITES);
+    errors.extend(composites.items().filter_map(|composite| check_depth(&composite)));
+    errors.extend(check_priorities(spec));
+    for composite in composites.items() {
+        check_children(&composite, &mut errors);
+    }
+    errors
+}
+
+/// Names that stand twice in one list are told by the markers, so a list is compared with those before it.
+fn check_names(parent: &FieldRef<'_>, names: &mut HashSet<String>, errors: &mut ErrorList) {
+    let composites = parent.field(COMPOSITES);
+    check_list(&composites, names, errors);
+    for composite in composites.items() {
+        check_list(&composite.field(GROUPS), names, errors);
+        check_names(&composite, names, errors);
+    }
+}
+
+fn check_list(templates: &FieldRef<'_>, names: &mut HashSet<String>, errors: &mut ErrorList) {
+    for template in templates.items() {
+        let name = template.field("name");
+        if names.contains(name.text()) {
+            errors.push(name.duplicate());
+        }
+    }
+    names.extend(templates.items().map(|template| template.text_of("name").to_owned()));
+}
+
+/// The first composite template that goes too deep is told with all that is in it.
+fn check_depth(composite: &FieldRef<'_>) -> Option<Error> {
+    let is_too_deep = composite.value().is_some_and(|value| !fits(value, 1));
+    is_too_deep.then(|| {
+        let within = composite.value().and_then(|value| value.get(COMPOSITES)).cloned().unwrap_or_default();
+        let shown: Vec<String> =
+            within.as_array().unwrap_or_default().iter().map(|item| show_internal(TEMPLATE, item)).collect();
+        let detail = format!("maximum template hierarchy depth is {DEPTH_MAX}");
+        Error::invalid(composite.path(), within, detail).shown_as(format!("[{}]", shown.join(",")))
+    })
+}
+
+fn fits(composite: &Value, depth: usize) -> bool {
+    work::step();
+    depth < DEPTH_MAX && composite.items_at(&[COMPOSITES]).iter().all(|inner| fits(inner, depth + 1))
+}
+
+/// The class and the number that a template has its priority by.
+type Priority<'a> = (&'a str, Option<&'a Value>);
+
+fn check_priorities(spec: &FieldRef<'_>) -> Option<Error> {
+    let mut first = None;
+    let spec_value = spec.value()?;
+    if !spec_value.items_at(&[GROUPS]).iter().all(|group| has_priority(group, &mut first)) {
+        return Some(Error::invalid(spec.path(), Value::Null, "detected multiple priority configurations"));
+    }
+    let detail = "all priority and priorityClassName values must be identical, detected multiple values";
+    let composites = spec_value.items_at(&[COMPOSITES]);
+    let agree = composites.iter().all(|composite| have_priority(composite, &mut first));
+    (!agree).then(|| Error::invalid(spec.path(), Value::Null, detail))
+}
+
+/// Whether a template has the priority of the first.
+fn has_priority<'a>(template: &'a Value, first: &mut Option<Priority<'a>>) -> bool {
+    work::step();
+    let number = template.get("priority").filter(|number| !number.is_null());
+    let priority = (template.str_at(&["priorityClassName"]), number);
+    *first.get_or_insert(priority) == priority
+}
+
+fn have_priority<'a>(composite: &'a Value, first: &mut Option<Priority<'a>>) -> bool {
+    has_priority(composite, first)
+        && composite.items_at(&[COMPOSITES]).iter().all(|inner| have_priority(inner, first))
+        && composite.items_at(&[GROUPS]).iter().all(|group| has_priority(group, first))
+}
+
+fn check_children(composite: &FieldRef<'_>, errors: &mut ErrorList) {
+    let composites = composite.field(COMPOSITES);
+    if composite.field(GROUPS).is_empty() && composites.is_empty() {
+        let detail = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate";
+        errors.push(Error::invalid(composite.path(), composite.text_of("name"), detail));
+    }
+    for inner in composites.items() {
+        check_children(&inner, errors);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[track_caller]
+    fn check(spec: &str, expect: &[&str]) {
+        let object = yaml::decode(format!("{{spec: {spec}}}").as_bytes()).expect("the test is valid");
+        let errors = validate(&FieldRef::root(&object).field("spec"));
+        assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn every_template_has_a_name_of_its_own() {
+        let inner = |name: &str| format!("{{name: {name}, podGroupTemplates: [{{name: a}}, {{name: z}}]}}");
+        check(
+            &format!("{{podGroupTemplates: [{{name: a}}, {{name: a}}], compositePodGroupTemplates: [{}]}}", inner("a")),
+            &[
+                "spec.compositePodGroupTemplates[0].name: Duplicate value: \"a\"",
+                "spec.compositePodGroupTemplates[0].podGroupTemplates[0].name: Duplicate value: \"a\"",
+            ],
+        );
+        check(&format!("{{compositePodGroupTemplates: [{}]}}", inner("b")), &[]);
+    }
+
+    #[test]
+    fn templates_stand_four_deep_at_most() {
+        let nested = |name: &str, inner: &str| format!("{{name: {name}, compositePodGroupTemplates: [{inner}]}}");
+        let leaf = "{name: d, podGroupTemplates: [{name: e}]}";
+        let three = nested("b", &nested("c", leaf));
+        check(&format!("{{compositePodGroupTemplates: [{three}]}}"), &[]);
+        let four = nested("a", &three);
+        let object = yaml::decode(format!("{{compositePodGroupTemplates: [{four}]}}").as_bytes()).expect("it is valid");
+        let errors = validate(&FieldRef::root(&object));
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let [only] = texts.as_slice() else { panic!("{texts:?}") };
+        assert!(only.starts_with("compositePodGroupTemplates[0]: Invalid value: [{\"Name\":\"b\","), "{only}");
+        assert!(only.ends_with("]: maximum template hierarchy depth is 4"), "{only}");
+    }
+
+    #[test]
+    fn templates_have_one_priority() {
+        let groups = |priority: &str| format!("podGroupTemplates: [{{name: a}}, {{name: b{priority}}}]");
+        check(&format!("{{{}}}", groups("")), &[]);
+        check(
+            &format!("{{{}}}", groups(", priority: 1")),
+            &["spec: Invalid value: null: detected multiple priority configurations"],
+        );
+        check(
+            &format!("{{compositePodGroupTemplates: [{{name: c, {}}}]}}", groups(", priorityClassName: high")),
+            &[
+                "spec: Invalid value: null: all priority and priorityClassName values must be identical, detected multiple values",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_composite_template_has_children() {
+        let why = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate";
+        check(
+            "{compositePodGroupTemplates: [{name: a, compositePodGroupTemplates: [{name: b}]}]}",
+            &[&format!(
+                "spec.compositePodGroupTemplates[0].compositePodGroupTemplates[0]: Invalid value: \"b\": {why}"
+            )],
+        );
+    }
+}
