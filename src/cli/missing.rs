@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::definitions::is_definition;
 use crate::author::near::{Name, Names, group_of};
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// The kinds that are known, and in which group and version.
@@ -15,10 +16,10 @@ pub struct Known {
 }
 
 impl Known {
-    /// The built-in kinds, and those of `definitions`: documents that are none are left out.
-    pub fn new<'v>(definitions: impl Iterator<Item = &'v Value>) -> Self {
+    /// The built-in kinds of that minor, and those of `definitions`: documents that are none are left out.
+    pub fn new<'v>(minor: Minor, definitions: impl Iterator<Item = &'v Value>) -> Self {
         let defined = definitions.filter(|document| is_definition(document)).filter_map(defined_name);
-        Known { names: Names::with(defined), said: Mutex::default() }
+        Known { names: Names::with(minor, defined), said: Mutex::default() }
     }
 
     /// Why `object` was not checked: its kind is not among these. With a guess where one is near.
@@ -76,7 +77,7 @@ mod tests {
         let api_version = "apiextensions.k8s.io/v1";
         let definition = object! { "apiVersion" => api_version, "kind" => "CustomResourceDefinition", "spec" => spec };
         let fery = object! { "apiVersion" => "harbour.example.com/v1", "kind" => "Fery" };
-        let said = Known::new([&definition].into_iter()).why_unchecked(&fery);
+        let said = Known::new(Minor::NEWEST, [&definition].into_iter()).why_unchecked(&fery);
         assert!(said.ends_with("; did you mean Ferry in harbour.example.com/v2?"), "{said}");
     }
 

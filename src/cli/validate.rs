@@ -213,7 +213,7 @@ impl Validate {
     ) -> (Checker<'c>, Vec<Item>) {
         let (catalog, faulty) = self.catalog(given, sources, minor);
         let all = values(given).chain(values(sources));
-        let (known, policies) = (Known::new(all.clone()), Given::new(minor, all));
+        let (known, policies) = (Known::new(minor, all.clone()), Given::new(minor, all));
         let old = each(before).map(|(_, document)| (Identity::of(&document.value), &document.value)).collect();
         (Checker { validate: self, catalog, policies, known, old }, faulty)
     }
@@ -426,7 +426,7 @@ mod tests {
         let Cli { validate } = Cli::parse_from(["skiff", "-"]);
         let told = || {
             let source = Source::of_text("-", text.into());
-            let known = Known::new([].into_iter());
+            let known = Known::new(Minor::NEWEST, [].into_iter());
             let (catalog, policies) = (Catalog::default(), Given::new(Minor::NEWEST, [].into_iter()));
             let checker = Checker { validate: &validate, catalog, policies, known, old: HashMap::new() };
             let items: Vec<Item> = source.entries().map(|(source, entry)| checker.item(source, entry)).collect();

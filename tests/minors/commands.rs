@@ -201,6 +201,23 @@ fn a_lint_names_what_older_clusters_do_to_policies_and_objects() {
 }
 
 #[test]
+fn kinds_that_a_minor_does_not_serve_are_not_valid_there() {
+    let folder = folder("minors-validate-policies");
+    let device = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n";
+    fs::write(folder.join("guarded.yaml"), format!("{GUARDED}{device}")).expect("the folder is writable");
+    let (text, code) = told(&folder, &["validate", "--kubernetes-version", "1.29-1.34", "guarded.yaml"]);
+    let is_told = |cell: &str, what: &str| text.lines().any(|line| line.starts_with(cell) && line.contains(what));
+    let policy = "ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1 (1.30 and later do)";
+    assert!(is_told("1.29 ", &format!("Kubernetes 1.29 does not serve {policy}")), "{text}");
+    assert!(
+        is_told("1.33 ", "Kubernetes 1.33 does not serve DeviceClass in resource.k8s.io/v1 (1.34 and later do)"),
+        "{text}"
+    );
+    assert!(is_told("1.34 ", "DeviceClass a: valid") && text.ends_with("fine from 1.34 on\n"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
 fn policies_are_linted_as_the_minor_takes_them() {
     let folder = folder("minors-lint-policies");
     fs::write(folder.join("guarded.yaml"), GUARDED).expect("the folder is writable");

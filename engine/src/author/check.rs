@@ -187,9 +187,7 @@ impl BuiltIn {
 
     /// The same by a server of that version of Kubernetes.
     pub fn of_in(minor: Minor, api_version: &str, kind: &str) -> Option<BuiltIn> {
-        let config = RuntimeConfig::of(minor);
-        let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
-        let found = kinds::of_all_minors().filter(is_it).find(|known| config.serves(known))?;
+        let found = RuntimeConfig::of(minor).kind(api_version, kind)?;
         Some(BuiltIn { strategy: found.strategy, version: Arc::new(found.served_version_in(minor)) })
     }
 

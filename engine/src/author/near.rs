@@ -4,7 +4,8 @@
 
 use crate::author::Catalog;
 use crate::crd::write::split_api_version;
-use crate::kinds::{self, runtime_config::RuntimeConfig};
+use crate::kinds::runtime_config::RuntimeConfig;
+use crate::meta::minor::Minor;
 
 /// Of the letters of a kind, one in so many may be wrong.
 const LETTERS_PER_MISTAKE: usize = 4;
@@ -18,25 +19,30 @@ pub struct Name {
     pub kind: String,
 }
 
-/// The kinds that there are.
-pub struct Names(Vec<Name>);
+/// The kinds that there are in a version of Kubernetes.
+pub struct Names {
+    minor: Minor,
+    names: Vec<Name>,
+}
 
 impl Names {
-    /// The built-in kinds and `others`.
-    pub fn with(others: impl Iterator<Item = Name>) -> Self {
-        let config = RuntimeConfig::default();
-        let built_in = kinds::all().filter(|kind| config.serves(kind));
-        let built_in = built_in.map(|kind| Name { api_version: kind.api_version(), kind: kind.kind.to_owned() });
-        Names(built_in.chain(others).collect())
+    /// The built-in kinds that this minor serves, and `others`.
+    pub fn with(minor: Minor, others: impl Iterator<Item = Name>) -> Self {
+        let config = RuntimeConfig::of(minor);
+        let built_in = config.kinds().map(|kind| Name { api_version: kind.api_version(), kind: kind.kind.to_owned() });
+        Names { minor, names: built_in.chain(others).collect() }
     }
 
     /// The built-in kinds and those of a catalog, each in the version that it is stored in if that is served.
     pub fn of(catalog: &Catalog) -> Self {
-        Names::with(catalog.kinds().filter_map(|kind| {
-            let served = kind.versions.iter().filter(|version| version.served);
-            let version = served.max_by_key(|version| version.storage)?;
-            Some(Name { api_version: version.api_version(), kind: kind.definition.spec.names.kind.clone() })
-        }))
+        Names::with(
+            catalog.minor(),
+            catalog.kinds().filter_map(|kind| {
+                let served = kind.versions.iter().filter(|version| version.served);
+                let version = served.max_by_key(|version| version.storage)?;
+                Some(Name { api_version: version.api_version(), kind: kind.definition.spec.names.kind.clone() })
+            }),
+        )
     }
 
     /// Why an object of a kind that is not among these is not checked, with a guess where one is near.
@@ -44,16 +50,30 @@ impl Names {
         if kind.is_empty() {
             return "not checked: it has no kind".to_owned();
         }
-        let shown = if api_version.is_empty() { "no group" } else { api_version };
         let guess = self.near(api_version, kind).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        if let Some(when) = self.other_minors(api_version, kind) {
+            return format!(
+                "not checked: Kubernetes {} does not serve {kind} in {api_version} ({when}){guess}",
+                self.minor
+            );
+        }
+        let shown = if api_version.is_empty() { "no group" } else { api_version };
         format!("not checked: there is no definition of {kind} in {shown}{guess}")
+    }
+
+    /// Which other minors serve a built-in kind by default; `None` where none does.
+    fn other_minors(&self, api_version: &str, kind: &str) -> Option<String> {
+        let serves = |minor: &Minor| RuntimeConfig::of(*minor).kind(api_version, kind).is_some();
+        let first = Minor::all().find(serves)?;
+        let last = Minor::all().rfind(serves)?;
+        Some(if self.minor < first { format!("{first} and later do") } else { format!("{last} and earlier do") })
     }
 
     /// The kind that is nearest in name, and then in group: what of it is another.
     pub fn near(&self, api_version: &str, kind: &str) -> Option<String> {
         let group = group_of(api_version);
         let mistakes = Mistakes::of(kind);
-        let near = self.0.iter().filter_map(|name| Some((mistakes.in_word(&name.kind)?, name)));
+        let near = self.names.iter().filter_map(|name| Some((mistakes.in_word(&name.kind)?, name)));
         let distance = |name: &Name| strsim::damerau_levenshtein(group_of(&name.api_version), group);
         let (_, name) = near.min_by_key(|(mistakes, name)| (*mistakes, distance(name)))?;
         Some(match (name.kind == kind, name.api_version == api_version) {
@@ -101,7 +121,7 @@ mod tests {
     #[track_caller]
     fn check(api_version: &str, kind: &str, near: Option<&str>) {
         let ferry = Name { api_version: "harbour.example.com/v2".to_owned(), kind: "Ferry".to_owned() };
-        assert_eq!(Names::with([ferry].into_iter()).near(api_version, kind).as_deref(), near, "{kind}");
+        assert_eq!(Names::with(Minor::NEWEST, [ferry].into_iter()).near(api_version, kind).as_deref(), near, "{kind}");
     }
 
     #[test]
@@ -113,5 +133,26 @@ mod tests {
         check("extensions/v1beta1", "Ingress", Some("networking.k8s.io/v1"));
         check("apps/v1", "Deploymnet", Some("Deployment"));
         check("v1", "Crane", None);
+    }
+
+    #[test]
+    fn a_kind_that_other_minors_serve_is_told_with_them() {
+        let why = |minor, api_version, kind| {
+            let names = Names::with(Minor::of(minor), std::iter::empty());
+            names.why_unchecked(api_version, kind).trim_start_matches("not checked: ").to_owned()
+        };
+        assert_eq!(
+            why(33, "resource.k8s.io/v1", "DeviceClass"),
+            "Kubernetes 1.33 does not serve DeviceClass in resource.k8s.io/v1 (1.34 and later do)"
+        );
+        assert_eq!(
+            why(32, "flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"),
+            "Kubernetes 1.32 does not serve FlowSchema in flowcontrol.apiserver.k8s.io/v1beta3 (1.31 and earlier do); did you \
+             mean flowcontrol.apiserver.k8s.io/v1?"
+        );
+        assert_eq!(
+            why(37, "resource.k8s.io/v1beta1", "DeviceClass"),
+            "there is no definition of DeviceClass in resource.k8s.io/v1beta1; did you mean resource.k8s.io/v1?"
+        );
     }
 }

@@ -95,6 +95,17 @@ impl RuntimeConfig {
         self.stages.push((stage, value));
     }
 
+    /// The kind that is served in this version, `GROUP/VERSION`.
+    pub fn kind(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        let is_it = |known: &&Kind| known.kind == kind && known.api_version() == api_version;
+        super::of_all_minors().filter(is_it).find(|known| self.serves(known))
+    }
+
+    /// Every kind that is served, once for each of its versions.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static Kind> {
+        super::of_all_minors().filter(|kind| self.serves(kind))
+    }
+
     /// Whether a kind is served in its version.
     pub fn serves(&self, kind: &Kind) -> bool {
         let is_gated = kind.is_default || kind.is_former;

@@ -17,7 +17,7 @@ use super::text::{Edit, Position, Text};
 use super::workspace::Workspace;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
-use crate::kinds::{self, runtime_config::RuntimeConfig};
+use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::minor::Minor;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::type_check;
@@ -283,9 +283,7 @@ impl Workspace {
     /// Versions and kinds that are known, sorted.
     fn known_kinds(&self) -> BTreeSet<(String, String)> {
         let config = RuntimeConfig::of(self.minor());
-        let built_in = kinds::of_all_minors()
-            .filter(|kind| config.serves(kind))
-            .map(|kind| (kind.api_version(), kind.kind.to_owned()));
+        let built_in = config.kinds().map(|kind| (kind.api_version(), kind.kind.to_owned()));
         let custom = self.catalog.kinds().flat_map(|kind| {
             let served = kind.versions.iter().filter(|version| version.served);
             served.map(|version| (version.api_version(), version.names.kind.clone()))
@@ -366,9 +364,7 @@ impl Workspace {
 
 /// The schema of a kind that the server has from the start; `None` for definitions, which have none.
 fn built_in_schema(minor: Minor, api_version: &str, kind: &str) -> Option<Arc<Structural>> {
-    let config = RuntimeConfig::of(minor);
-    let found = kinds::of_all_minors()
-        .find(|known| known.kind == kind && known.api_version() == api_version && config.serves(known))?;
+    let found = RuntimeConfig::of(minor).kind(api_version, kind)?;
     let served = found.served_version_in(minor);
     let named = types::of_kind(&served.group, &served.version, found.kind)?;
     Some(Arc::new(described(named.message())))

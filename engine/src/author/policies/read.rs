@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::author::Catalog;
 use crate::cel::ast::{Expr, ExprKind};
 use crate::crd::ServedVersion;
-use crate::kinds;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::policy::mutation::MutationType;
 use crate::policy::type_check::Purpose;
@@ -99,7 +98,6 @@ fn note_variables(expr: &Expr, found: &mut BTreeSet<String>) {
 pub fn served(catalog: &Catalog) -> Vec<Arc<ServedVersion>> {
     let minor = catalog.minor();
     let config = RuntimeConfig::of(minor);
-    let built_in =
-        kinds::of_all_minors().filter(|kind| config.serves(kind)).map(|kind| Arc::new(kind.served_version_in(minor)));
+    let built_in = config.kinds().map(|kind| Arc::new(kind.served_version_in(minor)));
     built_in.chain(catalog.kinds().flat_map(|kind| kind.versions.iter().cloned())).collect()
 }

@@ -1,10 +1,11 @@
 //! The policies among manifests, with what binds them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::Place;
 use crate::kinds;
-use crate::meta::field::ErrorList;
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::policy::{Binding, GROUP, Mutating, Policy, Validating};
 use crate::value::Value;
@@ -59,7 +60,7 @@ impl Policies {
         let mut bindings: [BTreeMap<String, Vec<Binding>>; 2] = Default::default();
         let (written, others): (Vec<&Value>, Vec<&Value>) = manifests.into_iter().partition(|value| is_policy(value));
         for manifest in written {
-            let Some(object) = policies.accepted(manifest) else { continue };
+            let Some(object) = policies.accepted(minor, manifest) else { continue };
             let (kind, name) = (object.str_at(&["kind"]), object.str_at(&["metadata", "name"]).to_owned());
             if kind == KINDS[0].0 {
                 validating.insert(name, object);
@@ -79,18 +80,27 @@ impl Policies {
         policies
     }
 
-    /// A policy or binding with its defaults, unless the server would refuse it.
-    fn accepted(&mut self, manifest: &Value) -> Option<Value> {
+    /// A policy or binding with its defaults, unless that minor does not have its version or would refuse it. Versions that are
+    /// served only where `--runtime-config` asks for them are taken.
+    fn accepted(&mut self, minor: Minor, manifest: &Value) -> Option<Value> {
         let (api_version, name) = (manifest.str_at(&["apiVersion"]), manifest.str_at(&["kind"]));
-        let kind = kinds::all().find(|kind| kind.kind == name && kind.api_version() == api_version)?;
-        let object = kind.strategy.decode(manifest.clone(), &[]).ok()?.object;
-        let errors = kind.strategy.validate_create(&kind.served_version(), &object);
-        if errors.is_empty() {
-            return Some(object);
-        }
-        let name = manifest.str_at(&["metadata", "name"]);
-        self.refused.push((format!("{} {name}", kind.kind), errors));
-        None
+        let is_it = |kind: &&kinds::Kind| kind.kind == name && kind.api_version() == api_version && kind.is_in(minor);
+        let accepted = match kinds::of_all_minors().find(is_it) {
+            Some(kind) => {
+                let version = Arc::new(kind.served_version_in(minor));
+                let versions = std::slice::from_ref(&version);
+                let object = kinds::decode(kind.strategy, &version, manifest.clone(), versions).ok()?.object;
+                let errors = kind.strategy.validate_create(&version, &object);
+                if errors.is_empty() { Ok(object) } else { Err(errors) }
+            }
+            None => {
+                let detail = format!("Kubernetes {minor} has no {name} in this version");
+                Err(Error::invalid(&Path::new("apiVersion"), api_version, detail).into())
+            }
+        };
+        accepted
+            .map_err(|why| self.refused.push((format!("{name} {}", manifest.str_at(&["metadata", "name"])), why)))
+            .ok()
     }
 
     fn list(&mut self, kind: &'static str, policies: &BTreeMap<String, Value>) {

@@ -12,6 +12,7 @@ use crate::crd::write::{ReadError, split_api_version};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Strategy};
 use crate::kinds::{self, Action, Form, Kind};
+use crate::meta::minor::Minor;
 use crate::policy::Operation;
 use crate::policy::mutation::{Misread, Mutated, check_numbers};
 use crate::value::Value;
@@ -39,7 +40,7 @@ pub struct Target {
     versions: Vec<Arc<ServedVersion>>,
     strategy: &'static dyn Strategy,
     /// What is sent to the part, where that is not the object.
-    sent: Option<&'static kinds::Kind>,
+    sent: Option<&'static Kind>,
     connects: bool,
     is_custom: bool,
     /// Whether a webhook makes its versions of each other.
@@ -56,8 +57,8 @@ impl Target {
     /// [`Target::of`] for objects of a kind.
     pub fn of_kind(api_version: &str, kind: &str, subresource: &str, catalog: &Catalog) -> Option<Target> {
         let target = Target::custom(api_version, kind, catalog)
-            .or_else(|| Target::built_in(api_version, kind))
-            .or_else(|| Target::part(api_version, kind))?;
+            .or_else(|| Target::built_in(catalog.minor(), api_version, kind))
+            .or_else(|| Target::part(catalog.minor(), api_version, kind))?;
         match subresource {
             "" => Some(target),
             "status" => {
@@ -90,20 +91,18 @@ impl Target {
         })
     }
 
-    fn built_in(api_version: &str, kind: &str) -> Option<Target> {
-        let config = RuntimeConfig::default();
-        let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
-        let found = kinds::all().filter(is_it).find(|known| config.serves(known))?;
-        found.review.is_none().then(|| Target::of_built_in(found))
+    fn built_in(minor: Minor, api_version: &str, kind: &str) -> Option<Target> {
+        let found = RuntimeConfig::of(minor).kind(api_version, kind)?;
+        found.review.is_none().then(|| Target::of_built_in(minor, found))
     }
 
-    fn of_built_in(kind: &'static kinds::Kind) -> Target {
-        let config = RuntimeConfig::default();
+    fn of_built_in(minor: Minor, kind: &'static Kind) -> Target {
+        let config = RuntimeConfig::of(minor);
         let forms = kind.forms().filter(|form| config.serves(form));
-        let versions: Vec<_> = forms.map(|form| Arc::new(form.served_version())).collect();
+        let versions: Vec<_> = forms.map(|form| Arc::new(form.served_version_in(minor))).collect();
         let own = versions.iter().find(|version| kind.is_form(version)).cloned();
         Target {
-            version: own.unwrap_or_else(|| Arc::new(kind.served_version())),
+            version: own.unwrap_or_else(|| Arc::new(kind.served_version_in(minor))),
             subresource: String::new(),
             versions,
             strategy: kind.strategy,
@@ -115,14 +114,20 @@ impl Target {
     }
 
     /// The part that objects of the kind are sent to.
-    fn part(api_version: &str, kind: &str) -> Option<Target> {
-        let parts = || kinds::all().flat_map(|whole| whole.parts.iter().map(move |part| (whole, part)));
-        let is_sent = |sent: &kinds::Kind| sent.kind == kind && sent.api_version() == api_version;
+    fn part(minor: Minor, api_version: &str, kind: &str) -> Option<Target> {
+        let config = RuntimeConfig::of(minor);
+        let mut parts = config.kinds().flat_map(|whole| whole.parts_in(minor).map(move |part| (whole, part)));
+        let is_sent = |sent: &Kind| sent.kind == kind && sent.api_version() == api_version;
         let is_scale = |action: Action| matches!(action, Action::Scale(_));
-        let (whole, part) = parts().find(|(_, part)| !is_scale(part.action) && part.kind.is_some_and(is_sent))?;
+        let (whole, part) = parts.find(|(_, part)| !is_scale(part.action) && part.kind.is_some_and(is_sent))?;
         let connects =
             matches!(part.action, Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode);
-        Some(Target { subresource: part.name.to_owned(), sent: part.kind, connects, ..Target::of_built_in(whole) })
+        Some(Target {
+            subresource: part.name.to_owned(),
+            sent: part.kind,
+            connects,
+            ..Target::of_built_in(minor, whole)
+        })
     }
 
     /// What a request does unless it says so.
@@ -163,7 +168,10 @@ impl Target {
     pub fn decode(&self, object: &Value) -> Result<Value, ReadError> {
         match self.sent {
             Some(_) => Ok(object.clone()),
-            None => self.strategy.decode(object.clone(), &self.versions).map(|decoded| decoded.object),
+            None => {
+                let decoded = kinds::decode(self.strategy, &self.version, object.clone(), &self.versions);
+                decoded.map(|decoded| decoded.object)
+            }
         }
     }
 
