@@ -350,18 +350,31 @@ fn machine_bytes() -> Option<usize> {
     total.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
+/// Why a text is not a limit of memory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BytesError {
+    #[error("expected a number of bytes, such as 512Mi")]
+    NotANumber,
+    #[error("must be at least {}Mi", LIMIT_BYTES_MIN >> 20)]
+    TooFew,
+    #[error("there is no such machine")]
+    TooMany,
+}
+
 /// Reads a number of bytes as the API writes quantities of memory: `100Mi`, `1Gi`, `500000`.
 ///
-/// Errors: what is wrong with it.
-pub fn parse_bytes(text: &str) -> Result<usize, String> {
+/// # Errors
+///
+/// It is not a number, or not one of a machine.
+pub fn parse_bytes(text: &str) -> Result<usize, BytesError> {
     const SUFFIXES: [(&str, u32); 4] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
     let (digits, shift) =
         SUFFIXES.iter().find_map(|(suffix, shift)| Some((text.strip_suffix(suffix)?, *shift))).unwrap_or((text, 0));
-    let number = digits.parse::<usize>().map_err(|_| "expected a number of bytes, such as 512Mi".to_owned())?;
+    let number = digits.parse::<usize>().map_err(|_| BytesError::NotANumber)?;
     match number.checked_mul(1 << shift) {
         Some(bytes) if bytes >= LIMIT_BYTES_MIN => Ok(bytes),
-        Some(_) => Err(format!("must be at least {}Mi", LIMIT_BYTES_MIN >> 20)),
-        None => Err("there is no such machine".to_owned()),
+        Some(_) => Err(BytesError::TooFew),
+        None => Err(BytesError::TooMany),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kubeskiff::author::policies::admit::{Admission, Admitted, Sent};
-use kubeskiff::author::policies::{Policies, Who, price};
+use kubeskiff::author::policies::{Policies, RequestUser, price};
 use kubeskiff::author::{Catalog, Checked};
 use kubeskiff::cel::library::authorizer::{Authorizer, Check, Decision};
 use kubeskiff::meta::minor::Minor;
@@ -80,8 +80,8 @@ fn manifests(kind: &str, spec: &Value) -> [Value; 2] {
 
 fn admit(policies: &Policies, catalog: &Catalog, object: &Value) -> Option<Admitted> {
     let user = object! { "username" => "u", "groups" => vec![Value::from("g")] };
-    let who = Who { user, authorizer: Arc::new(OnlyReading) };
-    let admission = Admission { policies, catalog, who: &who, beside: &[], namespace: "", home: "" };
+    let request_user = RequestUser { user, authorizer: Arc::new(OnlyReading) };
+    let admission = Admission { policies, catalog, request_user: &request_user, beside: &[], namespace: "", home: "" };
     let sent = Sent { object, old: None, subresource: "", operation: None };
     let mut check = |object: &Value| Checked { object: object.clone(), prepared: object.clone(), ..Checked::default() };
     admission.admit(sent, &mut check, &mut |_| {})

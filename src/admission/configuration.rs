@@ -5,8 +5,8 @@
 //! Source: `k8s.io/apiserver/pkg/admission/config.go`, release 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::value::{Map, Value, yaml};
 
@@ -14,6 +14,55 @@ const GROUP_VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.
 const KIND: &str = "AdmissionConfiguration";
 /// What stands at the top of a file that is the configuration of one plugin alone, as files once were.
 const ALONE: (&str, &str) = ("podNodeSelectorPluginConfig", "PodNodeSelector");
+
+/// What is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    #[error("unable to read admission control configuration from {:?} [{source}]", source.path.display().to_string())]
+    Root { source: FileError },
+    #[error("couldn't open admission plugin configuration: {0}")]
+    Plugin(#[source] FileError),
+    #[error("Object 'Kind' is missing in the configuration")]
+    NoKind,
+    #[error("no kind {kind:?} is registered for version {api_version:?}; expected {expected} of {group_version}")]
+    Kind { kind: String, api_version: String, expected: String, group_version: String },
+    #[error("strict decoding error: unknown field {0:?}")]
+    UnknownField(String),
+    #[error("{path} is not {wanted}")]
+    Type { path: String, wanted: &'static str },
+    #[error("{0} is too large")]
+    TooLarge(String),
+    /// The value as it is printed.
+    #[error("{path}: Invalid value: {value}: {why}")]
+    Invalid { path: String, value: String, why: String },
+    #[error("{path}: Unsupported value: {name:?}: supported values: {known}")]
+    Unsupported { path: String, name: String, known: String },
+    #[error("{path}: Duplicate value: {name:?}")]
+    Duplicate { path: String, name: String },
+    #[error("{0}: Required value")]
+    Required(String),
+    #[error("[{}]", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Several(Vec<ConfigurationError>),
+}
+
+/// Why a file has no configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {fault}", path.display())]
+pub struct FileError {
+    path: PathBuf,
+    #[source]
+    fault: FileFault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum FileFault {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Yaml(#[from] yaml::Error),
+    #[error("it is not a mapping")]
+    Type,
+}
 
 /// The configurations of plugins, by the plugins' names.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +74,8 @@ impl Configuration {
     /// # Errors
     ///
     /// A file can't be read, or is not what it should be.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let unreadable = |why: String| {
-            format!("unable to read admission control configuration from {:?} [{why}]", path.display().to_string())
-        };
-        let root = read(path).map_err(unreadable)?;
+    pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
+        let root = read(path).map_err(|source| ConfigurationError::Root { source })?;
         if root.get("kind").is_none() && root.get(ALONE.0).is_some() {
             return Ok(Configuration([(ALONE.1.to_owned(), root)].into()));
         }
@@ -45,7 +91,7 @@ impl Configuration {
                 (None, "") => continue,
                 (None, file) => {
                     let file = base.join(file);
-                    read(&file).map_err(|why| format!("couldn't open admission plugin configuration: {why}"))?
+                    read(&file).map_err(ConfigurationError::Plugin)?
                 }
             };
             // Of several for one plugin the first counts.
@@ -60,11 +106,12 @@ impl Configuration {
     }
 }
 
-fn read(path: &Path) -> Result<Value, String> {
-    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let value = yaml::decode(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+fn read(path: &Path) -> Result<Value, FileError> {
+    let failed = |fault: FileFault| FileError { path: path.to_owned(), fault };
+    let text = fs::read(path).map_err(|error| failed(error.into()))?;
+    let value = yaml::decode(&text).map_err(|error| failed(error.into()))?;
     if value.as_object().is_none() {
-        return Err(format!("{}: it is not a mapping", path.display()));
+        return Err(failed(FileFault::Type));
     }
     Ok(value)
 }
@@ -74,18 +121,20 @@ fn read(path: &Path) -> Result<Value, String> {
 /// # Errors
 ///
 /// It says something else.
-pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<(), String> {
+pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<(), ConfigurationError> {
     let (api_version, found) = (value.str_at(&["apiVersion"]), value.str_at(&["kind"]));
     if found.is_empty() {
-        return Err("Object 'Kind' is missing in the configuration".to_owned());
+        return Err(ConfigurationError::NoKind);
     }
     if found == kind && group_versions.contains(&api_version) {
         return Ok(());
     }
-    Err(format!(
-        "no kind {found:?} is registered for version {api_version:?}; expected {kind} of {}",
-        group_versions[0]
-    ))
+    Err(ConfigurationError::Kind {
+        kind: found.to_owned(),
+        api_version: api_version.to_owned(),
+        expected: kind.to_owned(),
+        group_version: group_versions[0].to_owned(),
+    })
 }
 
 /// The fields of a part of a configuration, none of which are other than `known`; `path` leads to the part.
@@ -93,11 +142,13 @@ pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<
 /// # Errors
 ///
 /// A field is not known, or the part is not a mapping.
-pub fn check_fields<'v>(value: &'v Value, path: &str, known: &[&str]) -> Result<&'v Map, String> {
+pub fn check_fields<'v>(value: &'v Value, path: &str, known: &[&str]) -> Result<&'v Map, ConfigurationError> {
     let within = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let Some(fields) = value.as_object() else { return Err(format!("{path} is not a mapping")) };
+    let Some(fields) = value.as_object() else {
+        return Err(ConfigurationError::Type { path: path.to_owned(), wanted: "a mapping" });
+    };
     match fields.keys().find(|name| !known.contains(name)) {
-        Some(unknown) => Err(format!("strict decoding error: unknown field {:?}", within(unknown))),
+        Some(unknown) => Err(ConfigurationError::UnknownField(within(unknown))),
         None => Ok(fields),
     }
 }
@@ -111,21 +162,22 @@ pub fn names(
     value: Option<&Value>,
     path: &str,
     check: impl Fn(&str) -> Vec<String>,
-) -> Result<BTreeSet<String>, String> {
+) -> Result<BTreeSet<String>, ConfigurationError> {
     let mut names = BTreeSet::new();
     let items = match value {
         None | Some(Value::Null) => return Ok(names),
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(format!("{path} is not a list")),
+        Some(_) => return Err(ConfigurationError::Type { path: path.to_owned(), wanted: "a list" }),
     };
     for (at, item) in items.iter().enumerate() {
-        let Some(name) = item.as_str() else { return Err(format!("{path}[{at}] is not a text")) };
+        let path = format!("{path}[{at}]");
+        let Some(name) = item.as_str() else { return Err(ConfigurationError::Type { path, wanted: "a text" }) };
         let faults = check(name);
         if !faults.is_empty() {
-            return Err(format!("{path}[{at}]: Invalid value: {name:?}: {}", faults.join(", ")));
+            return Err(ConfigurationError::Invalid { path, value: format!("{name:?}"), why: faults.join(", ") });
         }
         if !names.insert(name.to_owned()) {
-            return Err(format!("{path}[{at}]: Duplicate value: {name:?}"));
+            return Err(ConfigurationError::Duplicate { path, name: name.to_owned() });
         }
     }
     Ok(names)
@@ -143,7 +195,7 @@ mod tests {
         }
         let read = Configuration::read(&folder.join(files[0].0));
         fs::remove_dir_all(&folder).expect("it is there");
-        read
+        read.map_err(|error| error.to_string())
     }
 
     #[test]
@@ -191,7 +243,7 @@ mod tests {
         let names_of = |text: &str| {
             let value = yaml::decode(text.as_bytes()).expect("the test is YAML");
             let check = |name: &str| if name.is_empty() { vec!["must not be empty".to_owned()] } else { Vec::new() };
-            names(Some(&value), "a", check).map(|names| names.len())
+            names(Some(&value), "a", check).map(|names| names.len()).map_err(|error| error.to_string())
         };
         assert_eq!(names_of("[a, b]"), Ok(2));
         assert_eq!(names_of("[a, a]"), Err("a[1]: Duplicate value: \"a\"".to_owned()));

@@ -3,8 +3,8 @@
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
 //! [`Admission::validate`] right before the commit.
 
-pub mod asking;
-pub mod concern;
+pub mod expression_authorizer;
+pub mod matcher;
 pub mod configuration;
 mod figures;
 mod handled;
@@ -28,9 +28,12 @@ use async_trait::async_trait;
 use crate::apply::TypeSchema;
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
+use crate::crd::conversion_review::ConversionError;
+use crate::crd::write::ReadError;
 use crate::kinds;
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
+use crate::meta::type_meta::{MissingKind, TypeMetaError};
 use crate::policy::mutation::Mutated;
 use crate::policy::request::{Name, Request};
 use crate::value::Value;
@@ -144,18 +147,32 @@ fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
     }
 }
 
+/// Why an object can't take a form, in Kubernetes' words.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum FormError {
+    #[error(transparent)]
+    TypeMeta(#[from] TypeMetaError),
+    #[error(transparent)]
+    Kind(#[from] MissingKind),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// What converts it has failed.
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
+}
+
 /// The forms that objects of the resource take, and those of others that they refer to.
 #[async_trait]
 pub trait Forms: Send + Sync {
     /// Every declared version that has the subresource of the request, in the order of their declaration.
     fn versions(&self) -> Vec<Arc<ServedVersion>>;
 
-    /// `object` in another version; the error is Kubernetes' text.
-    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, String>;
+    /// `object` in another version.
+    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, FormError>;
 
     /// Reads an object that was changed, as Go reads it: it must say its kind; typed kinds lose what they don't know;
-    /// defaults are set. Errors are Go's texts.
-    fn decode(&self, object: Value) -> Result<Value, String>;
+    /// defaults are set.
+    fn decode(&self, object: Value) -> Result<Value, FormError>;
 
     /// The version in which objects of another kind are served; `None` where there is none.
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
@@ -181,7 +198,7 @@ pub trait Forms: Send + Sync {
     async fn make_namespace(&self, name: &str) -> Result<(), Status>;
 
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
-    fn settle(&self, object: Value) -> Result<Value, String>;
+    fn settle(&self, object: Value) -> Result<Value, FormError>;
 }
 
 /// What admission tells beside its verdict.

@@ -9,14 +9,15 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/{manifest,policy/manifest,webhook/manifest}`, release 1.36.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
-use super::configuration::{check_fields, check_type};
+use super::configuration::{ConfigurationError, check_fields, check_type};
 use super::policies::Hook;
 use super::webhooks::{Configuration, WebhookKind};
 use crate::author::check::BuiltIn;
+use crate::crd::write::ReadError;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::policy::{Binding, GROUP, Policy, STATIC_SUFFIX};
@@ -27,12 +28,96 @@ const CONFIGURATION: &str = "apiserver.config.k8s.io/v1";
 const FIELD: &str = "staticManifestsDir";
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
+/// Why nothing comes of a folder with manifests, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestsError {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error("{field}: Invalid value: {}: {fault}", quoted(value))]
+    Path {
+        field: &'static str,
+        value: String,
+        #[source]
+        fault: PathFault,
+    },
+    #[error("{FIELD}: Forbidden: {FIELD} requires the {0} feature gate to be enabled")]
+    Gate(&'static str),
+    #[error("failed to load static {what} manifests from {}: {source}", shown(folder))]
+    Load { what: &'static str, folder: PathBuf, source: Box<LoadError> },
+}
+
+/// What is wrong with a path.
+#[derive(Debug, thiserror::Error)]
+pub enum PathFault {
+    #[error("must be an absolute file path")]
+    Relative,
+    #[error("must be a directory")]
+    NotFolder,
+    #[error("unable to read: {0}")]
+    Unreadable(#[source] io::Error),
+}
+
+/// What is wrong with a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("failed to read manifest directory {}: {source}", shown(folder))]
+    Folder { folder: PathBuf, source: io::Error },
+    #[error("failed to read file {}: {source}", shown(file))]
+    File { file: PathBuf, source: io::Error },
+    #[error("error loading {}: {fault}", file.display())]
+    Manifest {
+        file: PathBuf,
+        #[source]
+        fault: ManifestFault,
+    },
+    #[error(
+        "binding {} references policy {} which does not exist in the manifest directory",
+        quoted(binding),
+        quoted(policy)
+    )]
+    NoPolicy { binding: String, policy: String },
+}
+
+/// What is wrong with a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestFault {
+    #[error(transparent)]
+    Yaml(#[from] yaml::Error),
+    #[error("Object 'Kind' is missing")]
+    NoKind,
+    #[error("unsupported resource type {api_version}, Kind={kind}")]
+    Unsupported { api_version: String, kind: String },
+    #[error("resource in file {} must have a name", shown(.0))]
+    NoName(PathBuf),
+    #[error("{} in file {} must have a name ending with {}", quoted(name), shown(file), quoted(STATIC_SUFFIX))]
+    Suffix { name: String, file: PathBuf },
+    #[error("duplicate name {} found in file {} (previously seen in {})", quoted(name), shown(file), shown(other))]
+    Duplicate { name: String, file: PathBuf, other: PathBuf },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("strict decoding error: unknown field {}", quoted(.0))]
+    UnknownField(String),
+    #[error("{}", joined(.0))]
+    Invalid(Vec<String>),
+    /// A part that manifests in files may not have, or must have.
+    #[error("{place}: {fault}")]
+    Part { place: String, fault: String },
+}
+
+/// One error as it is, several in brackets.
+fn joined(errors: &[String]) -> String {
+    match errors {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
 /// The policies of a kind that the plugin's configuration leads to; none where it names no folder.
 ///
 /// # Errors
 ///
 /// The configuration, or what is wrong with one of the files.
-pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> Result<Arc<[Hook<P>]>, String> {
+pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> Result<Arc<[Hook<P>]>, ManifestsError> {
     check_type(configuration, &[CONFIGURATION], &format!("{kind}Configuration"))?;
     check_fields(configuration, "", &["apiVersion", "kind", FIELD])?;
     let Some(folder) = folder(configuration, minor)? else { return Ok(Arc::default()) };
@@ -43,8 +128,11 @@ pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> R
         check_references(&policies, &bindings)?;
         Ok((policies, bindings))
     });
-    let (policies, bindings) =
-        loaded.map_err(|why| format!("failed to load static policy manifests from {}: {why}", shown(&folder)))?;
+    let (policies, bindings) = loaded.map_err(|error| ManifestsError::Load {
+        what: "policy",
+        folder: folder.clone(),
+        source: error.into(),
+    })?;
     Ok(hooks(&policies, &bindings, minor))
 }
 
@@ -53,41 +141,47 @@ pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> R
 /// # Errors
 ///
 /// The configuration, or what is wrong with one of the files.
-pub fn webhooks(configuration: &Value, kind: WebhookKind, minor: Minor) -> Result<Vec<Arc<Configuration>>, String> {
+pub fn webhooks(
+    configuration: &Value,
+    kind: WebhookKind,
+    minor: Minor,
+) -> Result<Vec<Arc<Configuration>>, ManifestsError> {
     const CREDENTIALS: &str = "kubeConfigFile";
     check_type(configuration, &[CONFIGURATION, "apiserver.k8s.io/v1alpha1"], "WebhookAdmissionConfiguration")?;
     check_fields(configuration, "", &["apiVersion", "kind", CREDENTIALS, FIELD])?;
     let credentials = configuration.str_at(&[CREDENTIALS]);
     if !credentials.is_empty() && !Path::new(credentials).is_absolute() {
-        return Err(format!("{CREDENTIALS}: Invalid value: {}: must be an absolute file path", quoted(credentials)));
+        let (field, value) = (CREDENTIALS, credentials.to_owned());
+        return Err(ManifestsError::Path { field, value, fault: PathFault::Relative });
     }
     let Some(folder) = folder(configuration, minor)? else { return Ok(Vec::new()) };
     let name = kind.name();
     let loaded = Loader::new(minor, &[name]).load(&folder);
-    let loaded =
-        loaded.map_err(|why| format!("failed to load static webhook manifests from {}: {why}", shown(&folder)));
+    let failed =
+        |error: LoadError| ManifestsError::Load { what: "webhook", folder: folder.clone(), source: error.into() };
+    let loaded = loaded.map_err(failed);
     let configurations = loaded?.remove(name).unwrap_or_default();
     Ok(configurations.iter().map(|configuration| Arc::new(Configuration::decode(configuration))).collect())
 }
 
 /// The folder that a configuration names.
-fn folder(configuration: &Value, minor: Minor) -> Result<Option<PathBuf>, String> {
+fn folder(configuration: &Value, minor: Minor) -> Result<Option<PathBuf>, ManifestsError> {
     let text = configuration.str_at(&[FIELD]);
     if text.is_empty() {
         return Ok(None);
     }
     let gate = Gate::ManifestBasedAdmissionControlConfig;
     if !minor.opens(gate) {
-        return Err(format!("{FIELD}: Forbidden: {FIELD} requires the {} feature gate to be enabled", gate.name()));
+        return Err(ManifestsError::Gate(gate.name()));
     }
     let folder = PathBuf::from(text);
-    let invalid = |why: String| Err(format!("{FIELD}: Invalid value: {}: {why}", quoted(text)));
+    let invalid = |fault| Err(ManifestsError::Path { field: FIELD, value: text.to_owned(), fault });
     if !folder.is_absolute() {
-        return invalid("must be an absolute file path".to_owned());
+        return invalid(PathFault::Relative);
     }
     match fs::metadata(&folder) {
-        Err(error) => invalid(format!("unable to read: {error}")),
-        Ok(found) if !found.is_dir() => invalid("must be a directory".to_owned()),
+        Err(error) => invalid(PathFault::Unreadable(error)),
+        Ok(found) if !found.is_dir() => invalid(PathFault::NotFolder),
         Ok(_) => Ok(Some(folder)),
     }
 }
@@ -97,14 +191,12 @@ fn shown(path: &Path) -> String {
 }
 
 /// Every binding has a policy. A policy without a binding is not enforced, as one in the database.
-fn check_references(policies: &[Value], bindings: &[Value]) -> Result<(), String> {
+fn check_references(policies: &[Value], bindings: &[Value]) -> Result<(), LoadError> {
     for binding in bindings {
         let policy = binding.str_at(&["spec", "policyName"]);
         if !policies.iter().any(|known| name_of(known) == policy) {
-            let (binding, policy) = (quoted(name_of(binding)), quoted(policy));
-            return Err(format!(
-                "binding {binding} references policy {policy} which does not exist in the manifest directory"
-            ));
+            let (binding, policy) = (name_of(binding).to_owned(), policy.to_owned());
+            return Err(LoadError::NoPolicy { binding, policy });
         }
     }
     Ok(())
@@ -137,17 +229,17 @@ impl<'l> Loader<'l> {
     }
 
     /// The objects in a folder by their kinds, in the order of their names.
-    fn load(mut self, folder: &Path) -> Result<BTreeMap<String, Vec<Value>>, String> {
+    fn load(mut self, folder: &Path) -> Result<BTreeMap<String, Vec<Value>>, LoadError> {
         let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
-        let unreadable = |error| format!("failed to read manifest directory {}: {error}", shown(folder));
+        let unreadable = |source| LoadError::Folder { folder: folder.to_owned(), source };
         let mut files: Vec<PathBuf> = entries.map_err(unreadable)?.iter().map(fs::DirEntry::path).collect();
         files.retain(|path| path.extension().is_some_and(|extension| is_manifest(&extension.to_string_lossy())));
         files.retain(|path| !path.is_dir());
         files.sort();
         for file in &files {
-            let text = fs::read(file).map_err(|error| format!("failed to read file {}: {error}", shown(file)))?;
-            let failed = |why: String| format!("error loading {}: {why}", file.display());
-            for object in yaml::decode_all(&text).map_err(|error| failed(error.to_string()))? {
+            let text = fs::read(file).map_err(|source| LoadError::File { file: file.clone(), source })?;
+            let failed = |fault: ManifestFault| LoadError::Manifest { file: file.clone(), fault };
+            for object in yaml::decode_all(&text).map_err(|error| failed(error.into()))? {
                 self.take_in(file, &object).map_err(failed)?;
             }
         }
@@ -157,7 +249,7 @@ impl<'l> Loader<'l> {
     }
 
     /// Takes in an object, or those of a list.
-    fn take_in(&mut self, file: &Path, object: &Value) -> Result<(), String> {
+    fn take_in(&mut self, file: &Path, object: &Value) -> Result<(), ManifestFault> {
         if object.is_null() {
             return Ok(());
         }
@@ -170,24 +262,22 @@ impl<'l> Loader<'l> {
             return object.items_at(&["items"]).iter().try_for_each(|item| self.take_in(file, item));
         }
         if kind.is_empty() {
-            return Err("Object 'Kind' is missing".to_owned());
+            return Err(ManifestFault::NoKind);
         }
-        Err(format!("unsupported resource type {api_version}, Kind={kind}"))
+        Err(ManifestFault::Unsupported { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
 
-    fn accept(&mut self, file: &Path, kind: &str, object: &Value) -> Result<(), String> {
+    fn accept(&mut self, file: &Path, kind: &str, object: &Value) -> Result<(), ManifestFault> {
         let name = name_of(object);
-        let shown_name = quoted(name);
         if name.is_empty() {
-            return Err(format!("resource in file {} must have a name", shown(file)));
+            return Err(ManifestFault::NoName(file.to_owned()));
         }
         let Some(own) = name.strip_suffix(STATIC_SUFFIX) else {
-            let suffix = quoted(STATIC_SUFFIX);
-            return Err(format!("{shown_name} in file {} must have a name ending with {suffix}", shown(file)));
+            return Err(ManifestFault::Suffix { name: name.to_owned(), file: file.to_owned() });
         };
         if let Some((other, _)) = self.found.get(kind).and_then(|found| found.get(name)) {
-            let (file, other) = (shown(file), shown(other));
-            return Err(format!("duplicate name {shown_name} found in file {file} (previously seen in {other})"));
+            let (name, file, other) = (name.to_owned(), file.to_owned(), other.clone());
+            return Err(ManifestFault::Duplicate { name, file, other });
         }
         let object = self.validated(object, own)?;
         check_parts(file, kind, &object)?;
@@ -197,22 +287,20 @@ impl<'l> Loader<'l> {
     }
 
     /// The object with defaults, as it would be stored by its `own` name, without the ending that clients may not use.
-    fn validated(&self, object: &Value, own: &str) -> Result<Value, String> {
+    fn validated(&self, object: &Value, own: &str) -> Result<Value, ManifestFault> {
         let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
         let Some(built_in) = BuiltIn::of_in(self.minor, api_version, kind) else {
-            return Err(format!("unsupported resource type {api_version}, Kind={kind}"));
+            return Err(ManifestFault::Unsupported { api_version: api_version.to_owned(), kind: kind.to_owned() });
         };
         let mut renamed = object.clone();
         metadata_mut(&mut renamed).insert("name", Value::from(own));
-        let mut checked = built_in.write(&renamed, None).map_err(|error| error.to_string())?;
+        let mut checked = built_in.write(&renamed, None)?;
         if let Some(unknown) = checked.unknown.first() {
-            return Err(format!("strict decoding error: unknown field {}", quoted(unknown)));
+            return Err(ManifestFault::UnknownField(unknown.clone()));
         }
-        let errors: Vec<String> = checked.errors.iter().map(|rejected| rejected.error.to_string()).collect();
-        match errors.as_slice() {
-            [] => {}
-            [only] => return Err(only.clone()),
-            several => return Err(format!("[{}]", several.join(", "))),
+        if !checked.errors.is_empty() {
+            let errors = checked.errors.iter().map(|rejected| rejected.error.to_string());
+            return Err(ManifestFault::Invalid(errors.collect()));
         }
         metadata_mut(&mut checked.object).insert("name", Value::from(name_of(object)));
         Ok(checked.object)
@@ -224,20 +312,25 @@ fn is_manifest(extension: &str) -> bool {
 }
 
 /// What an object of a file may not have, since nothing that is stored is looked up for it.
-fn check_parts(file: &Path, kind: &str, object: &Value) -> Result<(), String> {
+fn check_parts(file: &Path, kind: &str, object: &Value) -> Result<(), ManifestFault> {
     let is_set = |path: &[&str]| object.at(path).is_some_and(|value| !value.is_null());
     let name = quoted(name_of(object));
+    let unsupported = |place, fault| ManifestFault::Part { place, fault };
     match kind {
-        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" if is_set(&["spec", "paramKind"]) => {
-            Err(format!("{kind} {name}: spec.paramKind is not supported for static manifests"))
-        }
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" if is_set(&["spec", "paramKind"]) => Err(unsupported(
+            format!("{kind} {name}"),
+            "spec.paramKind is not supported for static manifests".to_owned(),
+        )),
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
             let policy = object.str_at(&["spec", "policyName"]);
             if !policy.ends_with(STATIC_SUFFIX) {
                 let (policy, suffix) = (quoted(policy), quoted(STATIC_SUFFIX));
-                Err(format!("binding {name}: spec.policyName {policy} must end with {suffix}"))
+                Err(unsupported(format!("binding {name}"), format!("spec.policyName {policy} must end with {suffix}")))
             } else if is_set(&["spec", "paramRef"]) {
-                Err(format!("binding {name}: spec.paramRef is not supported for static manifests"))
+                Err(unsupported(
+                    format!("binding {name}"),
+                    "spec.paramRef is not supported for static manifests".to_owned(),
+                ))
             } else {
                 Ok(())
             }
@@ -246,11 +339,10 @@ fn check_parts(file: &Path, kind: &str, object: &Value) -> Result<(), String> {
             let client = webhook.get("clientConfig").unwrap_or(&Value::Null);
             let place = format!("webhook {} in {name} (file {})", quoted(webhook.str_at(&["name"])), shown(file));
             if client.get("service").is_some_and(|service| !service.is_null()) {
-                Err(format!(
-                    "{place}: clientConfig.service is not supported for static manifests; use clientConfig.url instead"
-                ))
+                let fault = "clientConfig.service is not supported for static manifests; use clientConfig.url instead";
+                Err(unsupported(place, fault.to_owned()))
             } else if client.str_at(&["url"]).is_empty() {
-                Err(format!("{place}: clientConfig.url is required for static manifests"))
+                Err(unsupported(place, "clientConfig.url is required for static manifests".to_owned()))
             } else {
                 Ok(())
             }
@@ -296,7 +388,7 @@ mod tests {
             hooks.map(|hooks| (hooks.iter().map(|hook| hook.policy.head().name.clone()).collect(), Vec::new()))
         };
         fs::remove_dir_all(&folder).expect("it is there");
-        loaded.map_err(|why| why.replace(&folder.display().to_string(), "DIR"))
+        loaded.map_err(|error| error.to_string().replace(&folder.display().to_string(), "DIR"))
     }
 
     #[test]
@@ -393,7 +485,8 @@ mod tests {
                 "{{apiVersion: {CONFIGURATION}, kind: ValidatingAdmissionPolicyConfiguration, {FIELD}: {folder}}}"
             );
             let configuration = yaml::decode(text.as_bytes()).expect("the test is YAML");
-            policies::<Validating>(&configuration, "ValidatingAdmissionPolicy", minor).map(|hooks| hooks.len())
+            let hooks = policies::<Validating>(&configuration, "ValidatingAdmissionPolicy", minor);
+            hooks.map(|hooks| hooks.len()).map_err(|error| error.to_string())
         };
         assert_eq!(read("''", Minor::NEWEST), Ok(0));
         let relative = "staticManifestsDir: Invalid value: \"a\": must be an absolute file path";

@@ -7,9 +7,10 @@
 use async_trait::async_trait;
 
 use super::{Attributes, Authorizer, Decision, NonResourceRule, ResourceRule, Rules, UserInfo};
-use crate::meta::type_meta::Document;
+use crate::meta::scheme::SchemeError;
+use crate::meta::type_meta::{Document, TypeMetaError};
 use crate::meta::unmarshal::UnmarshalError;
-use crate::value::{Value, go_quote, json_type};
+use crate::value::{Value, json_type};
 use crate::work;
 
 const GROUP: &str = "abac.authorization.kubernetes.io";
@@ -36,12 +37,25 @@ struct Policy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyList(Vec<Policy>);
 
+/// Why a line is not a policy, in Go's words.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LineError {
+    #[error("bufio.Scanner: token too long")]
+    TooLong,
+    #[error(transparent)]
+    TypeMeta(#[from] TypeMetaError),
+    #[error(transparent)]
+    Kind(#[from] SchemeError),
+    #[error(transparent)]
+    Field(#[from] UnmarshalError),
+}
+
 /// A line that is not a policy; the first line is 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PolicyFault {
     pub line: Option<usize>,
     pub text: String,
-    pub why: String,
+    pub why: Box<LineError>,
 }
 
 impl PolicyFault {
@@ -65,15 +79,15 @@ impl PolicyList {
         let mut policies = Vec::new();
         for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
             if line.len() >= LINE_BYTES_MAX {
-                let why = "bufio.Scanner: token too long".to_owned();
-                return Err(PolicyFault { line: None, text: String::new(), why });
+                return Err(PolicyFault { line: None, text: String::new(), why: Box::new(LineError::TooLong) });
             }
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let trimmed = line.trim_ascii();
             if trimmed.is_empty() || trimmed.starts_with(b"#") {
                 continue;
             }
-            let fault = |why| PolicyFault { line: Some(at + 1), text: String::from_utf8_lossy(line).into_owned(), why };
+            let text = || String::from_utf8_lossy(line).into_owned();
+            let fault = |why| PolicyFault { line: Some(at + 1), text: text(), why: Box::new(why) };
             policies.push(parse(line).map_err(fault)?);
         }
         Ok(PolicyList(policies))
@@ -81,7 +95,7 @@ impl PolicyList {
 }
 
 /// Reads one line, JSON or YAML. One that does not say its version and kind is of the form that came before there were any.
-fn parse(line: &[u8]) -> Result<Policy, String> {
+fn parse(line: &[u8]) -> Result<Policy, LineError> {
     let Document { value, api_version, kind } = Document::read(line)?;
     let read = if api_version.is_empty() || kind.is_empty() {
         Policy::decode_v0(&value)
@@ -89,13 +103,10 @@ fn parse(line: &[u8]) -> Result<Policy, String> {
         match api_version.strip_prefix(GROUP) {
             Some("/v1beta1") if kind == KIND => Policy::decode_v1beta1(&value),
             Some("/v0") if kind == KIND => Policy::decode_v0(&value),
-            _ => {
-                let (kind, version) = (go_quote(&kind), go_quote(&api_version));
-                return Err(format!("no kind {kind} is registered for version {version} in scheme \"{SCHEME}\""));
-            }
+            _ => return Err(SchemeError::not_registered(&kind, &api_version, SCHEME).into()),
         }
     };
-    read.map_err(|error| error.to_string())
+    Ok(read?)
 }
 
 /// A text of an object; empty where there is none.

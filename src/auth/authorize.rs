@@ -140,7 +140,7 @@ pub struct NonResourceRule {
 }
 
 impl Rules {
-    /// Whoever has these may do everything.
+    /// A user with these rules may do everything.
     pub fn everything() -> Self {
         let all = || vec!["*".to_owned()];
         let resource = ResourceRule { verbs: all(), api_groups: all(), resources: all(), resource_names: Vec::new() };

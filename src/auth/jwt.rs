@@ -16,11 +16,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::UserInfo;
 use super::keys::{SigningKey, VerifyingKey};
-use super::rbac::quote_list;
+use super::{TokenError, UserInfo};
 use crate::object;
 use crate::value::{Value, json};
+
+/// Why claims can't be signed.
+pub type SignError = jsonwebtoken::errors::Error;
 
 /// How far clocks may be apart.
 pub const LEEWAY_S: i64 = 60;
@@ -72,17 +74,16 @@ pub struct Named {
 
 impl Claims {
     /// Whether the token is valid at a time, in seconds since 1970; the error tells why not.
-    pub fn check_time(&self, now_s: i64) -> Result<(), String> {
-        let fault = if now_s.saturating_add(LEEWAY_S) < self.not_before_s {
-            "service account token is not valid yet"
+    pub fn check_time(&self, now_s: i64) -> Result<(), TokenError> {
+        if now_s.saturating_add(LEEWAY_S) < self.not_before_s {
+            Err(TokenError::NotYetValid)
         } else if now_s.saturating_sub(LEEWAY_S) > self.expires_at_s {
-            "service account token has expired"
+            Err(TokenError::Expired)
         } else if now_s.saturating_add(LEEWAY_S) < self.issued_at_s {
-            "service account token is issued in the future"
+            Err(TokenError::IssuedInFuture)
         } else {
-            return Ok(());
-        };
-        Err(fault.to_owned())
+            Ok(())
+        }
     }
 
     /// What tells this token from all others.
@@ -168,21 +169,21 @@ impl TokenIssuer {
     }
 
     /// Signs `claims`, of which the issuer is filled in.
-    pub fn issue(&self, claims: Claims) -> Result<String, String> {
+    pub fn issue(&self, claims: Claims) -> Result<String, SignError> {
         self.sign(&Claims { issuer: self.name().to_owned(), ..claims })
     }
 
     /// A token that says what `claims` do.
-    pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, String> {
+    pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, SignError> {
         let header =
             Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
-        jsonwebtoken::encode(&header, claims, &self.key.private).map_err(|error| error.to_string())
+        jsonwebtoken::encode(&header, claims, &self.key.private)
     }
 
     /// What a token says that is for one of `audiences`, and those of them; `None` for a token of somebody else.
     ///
     /// Errors: why a token that names us as its issuer is not ours, or not for these.
-    pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, String> {
+    pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, TokenError> {
         let Some(key_id) = key_id_of(token, |issuer| self.names.iter().any(|name| issuer == *name)) else {
             return Ok(None);
         };
@@ -191,7 +192,7 @@ impl TokenIssuer {
         Ok(Some(OwnToken { claims, audiences }))
     }
 
-    fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, String> {
+    fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, TokenError> {
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(claims) = self.verified().get(&digest) {
             return Ok(Arc::clone(claims));
@@ -214,11 +215,10 @@ impl TokenIssuer {
         token: &str,
         key_id: &str,
         issued: impl Fn(&C) -> Option<Stamp>,
-    ) -> Result<C, String> {
-        const NOT_SIGNED: &str = "go-jose/go-jose: error in cryptographic primitive";
+    ) -> Result<C, TokenError> {
         let is_meant = |key: &VerifyingKey| key_id.is_empty() || key_id == key.id;
         if !self.keys().any(is_meant) {
-            return Err("invalid signature, no keys found".to_owned());
+            return Err(TokenError::NoKey);
         }
         let own = self.known.iter().filter(|key| is_meant(key)).find_map(|key| signed_with(token, key));
         let inherited = || {
@@ -226,7 +226,7 @@ impl TokenIssuer {
             let mut signed = meant.filter_map(|inherited| Some((signed_with(token, &inherited.key)?, inherited.until)));
             signed.find(|(claims, until)| issued(claims).is_none_or(|issued| issued <= *until))
         };
-        own.or_else(|| inherited().map(|(claims, _)| claims)).ok_or_else(|| NOT_SIGNED.to_owned())
+        own.or_else(|| inherited().map(|(claims, _)| claims)).ok_or(TokenError::Signature)
     }
 
     fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Claims>>> {
@@ -269,11 +269,10 @@ pub(super) fn key_id_of(token: &str, is_ours: impl Fn(&str) -> bool) -> Option<S
 }
 
 /// Whom a token is for, of those that were asked about.
-pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<String>, String> {
+pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<String>, TokenError> {
     let common: Vec<_> = wanted.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
     if common.is_empty() {
-        let (own, wanted) = (quote_list(own), quote_list(wanted));
-        return Err(format!("token audiences {own} is invalid for the target audiences {wanted}"));
+        return Err(TokenError::Audience { own: own.to_vec(), wanted: wanted.to_vec() });
     }
     Ok(common)
 }
@@ -434,19 +433,20 @@ mod tests {
     fn a_token_for_others_is_refused() {
         let issuer = issuer();
         let token = issuer.issue(claims()).expect("it is signed");
-        let error = r#"token audiences ["api" "vault"] is invalid for the target audiences ["x"]"#;
-        assert_eq!(issuer.read(&token, &audiences(&["x"])), Err(error.to_owned()));
+        let error = issuer.read(&token, &audiences(&["x"])).expect_err("it is for others");
+        let told = r#"token audiences ["api" "vault"] is invalid for the target audiences ["x"]"#;
+        assert_eq!(error.to_string(), told);
     }
 
     #[test]
     fn a_token_holds_from_its_beginning_to_its_end_give_or_take_a_minute() {
-        let check = |now_s, expected: Result<(), &str>| {
-            assert_eq!(claims().check_time(now_s), expected.map_err(str::to_owned), "{now_s}");
+        let check = |now_s, expected: Result<(), TokenError>| {
+            assert_eq!(claims().check_time(now_s), expected, "{now_s}");
         };
-        check(939, Err("service account token is not valid yet"));
+        check(939, Err(TokenError::NotYetValid));
         check(940, Ok(()));
         check(4_660, Ok(()));
-        check(4_661, Err("service account token has expired"));
+        check(4_661, Err(TokenError::Expired));
     }
 
     #[test]
@@ -495,11 +495,11 @@ mod tests {
             huge,
         ] {
             let error = issuer.read(&token, &audiences(&["api"]));
-            assert_eq!(error, Err("go-jose/go-jose: error in cryptographic primitive".to_owned()));
+            assert_eq!(error, Err(TokenError::Signature));
         }
         let other = self::issuer();
         let error = other.read(&token, &audiences(&["api"]));
-        assert_eq!(error, Err("invalid signature, no keys found".to_owned()));
+        assert_eq!(error, Err(TokenError::NoKey));
     }
 
     #[test]

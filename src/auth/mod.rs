@@ -28,6 +28,7 @@ mod keys;
 mod request_header;
 mod secret_token;
 mod token;
+mod token_error;
 mod token_file;
 mod user;
 
@@ -44,6 +45,7 @@ pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use request_header::RequestHeader;
 pub use secret_token::SecretClaims;
 pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
+pub use token_error::{AccountError, TokenError};
 pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;
 pub use webhook::{AccessWebhook, Answering, ReviewVersion};

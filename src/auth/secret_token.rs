@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::UserInfo;
-use super::jwt::{TokenIssuer, common_audiences, key_id_of};
+use super::jwt::{SignError, TokenIssuer, common_audiences, key_id_of};
+use super::{TokenError, UserInfo};
 
 /// Who such tokens say has issued them.
 const ISSUER: &str = "kubernetes/serviceaccount";
@@ -44,7 +44,7 @@ impl SecretClaims {
     }
 
     /// Errors: what is missing, or does not belong together.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), TokenError> {
         let claims = [
             ("sub", &self.subject),
             ("namespace", &self.namespace),
@@ -53,10 +53,10 @@ impl SecretClaims {
             ("serviceAccountUID", &self.account_uid),
         ];
         if let Some((name, _)) = claims.iter().find(|(_, text)| text.is_empty()) {
-            return Err(format!("{name} claim is missing"));
+            return Err(TokenError::MissingClaim(name));
         }
         if self.subject != UserInfo::account_name(&self.namespace, &self.account) {
-            return Err("sub claim is invalid".to_owned());
+            return Err(TokenError::Subject);
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl SecretClaims {
 
 impl TokenIssuer {
     /// A token for a Secret. It names nobody whom it is for, and has no end.
-    pub fn issue_for_secret(&self, claims: &SecretClaims) -> Result<String, String> {
+    pub fn issue_for_secret(&self, claims: &SecretClaims) -> Result<String, SignError> {
         self.sign(claims)
     }
 
@@ -83,9 +83,9 @@ impl TokenIssuer {
         &self,
         token: &str,
         audiences: &[String],
-    ) -> Result<Option<(SecretClaims, Vec<String>)>, String> {
+    ) -> Result<Option<(SecretClaims, Vec<String>)>, TokenError> {
         let Some(key_id) = key_id_of(token, |issuer| issuer == ISSUER) else { return Ok(None) };
-        // Whoever it is from: its Secret has to hold it.
+        // The signer does not matter: the Secret has to hold the token.
         let claims: SecretClaims = self.signed(token, &key_id, |_| None)?;
         let audiences = common_audiences(self.api_audiences(), audiences)?;
         Ok(Some((claims, audiences)))
@@ -122,14 +122,16 @@ mod tests {
         assert_eq!((claims.check(), claims.user().name.as_str()), (Ok(()), "system:serviceaccount:n:ci"));
         let refused = issuer.read_from_secret(&token, &["other".to_owned()]);
         let why = r#"token audiences ["api"] is invalid for the target audiences ["other"]"#;
-        assert_eq!(refused, Err(why.to_owned()));
+        assert_eq!(refused.expect_err("it is for others").to_string(), why);
         let other = self::issuer().read_from_secret(&token, &api);
-        assert_eq!(other, Err("invalid signature, no keys found".to_owned()));
+        assert_eq!(other, Err(TokenError::NoKey));
     }
 
     #[test]
     fn what_a_token_does_not_say_is_told() {
-        let check = |claims: SecretClaims, why: &str| assert_eq!(claims.check(), Err(why.to_owned()));
+        let check = |claims: SecretClaims, why: &str| {
+            assert_eq!(claims.check().expect_err("it is not whole").to_string(), why);
+        };
         let whole = || SecretClaims::new("n", "s", "ci", "u-1");
         check(SecretClaims { subject: String::new(), ..whole() }, "sub claim is missing");
         check(SecretClaims { secret: String::new(), ..whole() }, "secretName claim is missing");

@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 
-use super::UserInfo;
+use super::{TokenError, UserInfo};
 
 /// What a token says, once it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Authenticated {
 pub trait TokenAuthenticator: Send + Sync {
     /// Whose `token` is, if it is for one of `audiences`; `None` for a token that somebody else may know.
     ///
-    /// Errors: why a token that could be told is nobody's, as clients may see it.
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String>;
+    /// Errors: why a token that it knows is not accepted, as clients may see it.
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError>;
 }
 
 /// Everybody who knows tokens.
@@ -35,10 +35,10 @@ impl Tokens {
     /// Whose `token` is, if it is for one of `audiences`, those of this server where there are none.
     ///
     /// Errors: all that is known of why it is nobody's.
-    pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, String> {
+    pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, TokenError> {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         // That of the server's own client, which knows one token only.
-        let mut errors = vec!["invalid bearer token".to_owned()];
+        let mut errors = vec![TokenError::Unknown];
         for authenticator in &self.authenticators {
             match authenticator.authenticate(token, audiences).await {
                 Ok(Some(found)) => return Ok(found),
@@ -48,7 +48,7 @@ impl Tokens {
         }
         Err(match errors.len() {
             1 => errors.remove(0),
-            _ => format!("[{}]", errors.join(", ")),
+            _ => TokenError::Several(errors),
         })
     }
 }
@@ -80,12 +80,12 @@ mod tests {
         }
     }
 
-    struct Says(Result<Option<&'static str>, &'static str>);
+    struct Says(Result<Option<&'static str>, TokenError>);
 
     #[async_trait]
     impl TokenAuthenticator for Says {
-        async fn authenticate(&self, _: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
-            let found = self.0.map_err(str::to_owned)?;
+        async fn authenticate(&self, _: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError> {
+            let found = self.0.clone()?;
             let user = found.map(|name| UserInfo::authenticated(name, Vec::new()));
             Ok(user.map(|user| Authenticated { user, audiences: audiences.to_vec() }))
         }
@@ -98,11 +98,13 @@ mod tests {
             let tokens = Tokens { api_audiences: vec!["api".to_owned()], authenticators };
             let found = tokens.authenticate("t", &[]).await;
             let found = found.map(|found| format!("{} {}", found.user.name, found.audiences.join(" ")));
+            let found = found.map_err(|error| error.to_string());
             assert_eq!(found.as_deref().map_err(String::as_str), expected);
         };
         check(vec![], Err("invalid bearer token")).await;
         check(vec![Says(Ok(None))], Err("invalid bearer token")).await;
-        check(vec![Says(Err("it is over")), Says(Ok(None))], Err("[invalid bearer token, it is over]")).await;
-        check(vec![Says(Err("it is over")), Says(Ok(Some("jane")))], Ok("jane api")).await;
+        let both = "[invalid bearer token, service account token has expired]";
+        check(vec![Says(Err(TokenError::Expired)), Says(Ok(None))], Err(both)).await;
+        check(vec![Says(Err(TokenError::Expired)), Says(Ok(Some("jane")))], Ok("jane api")).await;
     }
 }

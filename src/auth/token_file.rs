@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::{Authenticated, TokenAuthenticator, UserInfo};
+use super::{Authenticated, TokenAuthenticator, TokenError, UserInfo};
 
 /// Tokens and whom each stands for.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl TokenFile {
 
 #[async_trait]
 impl TokenAuthenticator for TokenFile {
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError> {
         let audiences: Vec<_> = audiences.iter().filter(|wanted| self.audiences.contains(wanted)).cloned().collect();
         if audiences.is_empty() {
             return Ok(None);

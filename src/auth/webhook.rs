@@ -15,12 +15,14 @@ use super::answers::Answers;
 use super::chain::aggregate;
 use super::figures::{Conditions, Figures, Named};
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
+use crate::crd::review_answer::AnswerError;
 use crate::kinds;
 use crate::meta::minor::Minor;
+use crate::meta::scheme::SchemeError;
 use crate::object;
 use crate::policy::access;
 use crate::policy::expression::Expression;
-use crate::value::{Value, go_quote, json};
+use crate::value::{Value, json};
 use crate::webhook::{Client, Endpoint, Failure, Manner, patience};
 
 const GROUP: &str = "authorization.k8s.io";
@@ -77,6 +79,10 @@ pub struct Answering {
     pub minor: Minor,
 }
 
+fn not_registered(kind: &str, api_version: &str) -> SchemeError {
+    SchemeError::not_registered(kind, api_version, SCHEME)
+}
+
 /// What a service said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Answer {
@@ -87,16 +93,13 @@ struct Answer {
 
 impl Answer {
     /// Reads the answer to a review of a version. It may leave out what it is.
-    fn decode(body: &[u8], version: ReviewVersion) -> Result<Self, String> {
-        let review =
-            json::decode(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;
+    fn decode(body: &[u8], version: ReviewVersion) -> Result<Self, AnswerError> {
+        let review = json::decode(body).map_err(AnswerError::Json)?;
         check_type(&review, version)?;
         // Both versions have the same answers.
         let message = kinds::message_of("authorization.k8s.io/v1", KIND);
-        let (review, _) = match message {
-            Some(message) => message.decode(&review).map_err(|error| error.to_string())?,
-            None => return Err(format!("{KIND} is not a known type")),
-        };
+        let message = message.ok_or_else(|| not_registered(KIND, "authorization.k8s.io/v1"))?;
+        let (review, _) = message.decode(&review)?;
         let is = |name: &str| review.at(&["status", name]).and_then(Value::as_bool) == Some(true);
         let reason = review.str_at(&["status", "reason"]).to_owned();
         Ok(Answer { allowed: is("allowed"), denied: is("denied"), reason })
@@ -114,7 +117,7 @@ impl Answer {
 }
 
 /// Refuses an answer that says to be something else than a review of the version, in the reference's words.
-fn check_type(answer: &Value, version: ReviewVersion) -> Result<(), String> {
+fn check_type(answer: &Value, version: ReviewVersion) -> Result<(), SchemeError> {
     let expected = format!("{GROUP}/{}", version.as_str());
     let said = |field: &str, default: &str| match answer.str_at(&[field]) {
         "" => default.to_owned(),
@@ -126,11 +129,10 @@ fn check_type(answer: &Value, version: ReviewVersion) -> Result<(), String> {
     }
     let is_other_version = kind == KIND && api_version.strip_prefix(GROUP).is_some_and(|rest| rest == "/v1beta1");
     if !is_other_version && kinds::type_of(&api_version, &kind).is_none() {
-        let (kind, api_version) = (go_quote(&kind), go_quote(&api_version));
-        return Err(format!("no kind {kind} is registered for version {api_version} in scheme \"{SCHEME}\""));
+        return Err(not_registered(&kind, &api_version));
     }
     let found = api_version.rsplit('/').next().unwrap_or_default();
-    Err(format!("converting ({found}.{kind}) to ({}.{KIND}): unknown conversion", version.as_str()))
+    Err(SchemeError::not_convertible((found, &kind), (version.as_str(), KIND)))
 }
 
 /// Why there is no answer.
@@ -203,7 +205,7 @@ impl AccessWebhook {
             self.figures.called(&self.name, last, took);
         };
         let answer = self.client.post_patiently(&self.endpoint, body, manner, RETRY_BACKOFF, count).await;
-        let answer = answer.and_then(|answer| Ok(read(&answer)?));
+        let answer = answer.and_then(|answer| read(&answer).map_err(|error| error.to_string().into()));
         if answer.is_err() && self.answering.on_failure == Verdict::NoOpinion {
             self.figures.passed_over(&self.name, last);
         }
@@ -410,7 +412,8 @@ mod tests {
     fn an_answer_allows_denies_or_says_nothing() {
         let decide = |status: &str| {
             let answer = read(&format!("status: {status}"));
-            Answer::decode(&json::encode(&answer), ReviewVersion::V1).map(Answer::decide)
+            let answer = Answer::decode(&json::encode(&answer), ReviewVersion::V1);
+            answer.map(Answer::decide).map_err(|error| error.to_string())
         };
         let expected = |verdict, error: &str| Ok(Decision { verdict, reason: "r".to_owned(), error: error.to_owned() });
         assert_eq!(decide("{allowed: true, reason: r}"), expected(Verdict::Allow, ""));
@@ -425,7 +428,8 @@ mod tests {
     #[test]
     fn an_answer_of_another_type_is_told_as_there() {
         let check = |text: &str, version, expected: &str| {
-            assert_eq!(Answer::decode(text.as_bytes(), version), Err(expected.to_owned()), "{text}");
+            let error = Answer::decode(text.as_bytes(), version).expect_err("it is of another type");
+            assert_eq!(error.to_string(), expected, "{text}");
         };
         let (v1, v1beta1) = (ReviewVersion::V1, ReviewVersion::V1beta1);
         let converting = |from: &str, to: &str| format!("converting ({from}) to ({to}.{KIND}): unknown conversion");

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use super::cluster::Config;
+use super::cluster::{Config, KubeconfigError};
+use crate::admission::configuration::ConfigurationError;
 use crate::admission::policies::{Hook, MutatingPolicies, ValidatingPolicies};
+use crate::admission::static_manifests::ManifestsError;
 use crate::admission::webhooks::{self, WebhookKind};
 use crate::admission::{
     Admission as Step, Chain, Configuration, DefaultTolerationSeconds, Figures, NamespaceLifecycle,
@@ -241,7 +243,7 @@ impl Admission {
     /// # Errors
     ///
     /// A name is not known, or what is wrong with the file.
-    pub fn new(on: Vec<String>, off: Vec<String>, file: Option<PathBuf>, minor: Minor) -> Result<Self, String> {
+    pub fn new(on: Vec<String>, off: Vec<String>, file: Option<PathBuf>, minor: Minor) -> Result<Self, AdmissionError> {
         let mut admission = Admission {
             webhook_services: Vec::new(),
             webhook_denied: Vec::new(),
@@ -269,50 +271,41 @@ impl Admission {
     /// # Errors
     ///
     /// A plugin's name is not known, or what is wrong with the file.
-    pub fn settle(&mut self, minor: Minor) -> Result<(), String> {
+    pub fn settle(&mut self, minor: Minor) -> Result<(), AdmissionError> {
         if let Some(fault) = self.fault() {
             return Err(fault);
         }
         let configuration = self.admission_control_config_file.as_deref().map(Configuration::read).transpose()?;
         let configuration = configuration.unwrap_or_default();
         let told = |plugin: &'static str| configuration.of(plugin);
-        let failed = |plugin: &str, why: String| {
-            format!("failed to apply admission: couldn't init admission plugin {plugin:?}: {why}")
-        };
         let settings = &mut self.settings;
         if let Some(value) = told("PodSecurity") {
-            settings.pod_security = PodSecuritySettings::parse(value).map_err(|why| failed("PodSecurity", why))?;
+            settings.pod_security = PodSecuritySettings::parse(value).map_err(failed("PodSecurity"))?;
         }
         if let Some(value) = told("PodNodeSelector") {
-            settings.node_selectors =
-                plugins::NodeSelectors::parse(value).map_err(|why| failed("PodNodeSelector", why))?;
+            settings.node_selectors = plugins::NodeSelectors::parse(value).map_err(failed("PodNodeSelector"))?;
         }
         if let Some(value) = told("PodTolerationRestriction") {
-            settings.tolerations =
-                plugins::cluster_tolerations(value).map_err(|why| failed("PodTolerationRestriction", why))?;
+            settings.tolerations = plugins::cluster_tolerations(value).map_err(failed("PodTolerationRestriction"))?;
         }
         if let Some(value) = told("ResourceQuota") {
-            settings.limited_resources =
-                plugins::limited_resources(value).map_err(|why| failed("ResourceQuota", why))?;
+            settings.limited_resources = plugins::limited_resources(value).map_err(failed("ResourceQuota"))?;
         }
         self.settle_manifests(&configuration, minor)?;
         if self.is_on(IMAGE_POLICY) {
-            let policy = image_policy(told(IMAGE_POLICY)).map_err(|why| failed(IMAGE_POLICY, why))?;
+            let policy = image_policy(told(IMAGE_POLICY)).map_err(failed(IMAGE_POLICY))?;
             self.settings.image_policy = Some(policy);
         }
         if self.is_on(EVENT_RATE_LIMIT) {
             self.settings.event_rate_limit =
-                plugins::EventRateLimit::parse(told(EVENT_RATE_LIMIT)).map_err(|why| failed(EVENT_RATE_LIMIT, why))?;
+                plugins::EventRateLimit::parse(told(EVENT_RATE_LIMIT)).map_err(failed(EVENT_RATE_LIMIT))?;
         }
         Ok(())
     }
 
     /// Reads the policies and webhooks that stand in files.
-    fn settle_manifests(&mut self, configuration: &Configuration, minor: Minor) -> Result<(), String> {
+    fn settle_manifests(&mut self, configuration: &Configuration, minor: Minor) -> Result<(), AdmissionError> {
         let told = |plugin: &'static str| configuration.of(plugin).filter(|_| self.is_on(plugin));
-        let failed = |plugin: &'static str| {
-            move |why: String| format!("failed to apply admission: couldn't init admission plugin {plugin:?}: {why}")
-        };
         let (mutating, validating) = (told(MUTATING_POLICIES), told(VALIDATING_POLICIES));
         let (mutating_webhooks, validating_webhooks) = (told(MUTATING_WEBHOOKS), told(VALIDATING_WEBHOOKS));
         let settings = &mut self.settings;
@@ -338,25 +331,23 @@ impl Admission {
     }
 
     /// What is wrong with the names of plugins, in kube-apiserver's words.
-    fn fault(&self) -> Option<String> {
+    fn fault(&self) -> Option<AdmissionError> {
         let (on, off) = (&self.enable_admission_plugins, &self.disable_admission_plugins);
         let is_known =
             |name: &String| PLUGINS.iter().any(|(known, ..)| known == name) || OTHERS.contains(&name.as_str());
-        let unknown = |flag: &'static str, names: &[String]| -> Vec<String> {
+        let unknown = |flag: &'static str, names: &[String]| -> Vec<AdmissionError> {
             let unknown = names.iter().filter(|name| !is_known(name));
-            unknown.map(|name| format!("{flag} plugin {} is unknown", go_quote(name))).collect()
+            unknown.map(|name| AdmissionError::Unknown { flag, name: name.clone() }).collect()
         };
         let mut faults = unknown("enable-admission-plugins", on);
         faults.extend(unknown("disable-admission-plugins", off));
         let both: BTreeSet<&str> = on.iter().filter(|name| off.contains(name)).map(String::as_str).collect();
         if !both.is_empty() {
-            let both = Vec::from_iter(both).join(" ");
-            faults.push(format!("[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"));
+            faults.push(AdmissionError::OnAndOff(both.into_iter().map(str::to_owned).collect()));
         }
-        match faults.as_slice() {
-            [] => None,
-            [fault] => Some(fault.clone()),
-            faults => Some(format!("[{}]", faults.join(", "))),
+        match faults.len() {
+            0 | 1 => faults.pop(),
+            _ => Some(AdmissionError::Several(faults)),
         }
     }
 
@@ -405,25 +396,75 @@ impl Admission {
     }
 }
 
+/// Why admission can't be as it is asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum AdmissionError {
+    #[error("{flag} plugin {} is unknown", go_quote(name))]
+    Unknown { flag: &'static str, name: String },
+    #[error("[{}] in enable-admission-plugins and disable-admission-plugins overlapped", .0.join(" "))]
+    OnAndOff(Vec<String>),
+    #[error("[{}]", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Several(Vec<AdmissionError>),
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error("failed to apply admission: couldn't init admission plugin {plugin:?}: {source}")]
+    Plugin { plugin: &'static str, source: Box<PluginError> },
+}
+
+/// Why there is no such plugin.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error(transparent)]
+    Manifests(#[from] ManifestsError),
+    #[error(transparent)]
+    ImagePolicy(#[from] plugins::ImagePolicyError),
+    #[error(transparent)]
+    Endpoint(Box<EndpointError>),
+    #[error(
+        "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+    )]
+    NoKubeconfig,
+}
+
+impl From<EndpointError> for PluginError {
+    fn from(error: EndpointError) -> Self {
+        PluginError::Endpoint(Box::new(error))
+    }
+}
+
+/// Why a kubeconfig leads to no service.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error("the server `{0}` of the kubeconfig is not an https address")]
+    NotHttps(String),
+}
+
+/// What is told of a plugin that can't be.
+fn failed<E: Into<PluginError>>(plugin: &'static str) -> impl FnOnce(E) -> AdmissionError {
+    move |error| AdmissionError::Plugin { plugin, source: Box::new(error.into()) }
+}
+
 /// Who calls webhooks, by the kubeconfig that a plugin's configuration names.
-fn callers(configuration: &Value) -> Result<Arc<Credentials>, String> {
+fn callers(configuration: &Value) -> Result<Arc<Credentials>, EndpointError> {
     let path = configuration.str_at(&["kubeConfigFile"]);
     if path.is_empty() {
         return Ok(Arc::default());
     }
-    let (users, current) = Config::users(Path::new(path)).map_err(|error| error.to_string())?;
+    let (users, current) = Config::users(Path::new(path))?;
     let access = |config: Config| Access { identity: config.identity, headers: config.headers, ..Access::default() };
     let users = users.into_iter().map(|(name, config)| (name, access(config))).collect();
     Ok(Arc::new(Credentials::new(users, current.as_deref())))
 }
 
 /// What the plugin is told, and where the service is that its kubeconfig names.
-fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, Endpoint), String> {
+fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, Endpoint), PluginError> {
     let policy = plugins::ImagePolicy::parse(configuration)?;
     if policy.kubeconfig.is_empty() {
-        return Err("invalid configuration: no configuration has been provided, try setting \
-                    KUBERNETES_MASTER environment variable"
-            .to_owned());
+        return Err(PluginError::NoKubeconfig);
     }
     let endpoint = endpoint(Path::new(&policy.kubeconfig))?;
     Ok((policy, endpoint))
@@ -434,10 +475,10 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
 /// # Errors
 ///
 /// The file can't be read, or the service is not at an https address.
-pub fn endpoint(kubeconfig: &Path) -> Result<Endpoint, String> {
-    let config = Config::read(Some(kubeconfig), None).map_err(|error| error.to_string())?;
+pub fn endpoint(kubeconfig: &Path) -> Result<Endpoint, EndpointError> {
+    let config = Config::read(Some(kubeconfig), None)?;
     if !config.server.starts_with("https://") {
-        return Err(format!("the server `{}` of the kubeconfig is not an https address", config.server));
+        return Err(EndpointError::NotHttps(config.server));
     }
     let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
     let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));
@@ -465,7 +506,7 @@ mod tests {
         let check = |on: &[&str], off: &[&str], told: &str| {
             let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
             let refused = Admission::new(names(on), names(off), None, Minor::NEWEST);
-            assert_eq!(refused.err().as_deref(), Some(told));
+            assert_eq!(refused.err().map(|error| error.to_string()).as_deref(), Some(told));
         };
         check(&["Foo"], &[], "enable-admission-plugins plugin \"Foo\" is unknown");
         check(

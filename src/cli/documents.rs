@@ -290,10 +290,10 @@ pub fn is_manifest(path: &Path) -> bool {
 ///
 /// # Errors
 /// The first document that can't be read.
-pub fn decode(text: &Text) -> Result<Vec<Document>, String> {
+pub fn decode(text: &Text) -> Result<Vec<Document>, Unreadable> {
     match decode_each(text) {
         (documents, broken) if broken.is_empty() => Ok(documents),
-        (_, broken) => Err(told(&broken[0].1)),
+        (_, broken) => Err(Unreadable(told(&broken[0].1))),
     }
 }
 

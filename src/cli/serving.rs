@@ -354,7 +354,9 @@ impl Shown {
         let failed = |path: &Path, why: String| Failure(format!("can't write `{}`: {why}", path.display()));
         kubeconfig.write(path).map_err(|error| failed(path, error.to_string()))?;
         match &self.merged {
-            Some(MergedContext { file, name }) => kubeconfig.merge(file, name).map_err(|why| failed(file, why)),
+            Some(MergedContext { file, name }) => {
+                kubeconfig.merge(file, name).map_err(|error| failed(file, error.to_string()))
+            }
             None => Ok(()),
         }
     }

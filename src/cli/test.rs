@@ -325,8 +325,8 @@ impl Test {
         tested.faults.extend(unreadable);
         let given = given(minor, path, &suite)?;
         coverage.policies.expect(&given.set);
-        let who = |user| given.who(user);
-        let stage = Stage { catalog: &catalog, policies: &given.set, who: &who };
+        let find_user = |user| given.request_user(user);
+        let stage = Stage { catalog: &catalog, policies: &given.set, find_user: &find_user };
         for (case, (file, place)) in suite.cases.iter().zip(places) {
             let begun = Instant::now();
             let before = taken.get(&case.name);

@@ -112,8 +112,8 @@ async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(Cow<'_, str>
         }
         match look(app, exchange, *what).await {
             Ok(()) => lines.push_str(&format!("[+]{check} ok\n")),
-            Err(why) => {
-                tracing::warn!(%check, why, "a health check of {name} failed");
+            Err(error) => {
+                tracing::warn!(%check, why = error.to_string(), "a health check of {name} failed");
                 failed = true;
                 // Anybody may ask.
                 lines.push_str(&format!("[-]{check} failed: reason withheld\n"));
@@ -135,15 +135,25 @@ async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(Cow<'_, str>
     response
 }
 
-/// The error says why a check fails.
-async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), String> {
+/// Why a check fails.
+#[derive(Debug, thiserror::Error)]
+enum CheckError {
+    #[error("process is shutting down")]
+    Stopping,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the database does not answer")]
+    NoAnswer,
+}
+
+async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), CheckError> {
     match check {
         Check::Started => Ok(()),
         Check::Store => in_time(app.registry.storage.ping()).await,
         Check::OtherStore(number) => in_time(app.registry.storage.ping_other(number)).await,
         Check::Running => {
             if exchange.stopping.as_ref().is_some_and(super::Stopping::is_stopping) {
-                Err("process is shutting down".to_owned())
+                Err(CheckError::Stopping)
             } else {
                 Ok(())
             }
@@ -151,9 +161,9 @@ async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), String
     }
 }
 
-async fn in_time(ping: impl Future<Output = Result<(), StoreError>>) -> Result<(), String> {
+async fn in_time(ping: impl Future<Output = Result<(), StoreError>>) -> Result<(), CheckError> {
     match tokio::time::timeout(STORE_WAIT, ping).await {
-        Ok(answered) => answered.map_err(|error| error.to_string()),
-        Err(_) => Err("the database does not answer".to_owned()),
+        Ok(answered) => Ok(answered?),
+        Err(_) => Err(CheckError::NoAnswer),
     }
 }

@@ -238,7 +238,7 @@ impl Check<'_> {
         let of = ResourceAttributes { verb: &verb, version: "v1", group: self.user_group(), ..Default::default() };
         if let Some(node) = node_of(&wanted.name).filter(|_| self.is_constrained()) {
             user.groups = vec![NODES.to_owned()];
-            // Whoever is on a node may be any node that it is on.
+            // An account that runs on a node may be any node that it runs on.
             let name = if self.mode == Mode::AssociatedNode { "*" } else { node };
             return self.authorize(&Attributes::Resource(ResourceAttributes { resource: "nodes", name, ..of })).await;
         }

@@ -339,13 +339,13 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     let possible = |operations: &[Operation]| -> Vec<Operation> {
         operations.iter().filter(|operation| can(operation.name)).copied().collect()
     };
-    let root = match version.is_namespaced() {
-        true if !can("list") => format!("{base}/namespaces/{{namespace}}/{plural}"),
-        true => {
-            paths.insert(format!("{base}/{plural}"), writer.path(&[LIST], "", &[], "ForAllNamespaces"));
-            format!("{base}/namespaces/{{namespace}}/{plural}")
-        }
-        false => format!("{base}/{plural}"),
+    if version.is_namespaced() && can("list") {
+        paths.insert(format!("{base}/{plural}"), writer.path(&[LIST], "", &[], "ForAllNamespaces"));
+    }
+    let root = if version.is_namespaced() {
+        format!("{base}/namespaces/{{namespace}}/{plural}")
+    } else {
+        format!("{base}/{plural}")
     };
     let namespace: &[&str] = if version.is_namespaced() { &["namespace"] } else { &[] };
     let item: &[&str] = if version.is_namespaced() { &["name", "namespace"] } else { &["name"] };

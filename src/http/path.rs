@@ -278,10 +278,12 @@ impl ResourcePath {
     ///
     /// A custom resource asked for in another scope is not found, in plain text. A namespace is in a namespace of its own name.
     pub fn fits_scope(&self, namespaced: bool, verb: Verb) -> bool {
-        match namespaced {
-            _ if self.group.is_empty() && self.resource == "namespaces" => true,
-            true => !self.namespace.is_empty() || matches!(verb, Verb::List | Verb::Watch),
-            false => self.namespace.is_empty(),
+        if self.group.is_empty() && self.resource == "namespaces" {
+            true
+        } else if namespaced {
+            !self.namespace.is_empty() || matches!(verb, Verb::List | Verb::Watch)
+        } else {
+            self.namespace.is_empty()
         }
     }
 }

@@ -6,16 +6,19 @@
 
 use std::time::Duration;
 
-use crate::crd::write::split_api_version;
+use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::kinds;
 use crate::meta::duration::{self, DurationError};
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::object_meta::{MANAGER_BYTES_MAX, validate_manager};
 use crate::meta::parse_int;
+use crate::meta::scheme::SchemeError;
+use crate::meta::type_meta::{TypeMetaError, type_meta};
+use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::protobuf;
-use crate::registry::{FieldValidation, not_registered, type_meta};
-use crate::value::{Map, Value, is_printable, json, json_type};
+use crate::registry::{FieldValidation, not_registered};
+use crate::value::{Map, Value, is_printable, json, json_type, yaml};
 use crate::work;
 
 /// The parameters of a query, decoded, in the order they were sent.
@@ -350,6 +353,29 @@ pub struct DeleteOptions {
     pub ignore_store_read_error: Option<bool>,
 }
 
+/// The kind of the options, and what Go calls their struct.
+const KIND: &str = "DeleteOptions";
+
+/// Why a body is not [`DeleteOptions`], in Go's words.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteOptionsError {
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(#[from] json::Error),
+    #[error(transparent)]
+    Yaml(#[from] yaml::Error),
+    #[error(transparent)]
+    Protobuf(#[from] protobuf::Error),
+    #[error(transparent)]
+    TypeMeta(#[from] TypeMetaError),
+    #[error(transparent)]
+    ApiVersion(#[from] ApiVersionError),
+    #[error(transparent)]
+    Kind(#[from] SchemeError),
+    /// A field has a value of another type.
+    #[error(transparent)]
+    Field(#[from] UnmarshalError),
+}
+
 impl DeleteOptions {
     /// Decodes the options of a DELETE without a body.
     pub fn decode(query: &Query) -> Result<Self, QueryError> {
@@ -366,22 +392,22 @@ impl DeleteOptions {
         })
     }
 
-    /// Decodes a `DeleteOptions` object. The error is the text that Go's decoder gives for a wrong type.
-    pub fn from_body(body: &Value) -> Result<Self, String> {
+    /// Decodes a `DeleteOptions` object.
+    pub fn from_body(body: &Value) -> Result<Self, DeleteOptionsError> {
         let (api_version, kind) = type_meta(body)?;
-        split_api_version(&api_version).map_err(|error| error.to_string())?;
+        split_api_version(&api_version)?;
         // The options are in every group and version; another kind is in none.
         if !matches!(kind.as_str(), "" | "DeleteOptions") {
-            return Err(not_registered(&kind, if api_version.is_empty() { "v1" } else { &api_version }));
+            return Err(not_registered(&kind, if api_version.is_empty() { "v1" } else { &api_version }).into());
         }
         let preconditions = body.get("preconditions");
         if let Some(other) = preconditions.filter(|value| !matches!(value, Value::Object(_) | Value::Null)) {
-            return Err(mismatch(other, "DeleteOptions.preconditions", "v1.Preconditions"));
+            return Err(mismatch(other, (KIND, "preconditions"), "v1.Preconditions").into());
         }
         let flag = |name: &str| match body.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(other) => Err(mismatch(other, &format!("DeleteOptions.{name}"), "bool")),
+            Some(other) => Err(mismatch(other, (KIND, name), "bool")),
         };
         let dry_run = match body.get("dryRun") {
             None | Some(Value::Null) => Vec::new(),
@@ -392,30 +418,27 @@ impl DeleteOptions {
                     match item {
                         Value::String(text) => Ok(text.clone()),
                         Value::Null => Ok(String::new()),
-                        other => Err(mismatch(other, "DeleteOptions.dryRun", "string")),
+                        other => Err(mismatch(other, (KIND, "dryRun"), "string")),
                     }
                 })
                 .collect::<Result<_, _>>()?,
-            Some(other) => return Err(mismatch(other, "DeleteOptions.dryRun", "[]string")),
+            Some(other) => return Err(mismatch(other, (KIND, "dryRun"), "[]string").into()),
         };
         Ok(DeleteOptions {
             grace_period_seconds: match body.get("gracePeriodSeconds") {
                 None | Some(Value::Null) => None,
                 Some(Value::Int(seconds)) => Some(*seconds),
                 Some(fraction @ Value::Float(_)) => {
-                    let number = String::from_utf8_lossy(&json::encode(fraction)).into_owned();
-                    let field = "DeleteOptions.gracePeriodSeconds";
-                    return Err(format!(
-                        "json: cannot unmarshal number {number} into Go struct field {field} of type int64"
-                    ));
+                    let number = format!("number {}", json::encode_to_string(fraction));
+                    return Err(UnmarshalError::of_type(number, "int64").below(KIND, "gracePeriodSeconds").into());
                 }
-                Some(other) => return Err(mismatch(other, "DeleteOptions.gracePeriodSeconds", "int64")),
+                Some(other) => return Err(mismatch(other, (KIND, "gracePeriodSeconds"), "int64").into()),
             },
             orphan_dependents: flag("orphanDependents")?,
-            propagation_policy: text_field(Some(body), "propagationPolicy", "DeleteOptions", "v1.DeletionPropagation")?,
+            propagation_policy: text_field(Some(body), (KIND, "propagationPolicy"), "v1.DeletionPropagation")?,
             dry_run,
-            precondition_uid: text_field(preconditions, "uid", "Preconditions", "types.UID")?,
-            precondition_resource_version: text_field(preconditions, "resourceVersion", "Preconditions", "string")?,
+            precondition_uid: text_field(preconditions, ("Preconditions", "uid"), "types.UID")?,
+            precondition_resource_version: text_field(preconditions, ("Preconditions", "resourceVersion"), "string")?,
             has_preconditions: matches!(preconditions, Some(Value::Object(_))),
             ignore_store_read_error: flag("ignoreStoreReadErrorWithClusterBreakingPotential")?,
         })
@@ -457,13 +480,12 @@ impl DeleteOptions {
     }
 
     /// The object in a protobuf body. The type is looked at before the options are.
-    pub fn open(body: &[u8]) -> Result<Value, String> {
-        let envelope = protobuf::open(body).map_err(|error| error.to_string())?;
+    pub fn open(body: &[u8]) -> Result<Value, DeleteOptionsError> {
+        let envelope = protobuf::open(body)?;
         let mut options = object! { "apiVersion" => envelope.api_version, "kind" => envelope.kind };
         Self::from_body(&options)?;
         let message = kinds::delete_options();
-        let decoded = protobuf::decode(message, envelope.raw);
-        if let Value::Object(fields) = decoded.map_err(|error| error.to_string())? {
+        if let Value::Object(fields) = protobuf::decode(message, envelope.raw)? {
             fields.into_iter().for_each(|(name, value)| _ = options.make_object().insert(name, value));
         }
         Ok(options)
@@ -516,17 +538,19 @@ impl DeleteOptions {
     }
 }
 
-fn text_field(object: Option<&Value>, name: &str, kind: &str, go_type: &str) -> Result<Option<String>, String> {
-    match object.and_then(|object| object.get(name)) {
+/// A field of a struct of Go: the name of the struct, and that of the field.
+type GoField<'f> = (&'f str, &'f str);
+
+fn text_field(object: Option<&Value>, field: GoField<'_>, go_type: &str) -> Result<Option<String>, UnmarshalError> {
+    match object.and_then(|object| object.get(field.1)) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(mismatch(other, &format!("{kind}.{name}"), go_type)),
+        Some(other) => Err(mismatch(other, field, go_type)),
     }
 }
 
-fn mismatch(found: &Value, field: &str, go_type: &str) -> String {
-    let found = json_type(found);
-    format!("json: cannot unmarshal {found} into Go struct field {field} of type {go_type}")
+fn mismatch(found: &Value, (structure, field): GoField<'_>, go_type: &str) -> UnmarshalError {
+    UnmarshalError::of_type(json_type(found), go_type).below(structure, field)
 }
 
 /// Which object a row of a Table carries.
@@ -662,7 +686,7 @@ mod tests {
         let body = crate::object! { "gracePeriodSeconds" => "x" };
         let expected =
             "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64";
-        assert_eq!(DeleteOptions::from_body(&body), Err(expected.to_owned()));
+        assert_eq!(DeleteOptions::from_body(&body).expect_err("it is a text").to_string(), expected);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, broken: Broke
             answer::status(exchange, &Status::timeout(&why))
         }
         Broken::Ended(ended @ (Ended::Deadline | Ended::Cancelled)) => {
-            // Whoever goes is not counted.
+            // A client that leaves is not counted.
             if ended == Ended::Deadline {
                 observed.terminated(504);
             }

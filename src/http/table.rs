@@ -317,7 +317,7 @@ fn definition_cells(definition: &Value) -> Vec<Value> {
     ]
 }
 
-/// How long ago the RFC 3339 time `text` was, as people read it; `None` if it is no such time.
+/// How long ago the RFC 3339 time `text` was, as people read it; `None` if it is not such a time.
 fn age(text: &str, now: Timestamp) -> Option<String> {
     if matches!(text, "" | "null") {
         return Some("<unknown>".to_owned());

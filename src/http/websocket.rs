@@ -199,7 +199,7 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
             },
         }
     }
-    // Whoever has gone already does not read it.
+    // A client that has gone already does not read it.
     _ = timeout(SEND_MAX, socket.close(None)).await;
 }
 

@@ -158,7 +158,7 @@ impl Processor {
     }
 
     /// The share of a body that is made while it is sent in answer to a request. It waits for no turns: the other streams of
-    /// its connection would wait with it. How long a client takes to read it is no matter.
+    /// its connection would wait with it. How long a client takes to read it does not matter.
     pub fn share_of_body(&self, of: &Share) -> Arc<Share> {
         let kind = self.hasher.hash_one((&of.user, "body"));
         Arc::new(Share {

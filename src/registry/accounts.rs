@@ -8,14 +8,13 @@ use async_trait::async_trait;
 
 use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
 use crate::auth::{
-    Authenticated, Claims, LEEWAY_S, Named, OwnToken, SecretClaims, TokenAuthenticator, TokenIssuer, UserInfo,
+    AccountError, Authenticated, Claims, LEEWAY_S, Named, OwnToken, SecretClaims, TokenAuthenticator, TokenError,
+    TokenIssuer, UserInfo,
 };
 use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Stored};
 use crate::value::{Value, base64, json};
-
-const INVALIDATED: &str = "service account token has been invalidated";
 
 /// The labels of a Secret that tell when its token was used last, and since when it is not to be used.
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
@@ -29,7 +28,7 @@ pub struct StoredAccounts {
 
 #[async_trait]
 impl TokenAuthenticator for StoredAccounts {
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError> {
         let Some(OwnToken { claims, audiences }) = self.issuer.read(token, audiences)? else {
             return self.authenticate_from_secret(token, audiences).await;
         };
@@ -37,7 +36,7 @@ impl TokenAuthenticator for StoredAccounts {
         if let Err(refusal) = self.check(&claims).await {
             // Another process may have made what is not there yet, or has made it anew.
             if self.registry.storage.catch_up().await.is_err() {
-                return Err(refusal);
+                return Err(refusal.into());
             }
             self.check(&claims).await?;
         }
@@ -50,12 +49,12 @@ impl StoredAccounts {
         &self,
         token: &str,
         audiences: &[String],
-    ) -> Result<Option<Authenticated>, String> {
+    ) -> Result<Option<Authenticated>, TokenError> {
         let Some((claims, audiences)) = self.issuer.read_from_secret(token, audiences)? else { return Ok(None) };
         claims.check()?;
         if let Err(refusal) = self.check_secret(&claims, token).await {
             if self.registry.storage.catch_up().await.is_err() {
-                return Err(refusal);
+                return Err(refusal.into());
             }
             self.check_secret(&claims, token).await?;
         }
@@ -63,35 +62,32 @@ impl StoredAccounts {
     }
 
     /// Whether the Secret holds the token, and the account is there that it was issued for.
-    async fn check_secret(&self, claims: &SecretClaims, token: &str) -> Result<(), String> {
-        const INVALIDATED: &str = "Token has been invalidated";
+    async fn check_secret(&self, claims: &SecretClaims, token: &str) -> Result<(), AccountError> {
         let SecretClaims { namespace, secret: name, account, account_uid, .. } = claims;
-        let stored = self.get("secrets", &format!("{namespace}/{name}")).await?.ok_or(INVALIDATED)?;
-        let secret = json::decode(&stored.bytes).map_err(|error| error.to_string())?;
+        let stored = self.get("secrets", &format!("{namespace}/{name}")).await?.ok_or(AccountError::SecretGone)?;
+        let secret = json::decode(&stored.bytes).map_err(unreadable)?;
         if secret.at(&["metadata", "deletionTimestamp"]).is_some() {
-            return Err(INVALIDATED.to_owned());
+            return Err(AccountError::SecretGone);
         }
         if base64::decode(secret.str_at(&["data", "token"])).unwrap_or_default() != token.as_bytes() {
-            return Err("Token does not match server's copy".to_owned());
+            return Err(AccountError::OtherToken);
         }
         let Some(stored) = self.get("serviceaccounts", &format!("{namespace}/{account}")).await? else {
-            return Err(Status::not_found("", "serviceaccounts", account).message);
+            return Err(AccountError::NotFound(Status::not_found("", "serviceaccounts", account)));
         };
         if stored.metadata_field("\"deletionTimestamp\"").is_some() {
-            return Err(format!("ServiceAccount {namespace}/{account} has been deleted"));
+            let (namespace, name) = (namespace.clone(), account.clone());
+            return Err(AccountError::DeletedOfSecret { namespace, name });
         }
         if *stored.uid != **account_uid {
-            return Err(format!("ServiceAccount UID ({}) does not match claim ({account_uid})", stored.uid));
+            return Err(other_uid("ServiceAccount", "claim", &stored, account_uid));
         }
         self.note_use(&secret).await;
         if secret.str_at(&["metadata", "labels", INVALID_SINCE]).is_empty() {
             return Ok(());
         }
-        Err(format!(
-            "the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked invalid. Use \
-             tokens from the TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' label \
-             from the secret to temporarily allow use of this token"
-        ))
+        let (namespace, secret, account) = (namespace.clone(), name.clone(), account.clone());
+        Err(AccountError::MarkedInvalid { namespace, secret, account, label: INVALID_SINCE })
     }
 
     /// Labels a Secret with the day on which its token was used last, once a day.
@@ -130,39 +126,46 @@ impl StoredAccounts {
     }
 
     /// Whether the account and what the token is bound to are there, and are those that it was issued for.
-    async fn check(&self, claims: &Claims) -> Result<(), String> {
+    async fn check(&self, claims: &Claims) -> Result<(), AccountError> {
         let about = &claims.about;
         let (namespace, account) = (&about.namespace, &about.serviceaccount);
         let Some(stored) = self.get("serviceaccounts", &format!("{namespace}/{}", account.name)).await? else {
-            return Err(Status::not_found("", "serviceaccounts", &account.name).message);
+            return Err(AccountError::NotFound(Status::not_found("", "serviceaccounts", &account.name)));
         };
         if *stored.uid != *account.uid {
-            return Err(format!("service account UID ({}) does not match claim ({})", stored.uid, account.uid));
+            return Err(other_uid("service account", "claim", &stored, &account.uid));
         }
         if self.is_gone(&stored) {
-            return Err(format!("service account {namespace}/{} has been deleted", account.name));
+            return Err(AccountError::Deleted { namespace: namespace.clone(), name: account.name.clone() });
         }
         if let Some(secret) = &about.secret {
             let key = format!("{namespace}/{}", secret.name);
-            self.check_bound("secrets", &key, secret, "secret", "service account secret ref").await?;
+            self.check_bound("secrets", &key, secret, "secret", "service account secret ref claim").await?;
         }
         if let Some(pod) = &about.pod {
             let key = format!("{namespace}/{}", pod.name);
             // The node of a pod is only told.
-            return self.check_bound("pods", &key, pod, "pod", "service account pod ref").await;
+            return self.check_bound("pods", &key, pod, "pod", "service account pod ref claim").await;
         }
         if let Some(node) = &about.node {
-            self.check_bound("nodes", &node.name, node, "node", "service account node ref").await?;
+            self.check_bound("nodes", &node.name, node, "node", "service account node ref claim").await?;
         }
         Ok(())
     }
 
-    async fn check_bound(&self, plural: &str, key: &str, bound: &Named, what: &str, of: &str) -> Result<(), String> {
-        let stored = self.get(plural, key).await?.ok_or(INVALIDATED)?;
+    async fn check_bound(
+        &self,
+        plural: &str,
+        key: &str,
+        bound: &Named,
+        what: &'static str,
+        claim: &'static str,
+    ) -> Result<(), AccountError> {
+        let stored = self.get(plural, key).await?.ok_or(AccountError::Invalidated)?;
         if *stored.uid != *bound.uid {
-            return Err(format!("{what} UID ({}) does not match {of} claim ({})", stored.uid, bound.uid));
+            return Err(other_uid(what, claim, &stored, &bound.uid));
         }
-        if self.is_gone(&stored) { Err(INVALIDATED.to_owned()) } else { Ok(()) }
+        if self.is_gone(&stored) { Err(AccountError::Invalidated) } else { Ok(()) }
     }
 
     /// Whether an object has been waiting for its end for longer than clocks may be apart.
@@ -174,7 +177,15 @@ impl StoredAccounts {
             .is_some_and(|deleted| deleted.as_second() < self.registry.clock.now().as_second().saturating_sub(LEEWAY_S))
     }
 
-    async fn get(&self, plural: &str, key: &str) -> Result<Option<Arc<Stored>>, String> {
-        self.registry.storage.get(&Collection::new("", plural), key).await.map_err(|error| error.to_string())
+    async fn get(&self, plural: &str, key: &str) -> Result<Option<Arc<Stored>>, AccountError> {
+        self.registry.storage.get(&Collection::new("", plural), key).await.map_err(unreadable)
     }
+}
+
+fn unreadable(error: impl std::error::Error) -> AccountError {
+    AccountError::Unreadable(error.to_string())
+}
+
+fn other_uid(what: &'static str, claim: &'static str, stored: &Stored, claimed: &str) -> AccountError {
+    AccountError::Uid { what, claim, found: stored.uid.to_string(), claimed: claimed.to_owned() }
 }

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::admission::concern::NamespaceLabels;
+use crate::admission::matcher::NamespaceLabels;
 use crate::admission::plugins::Charges;
 use crate::admission::webhooks::{Configuration, Source, WebhookKind};
-use crate::admission::{Attributes, Forms, Misread, Operation, Reinvocation, Told};
+use crate::admission::{Attributes, FormError, Forms, Misread, Operation, Reinvocation, Told};
 use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::meta::selector::LabelSelector;
+use crate::meta::type_meta::{MissingKind, type_meta};
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::policy::matching;
@@ -24,9 +25,7 @@ use crate::work;
 use crate::write::metadata::metadata_mut;
 
 use super::bootstrap;
-use super::decode::{missing_kind, type_meta};
-use super::derive::Undecodable;
-use super::mutated::Place;
+use super::mutated::RequestScope;
 use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
 
 /// A write on its way through admission.
@@ -165,8 +164,8 @@ struct ResourceForms<'a> {
 }
 
 impl ResourceForms<'_> {
-    fn place(&self) -> Place<'_> {
-        Place { resource: self.resource, subresource: self.subresource, version: self.version }
+    fn scope(&self) -> RequestScope<'_> {
+        RequestScope { resource: self.resource, subresource: self.subresource, version: self.version }
     }
 }
 
@@ -181,14 +180,14 @@ impl Forms for ResourceForms<'_> {
         self.resource.versions.iter().filter(has_it).cloned().collect()
     }
 
-    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, String> {
-        self.registry.convert_to(self.resource, to, object).await.map_err(Undecodable::into_text)
+    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, FormError> {
+        self.registry.convert_to(self.resource, to, object).await
     }
 
-    fn decode(&self, object: Value) -> Result<Value, String> {
+    fn decode(&self, object: Value) -> Result<Value, FormError> {
         let (_, kind) = type_meta(&object)?;
         if kind.is_empty() {
-            return Err(missing_kind(json::encode_to_string(&object).as_bytes()));
+            return Err(MissingKind::of(&json::encode(&object)).into());
         }
         match self.subresource {
             Subresource::Scale => Ok(object),
@@ -196,10 +195,7 @@ impl Forms for ResourceForms<'_> {
             Subresource::Part(_) if self.resource.versions.iter().all(|version| version.names.kind != kind) => {
                 Ok(object)
             }
-            _ => match self.resource.strategy.set_defaults(object, &self.resource.versions) {
-                Ok(decoded) => Ok(decoded.object),
-                Err(error) => Err(error.to_string()),
-            },
+            _ => Ok(self.resource.strategy.set_defaults(object, &self.resource.versions)?.object),
         }
     }
 
@@ -209,11 +205,11 @@ impl Forms for ResourceForms<'_> {
     }
 
     fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>> {
-        self.place().types(object, version)
+        self.scope().types(object, version)
     }
 
     fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {
-        self.place().read(before, mutated)
+        self.scope().read(before, mutated)
     }
 
     async fn find(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Value>, Status> {
@@ -257,13 +253,10 @@ impl Forms for ResourceForms<'_> {
         }
     }
 
-    fn settle(&self, object: Value) -> Result<Value, String> {
+    fn settle(&self, object: Value) -> Result<Value, FormError> {
         match self.subresource {
             Subresource::Scale => Ok(object),
-            _ => {
-                let settled = self.resource.strategy.settle(object, &self.resource.versions);
-                settled.map_err(|error| error.to_string())
-            }
+            _ => Ok(self.resource.strategy.settle(object, &self.resource.versions)?),
         }
     }
 }

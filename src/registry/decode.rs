@@ -2,20 +2,25 @@
 //!
 //! Source: apimachinery's serializers and apiserver's `transformDecodeError`, release 1.37.
 
+use std::fmt::Display;
+
 use bytes::Bytes;
+use thiserror::Error;
 
 use crate::crd::ServedVersion;
-use crate::crd::write::{ReadError, split_api_version};
+use crate::crd::write::{ApiVersionError, ReadError, split_api_version};
 use crate::kinds;
 use crate::kinds::Foreign;
 use crate::kinds::strategy::Decoded;
 use crate::meta::Status;
 use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::meta::scheme::SchemeError;
+use crate::meta::type_meta::{MissingKind, TypeMetaError, type_meta};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::protobuf;
 use crate::schema::strict::{first_in_document_order, in_document_order};
 use crate::types::Message;
-use crate::value::{Value, go_quote, json, json_type, yaml};
+use crate::value::{Value, go_quote, json, yaml};
 use crate::work;
 
 use super::write::has_labels;
@@ -46,10 +51,6 @@ pub enum FieldValidation {
     Strict,
 }
 
-/// Go prints the type that it reads apiVersion and kind into.
-const TYPE_META: &str =
-    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-
 /// What Go says of a custom object in protobuf.
 const NO_MESSAGE: &str = "Object 'Kind' is missing in 'object has no kind field '";
 
@@ -70,31 +71,15 @@ pub fn decode_object(
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let wanted = &target.version;
-    let unrecognized = |error: &str| {
-        let kind = &wanted.names.kind;
-        let summary = summarize(&body.bytes);
-        Status::bad_request(&format!(
-            "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
-        ))
-    };
-    let Tree { mut object, mut strict, repeated, unfit } = match body.format {
-        Format::Json => decode_json(&body.bytes),
-        Format::Yaml => decode_yaml(&body.bytes),
-        Format::Protobuf => decode_protobuf(&body.bytes, target),
-    }
-    .map_err(|error| unrecognized(&error))?;
-    let (api_version, kind) = type_meta(&object).map_err(|error| unrecognized(&error))?;
-    split_api_version(&api_version).map_err(|error| unrecognized(&error.to_string()))?;
     let strategy = &target.resource.strategy;
-    let (api_version, kind) = if strategy.may_leave_type_out() {
-        with_type(wanted, &mut object, api_version, kind)
-    } else if kind.is_empty() {
-        return Err(unrecognized(&missing_kind(&body.bytes)));
-    } else {
-        (api_version, kind)
-    };
+    let Recognized { tree: Tree { object, mut strict, repeated, unfit }, api_version, kind } = recognize(body, target)
+        .map_err(|error| {
+            let (kind, summary) = (&wanted.names.kind, summarize(&body.bytes));
+            let message = format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
+            Status::bad_request(&message)
+        })?;
     let (_, version) = split_api_version(&api_version).unwrap_or_default();
-    let cannot_be_handled = |error: &str| {
+    let cannot_be_handled = |error: &dyn Display| {
         let message =
             format!("{kind} in version {} cannot be handled as a {}: {error}", go_quote(version), wanted.names.kind);
         Status::bad_request(&message)
@@ -115,10 +100,10 @@ pub fn decode_object(
         if let ReadError::TooLarge(too_large) = error {
             return Status::plain(500, &too_large.to_string());
         }
-        cannot_be_handled(&match first_in_text(body, &api_version, &kind) {
-            Some(first) => first.to_string(),
-            None => error.to_string(),
-        })
+        match first_in_text(body, &api_version, &kind) {
+            Some(first) => cannot_be_handled(&first),
+            None => cannot_be_handled(&error),
+        }
     })?;
     if let Some(Foreign::Kind(_, error)) = &foreign {
         return Err(cannot_be_handled(error));
@@ -146,6 +131,44 @@ pub fn decode_object(
     Ok(decoded.object)
 }
 
+/// A parsed body, and what it says that it is.
+struct Recognized {
+    tree: Tree,
+    api_version: String,
+    kind: String,
+}
+
+/// Why a body is not an object of any kind.
+#[derive(Debug, Error)]
+enum RecognizeError {
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    #[error(transparent)]
+    TypeMeta(#[from] TypeMetaError),
+    #[error(transparent)]
+    ApiVersion(#[from] ApiVersionError),
+    #[error(transparent)]
+    Kind(#[from] MissingKind),
+}
+
+fn recognize(body: &Body, target: &Target) -> Result<Recognized, RecognizeError> {
+    let mut tree = match body.format {
+        Format::Json => decode_json(&body.bytes)?,
+        Format::Yaml => decode_yaml(&body.bytes)?,
+        Format::Protobuf => decode_protobuf(&body.bytes, target)?,
+    };
+    let (api_version, kind) = type_meta(&tree.object)?;
+    split_api_version(&api_version)?;
+    let (api_version, kind) = if target.resource.strategy.may_leave_type_out() {
+        with_type(&target.version, &mut tree.object, api_version, kind)
+    } else if kind.is_empty() {
+        return Err(MissingKind::of(&body.bytes).into());
+    } else {
+        (api_version, kind)
+    };
+    Ok(Recognized { tree, api_version, kind })
+}
+
 /// Fills in what an object of a typed kind leaves out of its type, and returns the whole of it.
 fn with_type(wanted: &ServedVersion, object: &mut Value, api_version: String, kind: String) -> (String, String) {
     let api_version = if api_version.is_empty() { wanted.api_version() } else { api_version };
@@ -161,7 +184,7 @@ fn with_type(wanted: &ServedVersion, object: &mut Value, api_version: String, ki
 }
 
 /// What an object of a typed kind is that is not of the version `wanted`; `None` where it is. Errors: Go knows no such type.
-fn foreign(wanted: &ServedVersion, api_version: &str, kind: &str) -> Result<Option<Foreign>, String> {
+fn foreign(wanted: &ServedVersion, api_version: &str, kind: &str) -> Result<Option<Foreign>, SchemeError> {
     if kind == wanted.names.kind && api_version == wanted.api_version() {
         return Ok(None);
     }
@@ -175,7 +198,7 @@ fn read_foreign(message: &'static Message, object: &Value) -> Result<Decoded, Re
 }
 
 /// Why a patched object is no longer one of the version `wanted`, where Go reads typed kinds.
-pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &str) -> Option<String> {
+pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &str) -> Option<SchemeError> {
     let api_version = if api_version.is_empty() { &wanted.api_version() } else { api_version };
     let kind = if kind.is_empty() { &wanted.names.kind } else { kind };
     match foreign(wanted, api_version, kind) {
@@ -194,6 +217,17 @@ fn first_in_text(body: &Body, api_version: &str, kind: &str) -> Option<Unmarshal
     first_in_document_order(&body.bytes, message.faults(&tree.object))
 }
 
+/// Why a body can't be parsed, in Go's words.
+#[derive(Debug, Error)]
+enum ParseError {
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(json::Error),
+    #[error(transparent)]
+    Yaml(#[from] yaml::Error),
+    #[error(transparent)]
+    Protobuf(#[from] protobuf::Error),
+}
+
 /// A parsed body.
 struct Tree {
     object: Value,
@@ -204,7 +238,7 @@ struct Tree {
     unfit: Option<String>,
 }
 
-fn decode_json(bytes: &[u8]) -> Result<Tree, String> {
+fn decode_json(bytes: &[u8]) -> Result<Tree, ParseError> {
     match json::decode_strict(bytes) {
         Ok((object, repeated)) => Ok(Tree { object, strict: Vec::new(), repeated, unfit: None }),
         // A number that no double can hold.
@@ -212,12 +246,12 @@ fn decode_json(bytes: &[u8]) -> Result<Tree, String> {
             let object = json::decode_within_range(bytes).unwrap_or_default();
             Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit: Some(error.to_string()) })
         }
-        Err(error) => Err(format!("couldn't get version/kind; json parse error: {error}")),
+        Err(error) => Err(ParseError::Json(error)),
     }
 }
 
-fn decode_yaml(bytes: &[u8]) -> Result<Tree, String> {
-    let (object, strict) = yaml::decode_strict(bytes).map_err(|error| error.to_string())?;
+fn decode_yaml(bytes: &[u8]) -> Result<Tree, ParseError> {
+    let (object, strict) = yaml::decode_strict(bytes)?;
     Ok(Tree { object, strict, repeated: Vec::new(), unfit: None })
 }
 
@@ -244,9 +278,9 @@ pub(super) fn labels_are_left_out(body: &Body, target: &Target) -> bool {
 
 /// An envelope may leave the type out, and an apiVersion that is none counts as left out. Fields that are unknown can't be
 /// told from those of a later release, so a strict reader minds nothing.
-fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
+fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, ParseError> {
     let wanted = &target.version;
-    let envelope = protobuf::open(bytes).map_err(|error| error.to_string())?;
+    let envelope = protobuf::open(bytes)?;
     let api_version = match split_api_version(&envelope.api_version) {
         Ok(_) if !envelope.api_version.is_empty() => envelope.api_version,
         _ => wanted.api_version(),
@@ -271,62 +305,25 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
     Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit })
 }
 
-/// The apiVersion and kind of a document, as Go reads them before anything else.
-pub fn type_meta(object: &Value) -> Result<(String, String), String> {
-    let fields = match object {
-        Value::Null => return Ok(Default::default()),
-        Value::Object(fields) => fields,
-        other => {
-            let found = json_type(other);
-            return Err(format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {TYPE_META}"
-            ));
-        }
-    };
-    let text = |name: &str| match fields.get(name) {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(other) => Err(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{name} of type string",
-            json_type(other)
-        )),
-    };
-    Ok((text("apiVersion")?, text("kind")?))
-}
-
-/// The message for a body without a kind.
-pub fn missing_kind(bytes: &[u8]) -> String {
-    format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes))
-}
-
-/// The message for a kind that the API group does not have.
-pub fn not_registered(kind: &str, api_version: &str) -> String {
-    not_registered_in(SCHEME, kind, api_version)
+/// The error for a kind that the API group does not have.
+pub fn not_registered(kind: &str, api_version: &str) -> SchemeError {
+    SchemeError::not_registered(kind, api_version, SCHEME)
 }
 
 /// [`not_registered`] where an object of the version `wanted` was to be.
-fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> String {
+fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> SchemeError {
     let is_built_in = kinds::type_of(&wanted.api_version(), &wanted.names.kind).is_some();
     let scheme = match wanted.group.as_str() {
         "apiregistration.k8s.io" => AGGREGATOR_SCHEME,
         _ if is_built_in => BUILT_IN_SCHEME,
         _ => SCHEME,
     };
-    not_registered_in(scheme, kind, api_version)
+    SchemeError::not_registered(kind, api_version, scheme)
 }
 
 /// [`not_registered`] where an object of a built-in kind was to be.
-pub fn not_registered_in_built_in(kind: &str, api_version: &str) -> String {
-    not_registered_in(BUILT_IN_SCHEME, kind, api_version)
-}
-
-fn not_registered_in(scheme: &str, kind: &str, api_version: &str) -> String {
-    format!(
-        "no kind {} is registered for version {} in scheme {}",
-        go_quote(kind),
-        go_quote(api_version),
-        go_quote(scheme)
-    )
+pub fn not_registered_in_built_in(kind: &str, api_version: &str) -> SchemeError {
+    SchemeError::not_registered(kind, api_version, BUILT_IN_SCHEME)
 }
 
 /// The message of a strict decoding error; what is beyond the length of an answer is counted.

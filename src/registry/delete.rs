@@ -294,7 +294,8 @@ impl Registry {
         let resource = &target.resource;
         let mut raw = marked.clone();
         remove_resource_version(&mut raw);
-        let raw = self.convert_to(resource, resource.storage(), raw).await.map_err(Undecodable::refuse_write)?;
+        let raw = self.convert_to(resource, resource.storage(), raw).await;
+        let raw = raw.map_err(|error| Undecodable::from(error).refuse_write())?;
         if dry_run || json::encode(&raw) == *stored.bytes {
             return Ok(Some(Deletion::Stays(marked)));
         }

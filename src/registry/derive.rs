@@ -6,8 +6,11 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
+
+use crate::admission::FormError;
 use crate::crd::ServedVersion;
-use crate::crd::write::{self, Origin};
+use crate::crd::write::{self, Origin, ReadError};
 use crate::meta::{Cause, Revision, Status};
 use crate::store::{Collection, Encoded, StoreError, Stored, compact_json};
 use crate::value::{Value, json};
@@ -18,28 +21,33 @@ use super::{Registry, Resource};
 /// answer of a webhook may come to more once it is encoded.
 const DERIVED_BYTES_MAX: usize = 8 << 20;
 
-/// Why an object can't be brought into a version: Kubernetes' words for what failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undecodable(String);
+/// Why an object can't be brought into a version, in Kubernetes' words.
+#[derive(Clone, Debug, Error)]
+pub enum Undecodable {
+    /// What is stored is damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Json(#[from] json::Error),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It can't be converted.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// It is larger than an object may be that is served.
+    #[error("the object has {bytes} bytes in the version that is asked for, more than {DERIVED_BYTES_MAX}")]
+    TooLarge { bytes: usize },
+}
 
 impl Undecodable {
-    fn new(error: impl std::fmt::Display) -> Self {
-        Undecodable(error.to_string())
-    }
-
-    /// Kubernetes' text.
-    pub(super) fn into_text(self) -> String {
-        self.0
-    }
-
     /// What a write is answered with whose object can't be converted.
     pub fn refuse_write(self) -> Status {
-        Status::plain(500, &self.0)
+        Status::plain(500, &self.to_string())
     }
 
     /// What a change is answered with that can't read what is stored.
     pub fn refuse_change(self, stored: &Stored) -> Status {
-        Status::plain(500, &format!("object not decodable revision={}: {}", stored.revision, self.0))
+        Status::plain(500, &format!("object not decodable revision={}: {}", stored.revision, self))
     }
 
     /// What a read of one object is answered with.
@@ -57,7 +65,7 @@ impl Undecodable {
              revision={}: {}",
             store_key(collection, stored),
             stored.revision,
-            self.0
+            self
         )
     }
 }
@@ -168,7 +176,7 @@ impl Registry {
         };
         let mut object = decode_derived(&encoded).map_err(|error| error.refuse_change(stored))?;
         let back = self.convert_to(resource, resource.storage(), object.clone()).await;
-        back.map_err(Undecodable::refuse_write)?;
+        back.map_err(|error| Undecodable::from(error).refuse_write())?;
         set_resource_version(&mut object, stored.revision);
         Ok(object)
     }
@@ -184,10 +192,10 @@ impl Registry {
             return Ok(raw);
         }
         if resource.definition.is_none() {
-            return self.convert_to(resource, version, raw).await;
+            return Ok(self.convert_to(resource, version, raw).await?);
         }
-        write::decode(&mut raw, &resource.versions, Origin::Store).map_err(Undecodable::new)?;
-        self.convert_to(resource, version, raw).await
+        write::decode(&mut raw, &resource.versions, Origin::Store)?;
+        Ok(self.convert_to(resource, version, raw).await?)
     }
 
     /// `object` in `version`; the unknown fields that conversion brought are gone.
@@ -196,7 +204,7 @@ impl Registry {
         resource: &Resource,
         version: &ServedVersion,
         object: Value,
-    ) -> Result<Value, Undecodable> {
+    ) -> Result<Value, FormError> {
         if version.is_named(object.str_at(&["apiVersion"])) {
             return Ok(object);
         }
@@ -204,9 +212,9 @@ impl Registry {
         if let Some(converted) = resource.strategy.convert(&object, &api_version) {
             return Ok(converted);
         }
-        let mut converted = self.convert.convert(resource, object, &api_version).await.map_err(Undecodable::new)?;
+        let mut converted = self.convert.convert(resource, object, &api_version).await?;
         if resource.definition.is_some() {
-            write::coerce(&mut converted, &resource.versions, Origin::Request).map_err(Undecodable::new)?;
+            write::coerce(&mut converted, &resource.versions, Origin::Request)?;
         }
         Ok(converted)
     }
@@ -215,9 +223,7 @@ impl Registry {
 /// Errors: it is larger than an object may be that is served.
 fn within_bound(encoded: Encoded) -> Result<Encoded, Undecodable> {
     match encoded.bytes().len() {
-        bytes if bytes > DERIVED_BYTES_MAX => Err(Undecodable(format!(
-            "the object has {bytes} bytes in the version that is asked for, more than {DERIVED_BYTES_MAX}"
-        ))),
+        bytes if bytes > DERIVED_BYTES_MAX => Err(Undecodable::TooLarge { bytes }),
         _ => Ok(encoded),
     }
 }
@@ -236,14 +242,14 @@ fn known(resource: &Resource, version: &ServedVersion, stored: &Stored) -> Optio
 fn decode_stored(stored: &Stored) -> Result<Value, Undecodable> {
     if stored.is_damaged() {
         let (key, revision) = (Arc::clone(&stored.key), stored.revision);
-        return Err(Undecodable(StoreError::Garbled { key, revision }.to_string()));
+        return Err(StoreError::Garbled { key, revision }.into());
     }
-    json::decode(&stored.bytes).map_err(Undecodable::new)
+    Ok(json::decode(&stored.bytes)?)
 }
 
 /// The object in its derived form, without its resourceVersion.
 pub(super) fn decode_derived(encoded: &Encoded) -> Result<Value, Undecodable> {
-    json::decode(encoded.bytes()).map_err(Undecodable::new)
+    Ok(json::decode(encoded.bytes())?)
 }
 
 /// Writes `revision` into the metadata.
@@ -269,6 +275,6 @@ mod tests {
         let object = |bytes: usize| Encoded::new(format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "x".repeat(bytes)));
         assert!(within_bound(object(DERIVED_BYTES_MAX - 100)).is_ok());
         let Err(refused) = within_bound(object(DERIVED_BYTES_MAX)) else { panic!("it is too large") };
-        assert!(refused.into_text().ends_with("more than 8388608"));
+        assert!(refused.to_string().ends_with("more than 8388608"));
     }
 }

@@ -82,8 +82,8 @@ fn check_role(
     let policy = policy.current();
     let resource = &target.version.names.plural;
     let refused = |why: &str| Err(Status::forbidden(GROUP, resource, new.str_at(&["metadata", "name"]), why));
-    if let Err(why) = policy.confirm_no_escalation(user, &target.namespace, &PolicyRule::all_of(new)) {
-        return refused(&why);
+    if let Err(escalation) = policy.confirm_no_escalation(user, &target.namespace, &PolicyRule::all_of(new)) {
+        return refused(&escalation.to_string());
     }
     let aggregates = |role: &Value| !role.items_at(&["aggregationRule", "clusterRoleSelectors"]).is_empty();
     let all = PolicyRule::full_authority();
@@ -111,9 +111,9 @@ fn check_binding(policy: &StoredPolicy, target: &Target, user: &UserInfo, bindin
     let rules = policy.rules_of(&role, &target.namespace);
     // A role that is missing is called by the resource of the request.
     let rules = rules.ok_or_else(|| Status::not_found(GROUP, &target.version.names.plural, &role.name))?;
-    policy.confirm_no_escalation(user, &target.namespace, rules).map_err(|why| {
+    policy.confirm_no_escalation(user, &target.namespace, rules).map_err(|escalation| {
         let (plural, name) = (&target.version.names.plural, binding.str_at(&["metadata", "name"]));
-        Status::forbidden(GROUP, plural, name, &why)
+        Status::forbidden(GROUP, plural, name, &escalation.to_string())
     })
 }
 

@@ -3,27 +3,33 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`, release 1.37; texts recorded from kube-apiserver.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use crate::admission::Misread;
 use crate::apply::TypeSchema;
 use crate::crd::ServedVersion;
 use crate::kinds;
+use crate::meta::type_meta::{MissingKind, type_meta};
 use crate::policy::mutation::{Mutated, check_numbers};
 use crate::schema::typed::Findings;
 use crate::value::{Value, json};
 
-use super::decode::{missing_kind, not_registered_in_built_in, strict_error, type_meta};
+use super::decode::{not_registered_in_built_in, strict_error};
 use super::{Resource, Subresource};
+
+fn broken(error: impl Display) -> Misread {
+    Misread::Broken(error.to_string())
+}
 
 /// Where an object is written to, and in which version the request has it.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct RequestScope<'a> {
     pub resource: &'a Resource,
     pub subresource: Subresource,
     pub version: &'a ServedVersion,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RequestScope<'a> {
     /// The types of what is sent here, an `object` in `version`. What a part takes has types where its kind is of the group
     /// and version that the resource is served in.
     pub fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'a, TypeSchema>> {
@@ -53,9 +59,9 @@ impl<'a> Place<'a> {
                 object
             }
             Mutated::Patched(object) => {
-                let (_, kind) = type_meta(&object).map_err(Misread::Broken)?;
+                let (_, kind) = type_meta(&object).map_err(broken)?;
                 if kind.is_empty() {
-                    return Err(Misread::Broken(missing_kind(json::encode_to_string(&object).as_bytes())));
+                    return Err(broken(MissingKind::of(&json::encode(&object))));
                 }
                 self.check_version(&object, &kind)?;
                 object
@@ -91,9 +97,9 @@ impl<'a> Place<'a> {
                 object.make_object().insert(name, before.get(name).cloned().unwrap_or_default());
             }
         }
-        let (api_version, kind) = type_meta(&object).map_err(Misread::Broken)?;
+        let (api_version, kind) = type_meta(&object).map_err(broken)?;
         let message = kinds::message_of(&api_version, &kind);
-        let message = message.ok_or_else(|| Misread::Broken(not_registered_in_built_in(&kind, &api_version)))?;
+        let message = message.ok_or_else(|| broken(not_registered_in_built_in(&kind, &api_version)))?;
         let unfit = |why: String| {
             if is_patched {
                 Misread::Broken(why)

@@ -10,7 +10,7 @@ use futures_util::future::try_join_all;
 
 use super::policy::{each_change, each_object};
 use super::store_failed;
-use crate::auth::node::{Graph, NodeRules, node_of};
+use crate::auth::node::{Graph, NoOpinion, NodeRules, node_of};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::meta::Status;
 use crate::meta::minor::Minor;
@@ -64,7 +64,7 @@ impl StoredNodes {
     }
 
     /// Whether a node may do it, by what is stored.
-    fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Result<(), String> {
+    fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Result<(), NoOpinion> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.take_in(self.newest());
         self.rules.decide(user, attributes, &seen.graph)

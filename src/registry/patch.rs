@@ -6,10 +6,12 @@ use bytes::Bytes;
 
 use crate::apply::{Applied, ApplyError, FieldManager};
 use crate::auth::UserInfo;
-use crate::crd::write::split_api_version;
+use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::kinds::{self, layout};
 use crate::meta::field::{self, Path};
 use crate::meta::minor::Minor;
+use crate::meta::scheme::SchemeError;
+use crate::meta::type_meta::{MissingKind, type_meta};
 use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
@@ -191,11 +193,11 @@ pub(super) fn patch_object(
             (decoded.0, decoded.1, strict)
         }
     };
-    let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
-    match target.resource.strategy.may_leave_type_out() {
-        true => check_convertible(target, &api_version, &kind).map_err(|error| invalid(&error))?,
-        false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(written().as_bytes()))),
-        false => {}
+    let (api_version, kind) = type_meta(&patched).map_err(|error| invalid(&error.to_string()))?;
+    if target.resource.strategy.may_leave_type_out() {
+        check_convertible(target, &api_version, &kind).map_err(|error| invalid(&error.to_string()))?;
+    } else if kind.is_empty() {
+        return Err(invalid(&MissingKind::of(written().as_bytes()).to_string()));
     }
     let decoded = kinds::decode(target.resource.strategy, &target.version, patched, &target.resource.versions);
     let decoded = decoded.map_err(|error| invalid(&error.to_string()))?;
@@ -217,10 +219,19 @@ pub(super) fn patch_object(
     Ok(decoded.object)
 }
 
+/// Why a patched object is not one of its kind.
+#[derive(Debug, thiserror::Error)]
+enum ConvertibleError {
+    #[error(transparent)]
+    ApiVersion(#[from] ApiVersionError),
+    #[error(transparent)]
+    Scheme(#[from] SchemeError),
+}
+
 /// That a patch left an object of its kind; either half of its type may be left out.
-fn check_convertible(target: &Target, api_version: &str, kind: &str) -> Result<(), String> {
-    split_api_version(api_version).map_err(|error| error.to_string())?;
-    not_convertible(&target.version, api_version, kind).map_or(Ok(()), Err)
+fn check_convertible(target: &Target, api_version: &str, kind: &str) -> Result<(), ConvertibleError> {
+    split_api_version(api_version)?;
+    not_convertible(&target.version, api_version, kind).map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// The live object with a strategic merge patch applied, in the form of its version.

@@ -270,6 +270,6 @@ async fn review_token(object: &Value, tokens: &Tokens) -> Value {
             let audiences: Vec<_> = found.audiences.into_iter().map(Value::from).collect();
             object! { "authenticated" => true, "user" => found.user.encode(), "audiences" => audiences }
         }
-        Err(error) => object! { "user" => object! {}, "error" => error },
+        Err(error) => object! { "user" => object! {}, "error" => error.to_string() },
     }
 }

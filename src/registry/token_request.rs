@@ -59,26 +59,11 @@ impl Registry {
             charges: &Charges::default(),
         };
         self.admit_mutating(&write, &mut object, warnings).await?;
-        let own_name = object.str_at(&["metadata", "name"]);
-        if !own_name.is_empty() && own_name != target.name {
-            let path = Path::new("metadata");
-            let error =
-                Error::invalid(&path.child("name"), own_name, "must match the service account name if specified");
-            return Err(Status::invalid(GROUP, KIND, &target.name, &error.into()));
-        }
+        check_name(&object, &target.name)?;
         let account = self.named("serviceaccounts", &target.key(), &target.name).await?;
         check_uid(&object, &target.name, &account)?;
-        let spec = object.make_object().entry("spec").make_object();
-        if spec.get("audiences").and_then(Value::as_array).is_none_or(<[Value]>::is_empty) {
-            let audiences = issuer.api_audiences().iter().map(|audience| Value::from(audience.as_str()));
-            spec.insert("audiences", Value::Array(audiences.collect()));
-        }
         let moment = self.clock.now();
-        let metadata = metadata_mut(&mut object);
-        metadata.insert("name", Value::from(target.name.as_str()));
-        metadata.insert("namespace", Value::from(target.namespace.as_str()));
-        metadata.insert("uid", Value::from(account.uid.as_str()));
-        metadata.insert("creationTimestamp", Value::from(time::format_seconds(moment)));
+        complete(&mut object, &target, &account, issuer, moment);
         let errors = target.resource.strategy.validate_create(&target.version, &object);
         if !errors.is_empty() {
             return Err(Status::invalid(GROUP, KIND, "", &errors));
@@ -88,19 +73,43 @@ impl Registry {
         if let Some(reference) = object.at(&["spec", "boundObjectRef"]).filter(|reference| !reference.is_null()) {
             self.bind(&mut about, reference).await?;
         }
-        let mut seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or_default();
-        if let Some(shortened) = self.lifetimes.shortened_s(seconds) {
-            warnings.add(format!("requested expiration of {seconds} seconds shortened to {shortened} seconds"));
-            object.make_object().entry("spec").make_object().insert("expirationSeconds", Value::Int(shortened));
-            seconds = shortened;
-        }
-        let (issued_at_s, audiences) = (moment.as_second(), object.items_at(&["spec", "audiences"]).iter());
+        let seconds = self.shorten(&mut object, warnings);
+        let claims = self.token_claims(issuer, &target, &object, about, (moment, seconds));
+        let credential_id = claims.credential_id();
+        let token = issuer.issue(claims);
+        let token = token.map_err(|error| Status::internal_error(&format!("failed to generate token: {error}")))?;
+        let expires_at_s = moment.as_second().saturating_add(seconds);
+        let expires = jiff::Timestamp::from_second(expires_at_s).map(time::format_seconds).unwrap_or_default();
+        let status = object! { "token" => token, "expirationTimestamp" => expires };
+        object.make_object().insert("status", status);
+        Ok(IssuedToken { request: object, credential_id })
+    }
+
+    /// How long the token is valid, in seconds: a lifetime that is too long is shortened in the request.
+    fn shorten(&self, request: &mut Value, warnings: &mut Warnings) -> i64 {
+        let seconds = request.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+        let Some(shortened) = self.lifetimes.shortened_s(seconds) else { return seconds };
+        warnings.add(format!("requested expiration of {seconds} seconds shortened to {shortened} seconds"));
+        request.make_object().entry("spec").make_object().insert("expirationSeconds", Value::Int(shortened));
+        shortened
+    }
+
+    /// What the token says that a complete request asks for. One of a pod for this server lives longer than it says.
+    fn token_claims(
+        &self,
+        issuer: &TokenIssuer,
+        target: &Target,
+        request: &Value,
+        mut about: About,
+        (moment, seconds): (jiff::Timestamp, i64),
+    ) -> Claims {
+        let (issued_at_s, audiences) = (moment.as_second(), request.items_at(&["spec", "audiences"]).iter());
         let audiences: Vec<String> = audiences.filter_map(Value::as_str).map(str::to_owned).collect();
         let is_for_us = audiences.iter().all(|audience| issuer.api_audiences().contains(audience));
         let expires_at_s = issued_at_s.saturating_add(seconds);
         let extended_s = self.lifetimes.extended_s(seconds).filter(|_| about.pod.is_some() && is_for_us);
         about.warnafter = extended_s.map(|_| expires_at_s);
-        let claims = Claims {
+        Claims {
             audiences,
             expires_at_s: issued_at_s.saturating_add(extended_s.unwrap_or(seconds)),
             issued_at_s,
@@ -109,14 +118,7 @@ impl Registry {
             subject: UserInfo::account_name(&target.namespace, &target.name),
             about,
             ..Claims::default()
-        };
-        let credential_id = claims.credential_id();
-        let token = issuer.issue(claims);
-        let token = token.map_err(|error| Status::internal_error(&format!("failed to generate token: {error}")))?;
-        let expires = jiff::Timestamp::from_second(expires_at_s).map(time::format_seconds).unwrap_or_default();
-        let status = object! { "token" => token, "expirationTimestamp" => expires };
-        object.make_object().insert("status", status);
-        Ok(IssuedToken { request: object, credential_id })
+        }
     }
 
     /// Notes the object without which the token is to be nobody's.
@@ -195,6 +197,31 @@ impl Registry {
 /// The same object as [`Target`] of the kind that the request is of.
 pub fn as_token_request(target: &Target) -> Target {
     Target { resource: Arc::clone(&TOKEN_REQUEST), version: Arc::clone(TOKEN_REQUEST.storage()), ..target.clone() }
+}
+
+/// The request may leave the name out.
+fn check_name(request: &Value, account: &str) -> Result<(), Status> {
+    let name = request.str_at(&["metadata", "name"]);
+    if name.is_empty() || name == account {
+        return Ok(());
+    }
+    let path = Path::new("metadata");
+    let error = Error::invalid(&path.child("name"), name, "must match the service account name if specified");
+    Err(Status::invalid(GROUP, KIND, account, &error.into()))
+}
+
+/// Fills in what the request leaves out, and what it is not asked for.
+fn complete(request: &mut Value, target: &Target, account: &Named, issuer: &TokenIssuer, moment: jiff::Timestamp) {
+    let spec = request.make_object().entry("spec").make_object();
+    if spec.get("audiences").and_then(Value::as_array).is_none_or(<[Value]>::is_empty) {
+        let audiences = issuer.api_audiences().iter().map(|audience| Value::from(audience.as_str()));
+        spec.insert("audiences", Value::Array(audiences.collect()));
+    }
+    let metadata = metadata_mut(request);
+    metadata.insert("name", Value::from(target.name.as_str()));
+    metadata.insert("namespace", Value::from(target.namespace.as_str()));
+    metadata.insert("uid", Value::from(account.uid.as_str()));
+    metadata.insert("creationTimestamp", Value::from(time::format_seconds(moment)));
 }
 
 /// A request that names a uid means the account that has it.

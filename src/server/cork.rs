@@ -58,7 +58,7 @@ struct Gathered<S> {
     is_blocked: bool,
     /// Nothing was written to the stream since it was last flushed.
     is_flushed: bool,
-    /// Whoever has the stream now and waits until what the connection has left is sent.
+    /// The holder of the stream, which waits until the rest of the connection's bytes is sent.
     successor: Option<Waker>,
 }
 

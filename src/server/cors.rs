@@ -8,7 +8,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response};
 
-use crate::meta::pattern::Pattern;
+use crate::meta::pattern::{self, Pattern};
 
 const HEADERS: [(HeaderName, &str); 4] = [
     (ACCESS_CONTROL_ALLOW_METHODS, "POST, GET, OPTIONS, PUT, DELETE, PATCH"),
@@ -29,13 +29,22 @@ const ENDS: [&str; 2] = ["$", ":"];
 #[derive(Default)]
 pub struct AllowedOrigins(Vec<Pattern>);
 
+/// Why a text is not a pattern of origins.
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    #[error(transparent)]
+    Pattern(#[from] pattern::Error),
+    #[error("regular expression does not pin to start/end of host in the origin header")]
+    Unpinned,
+}
+
 impl AllowedOrigins {
     /// Reads patterns.
     ///
     /// # Errors
     ///
     /// A text is not a pattern, or one that is about a part of a host.
-    pub fn parse(patterns: &[String]) -> Result<Self, String> {
+    pub fn parse(patterns: &[String]) -> Result<Self, OriginError> {
         patterns.iter().map(|text| read(text)).collect::<Result<_, _>>().map(AllowedOrigins)
     }
 
@@ -50,14 +59,10 @@ impl AllowedOrigins {
     }
 }
 
-fn read(text: &str) -> Result<Pattern, String> {
-    let pattern = Pattern::new(text).map_err(|error| error.to_string())?;
+fn read(text: &str) -> Result<Pattern, OriginError> {
+    let pattern = Pattern::new(text)?;
     let has = |parts: [&str; 2]| parts.iter().any(|part| text.contains(part));
-    if has(BEGINNINGS) && has(ENDS) {
-        Ok(pattern)
-    } else {
-        Err("regular expression does not pin to start/end of host in the origin header".to_owned())
-    }
+    if has(BEGINNINGS) && has(ENDS) { Ok(pattern) } else { Err(OriginError::Unpinned) }
 }
 
 /// Lets pages of the origin read the answer.
@@ -74,7 +79,8 @@ mod tests {
     use super::*;
 
     fn origins(patterns: &[&str]) -> Result<AllowedOrigins, String> {
-        AllowedOrigins::parse(&patterns.iter().map(ToString::to_string).collect::<Vec<_>>())
+        let parsed = AllowedOrigins::parse(&patterns.iter().map(ToString::to_string).collect::<Vec<_>>());
+        parsed.map_err(|error| error.to_string())
     }
 
     #[test]

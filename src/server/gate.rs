@@ -102,7 +102,7 @@ impl Gate {
         match self.tokens.authenticate(&token, &[]).await {
             Ok(found) => Some(found.user),
             Err(error) => {
-                tracing::info!(error, "a request is refused");
+                tracing::info!(error = error.to_string(), "a request is refused");
                 None
             }
         }

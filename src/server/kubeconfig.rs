@@ -57,6 +57,20 @@ current-context: skiff
     }
 }
 
+/// Why a context can't be added to a kubeconfig.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Yaml(#[from] yaml::Error),
+    #[error("it is not a kubeconfig")]
+    NotKubeconfig,
+    /// The file that says so is there.
+    #[error("another program is writing it; if none is, remove `{}`", .0.display())]
+    Locked(PathBuf),
+}
+
 impl Kubeconfig<'_> {
     /// Adds the context `name`, with its cluster and user of the same name, to the kubeconfig at `path`, and makes it the
     /// current one. What has these names goes; the rest stays.
@@ -64,20 +78,20 @@ impl Kubeconfig<'_> {
     /// # Errors
     ///
     /// Another program is writing the file, it is not a kubeconfig, or it can't be written.
-    pub fn merge(&self, path: &Path, name: &str) -> Result<(), String> {
+    pub fn merge(&self, path: &Path, name: &str) -> Result<(), MergeError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder.map_or(Ok(()), fs::create_dir_all).map_err(|error| error.to_string())?;
+        folder.map_or(Ok(()), fs::create_dir_all)?;
         let _lock = Lock::take(path)?;
         let mut merged = match fs::read(path) {
-            Ok(bytes) => yaml::decode(&bytes).map_err(|error| error.to_string())?,
+            Ok(bytes) => yaml::decode(&bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Value::Null,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         };
-        let own = yaml::decode(self.to_yaml().as_bytes()).map_err(|error| error.to_string())?;
+        let own = yaml::decode(self.to_yaml().as_bytes())?;
         if merged.is_null() {
             merged = object! { "apiVersion" => "v1", "kind" => "Config" };
         }
-        let fields = merged.as_object_mut().ok_or("it is not a kubeconfig")?;
+        let fields = merged.as_object_mut().ok_or(MergeError::NotKubeconfig)?;
         for (list, content) in [("clusters", "cluster"), ("users", "user"), ("contexts", "context")] {
             let mut entry = object! { "name" => name };
             let own = own.items_at(&[list]).first().and_then(|own| own.get(content)).cloned().unwrap_or_default();
@@ -91,7 +105,7 @@ impl Kubeconfig<'_> {
             fields.insert(list, entries.into());
         }
         fields.insert("current-context", name.into());
-        write_private(path, yaml::encode(&merged).as_bytes()).map_err(|error| error.to_string())
+        Ok(write_private(path, yaml::encode(&merged).as_bytes())?)
     }
 }
 
@@ -99,23 +113,21 @@ impl Kubeconfig<'_> {
 struct Lock(PathBuf);
 
 impl Lock {
-    fn take(path: &Path) -> Result<Self, String> {
+    fn take(path: &Path) -> Result<Self, MergeError> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".lock");
         let beside = PathBuf::from(beside);
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
             Ok(_) => Ok(Lock(beside)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(format!("another program is writing it; if none is, remove `{}`", beside.display()))
-            }
-            Err(error) => Err(error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(MergeError::Locked(beside)),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Whoever finds it there reads what to do.
+        // Anyone who finds it there reads what to do.
         _ = fs::remove_file(&self.0);
     }
 }
@@ -184,7 +196,7 @@ mod tests {
         assert_eq!(merged.items_at(&["clusters"])[0].str_at(&["cluster", "server"]), server);
         assert_eq!(merged.at(&["preferences", "colors"]), Some(&Value::Bool(true)));
         fs::write(folder.join("config.lock"), "").expect("the folder is ours");
-        assert!(kubeconfig.merge(&path, "x").is_err_and(|why| why.contains("another program")));
+        assert!(kubeconfig.merge(&path, "x").is_err_and(|error| matches!(error, MergeError::Locked(_))));
         fs::remove_dir_all(&folder).expect("it is ours");
     }
 }

@@ -48,7 +48,7 @@ pub struct Backlog(Arc<Waiting>);
 #[derive(Default)]
 struct Waiting {
     is_waiting: AtomicBool,
-    /// Whoever has more to write.
+    /// The writer that has more to write.
     writer: AtomicWaker,
 }
 

@@ -65,8 +65,11 @@ fn the_project_is_checked_as_it_is_typed() {
     assert!(faults[2].starts_with("4:11 settings `lint.severity` is"), "{faults:?}");
     client.edit(&uri, ((2, 0), (5, 0)), "on = [\"enum-camel-case\"]\n");
     assert_eq!(client.faults(&uri), Vec::<String>::new());
-    // Nothing of it is YAML.
-    assert!(client.at("textDocument/hover", &uri, (0, 2)).is_null());
+    let told = client.at("textDocument/hover", &uri, (0, 2));
+    let meaning = "`definitions`: Files, folders or patterns with definitions, as seen from this file.";
+    assert_eq!(told["contents"]["value"], meaning);
+    assert!(client.completions(&uri, (2, 7)).contains(&"enum-camel-case".to_owned()));
+    assert_eq!(client.completions(&uri, (3, 0)), ["severity", "on", "off"]);
     // What it says counts from when it is saved.
     let crd = folder.uri("crds/boats.yaml");
     client.open(&crd, BOATS);

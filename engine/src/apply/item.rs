@@ -5,9 +5,36 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::path::{KeyField, PathElement, compare_values};
 use super::type_schema::{Items, ListKey, ListType};
 use crate::value::{Map, Value};
+
+/// Why nothing tells an item from the others of its list.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum ItemError {
+    #[error("invalid indexing of non-associative list")]
+    Atomic,
+    #[error("associative list with keys may not have a null element")]
+    NullOfMap,
+    #[error("associative list with keys may not have non-map elements")]
+    NotMap,
+    /// The key has that field, and a list of maps has no defaults.
+    #[error("couldn't find default value for {0}: associative list may not have non-map types")]
+    NoDefault(Arc<str>),
+    #[error(
+        "associative list with keys has an element that omits all key fields [{keys}] (and doesn't have default values for any \
+         key fields)"
+    )]
+    NoKey { keys: String },
+    #[error("associative list without keys has an element that's a map type")]
+    MapInSet,
+    #[error("not supported: associative list with lists as elements")]
+    ListInSet,
+    #[error("associative list without keys has an element that's an explicit null")]
+    NullInSet,
+}
 
 /// An item that can be told from others. Items compare by their keys; those of a set are keys themselves.
 #[derive(Clone, Copy, Debug)]
@@ -20,9 +47,9 @@ pub(super) struct Item<'a> {
 
 impl ListType {
     /// `value` as an item of this list, or why nothing tells it apart.
-    pub(super) fn item<'a>(&'a self, value: &'a Value) -> Result<Item<'a>, String> {
+    pub(super) fn item<'a>(&'a self, value: &'a Value) -> Result<Item<'a>, ItemError> {
         match &self.items {
-            Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+            Items::Atomic => Err(ItemError::Atomic),
             Items::Set => check_set_item(value),
             Items::Map { .. } => self.check_key(value),
         }
@@ -52,28 +79,18 @@ impl ListType {
         }
     }
 
-    fn check_key(&self, item: &Value) -> Result<(), String> {
+    fn check_key(&self, item: &Value) -> Result<(), ItemError> {
         let Items::Map { keys, declared_keys, of_maps } = &self.items else { return Ok(()) };
         let fields = match item {
-            Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
+            Value::Null => return Err(ItemError::NullOfMap),
             Value::Object(fields) => fields,
-            _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+            _ => return Err(ItemError::NotMap),
         };
         if let Some(key) = keys.iter().find(|key| !of_maps && !fields.contains_key(&key.name)) {
-            return Err(format!(
-                "couldn't find default value for {}: associative list may not have non-map types",
-                key.name
-            ));
+            return Err(ItemError::NoDefault(Arc::clone(&key.name)));
         }
         let has_key = |fields: &Map| keys.iter().any(|key| fields.contains_key(&key.name) || key.default.is_some());
-        if keys.is_empty() || has_key(fields) {
-            Ok(())
-        } else {
-            Err(format!(
-                "associative list with keys has an element that omits all key fields [{declared_keys}] (and doesn't have \
-             default values for any key fields)"
-            ))
-        }
+        if keys.is_empty() || has_key(fields) { Ok(()) } else { Err(ItemError::NoKey { keys: declared_keys.clone() }) }
     }
 }
 
@@ -84,11 +101,11 @@ impl ListKey {
     }
 }
 
-fn check_set_item(item: &Value) -> Result<(), String> {
+fn check_set_item(item: &Value) -> Result<(), ItemError> {
     match item {
-        Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
-        Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-        Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
+        Value::Object(_) => Err(ItemError::MapInSet),
+        Value::Array(_) => Err(ItemError::ListInSet),
+        Value::Null => Err(ItemError::NullInSet),
         _ => Ok(()),
     }
 }

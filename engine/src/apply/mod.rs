@@ -257,7 +257,7 @@ impl FieldManager<'_> {
         manager: &str,
         now: &str,
     ) -> Result<Managers<'v>, ApplyError> {
-        let untyped = |which: &str, object: &Value, error: String| {
+        let untyped = |which: &str, object: &Value, error: TypedError| {
             ApplyError::Failed(format!("failed to convert {which} object ({}) to smd typed: {error}", describe(object)))
         };
         let new = self.typed(new, true).map_err(|error| untyped("new", new, error))?;
@@ -296,7 +296,7 @@ impl FieldManager<'_> {
         if managed_fields::read(applied.at(&["metadata", "managedFields"])).is_some() {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
         }
-        let untyped = |which: &str, object: &Value, error: String| {
+        let untyped = |which: &str, object: &Value, error: TypedError| {
             ApplyError::Failed(format!("failed to create typed {which} object ({}): {error}", describe(object)))
         };
         let applied = self.typed(applied, false).map_err(|error| untyped("patch", applied, error))?;
@@ -314,10 +314,9 @@ impl FieldManager<'_> {
         Updater { versions: self.versions, version: self.version, reset_fields: self.reset_fields }
     }
 
-    fn typed<'o>(&'o self, object: &'o Value, allow_duplicates: bool) -> Result<Typed<'o>, String> {
-        let types =
-            self.versions.types(self.version).ok_or_else(|| format!("no corresponding type for {}", gvk_of(object)))?;
-        types.validate(object, allow_duplicates).map_err(|errors| errors.to_string())?;
+    fn typed<'o>(&'o self, object: &'o Value, allow_duplicates: bool) -> Result<Typed<'o>, TypedError> {
+        let types = self.versions.types(self.version).ok_or_else(|| TypedError::NoType(gvk_of(object)))?;
+        types.validate(object, allow_duplicates)?;
         Ok(Typed { object: Cow::Borrowed(object), types })
     }
 
@@ -332,6 +331,17 @@ impl FieldManager<'_> {
             subresource: self.subresource.to_owned(),
         }
     }
+}
+
+/// Why an object can't be walked along the types of its version.
+#[derive(Debug, thiserror::Error)]
+enum TypedError {
+    /// The version has none; the kind as messages name it.
+    #[error("no corresponding type for {0}")]
+    NoType(String),
+    /// Values of it are of other types.
+    #[error(transparent)]
+    Types(#[from] TypeErrors),
 }
 
 /// `namespace/name; group/version, Kind=kind`, as messages name an object.

@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use thiserror::Error;
+
 use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
@@ -14,6 +16,23 @@ use super::path::equal_values;
 use super::type_schema::TypeSchema;
 use super::{ConvertError, ResetFields, Versions};
 use crate::value::{Map, Value};
+
+/// Why it can't be told what a manager no longer applies.
+#[derive(Debug, Error)]
+enum PruneError {
+    /// What is to be converted, and why it can't be.
+    #[error("failed to convert {what}: {error}")]
+    Convert { what: String, error: String },
+    /// What is left can't be brought back into the version of the request.
+    #[error("{0}")]
+    ConvertBack(String),
+    #[error("no corresponding type for {0}")]
+    NoType(String),
+    #[error("failed add back owned items: {0}")]
+    Owned(Box<PruneError>),
+    #[error("failed add back dangling items: {0}")]
+    Dangling(Box<PruneError>),
+}
 
 /// What the steps of one request need.
 pub(super) struct Updater<'a> {
@@ -263,29 +282,30 @@ impl<'a> Updater<'a> {
     }
 
     /// Removes what the manager applied last time, no longer applies, and nobody else owns.
-    fn prune(&self, merged: Typed<'a>, managers: &Managers<'_>, last: &Entry<'_>) -> Result<Typed<'a>, String> {
+    fn prune(&self, merged: Typed<'a>, managers: &Managers<'_>, last: &Entry<'_>) -> Result<Typed<'a>, PruneError> {
         let last_set = last.fields.set();
         if last_set.is_empty() {
             return Ok(merged);
         }
-        let failed = |error: &str, what: &str| format!("failed to convert {what}: {error}");
         let merged_at_last = match self.convert(&merged, &last.api_version) {
             Ok(converted) => converted,
             Err(ConvertError::MissingVersion) => return Ok(merged),
-            Err(ConvertError::Failed(error)) => return Err(failed(&error, "merged object to last applied version")),
+            Err(ConvertError::Failed(error)) => {
+                return Err(PruneError::Convert { what: "merged object to last applied version".to_owned(), error });
+            }
         };
         let pruned = merged_at_last.without(&merged_at_last.with_parents(&last_set));
         let pruned = self
             .add_back_owned(&merged_at_last, pruned, &last.api_version, managers)
-            .map_err(|error| format!("failed add back owned items: {error}"))?;
+            .map_err(|error| PruneError::Owned(Box::new(error)))?;
         let pruned = match self.add_back_dangling(&merged_at_last, &pruned, &last_set, &last.api_version) {
             Ok(rest) => rest.unwrap_or(merged_at_last),
-            Err(error) => return Err(format!("failed add back dangling items: {error}")),
+            Err(error) => return Err(PruneError::Dangling(Box::new(error))),
         };
         match self.convert(&pruned, self.version) {
             Ok(converted) => Ok(converted),
-            Err(ConvertError::Failed(error)) => Err(error),
-            Err(ConvertError::MissingVersion) => Err(format!("no corresponding type for {}", self.version)),
+            Err(ConvertError::Failed(error)) => Err(PruneError::ConvertBack(error)),
+            Err(ConvertError::MissingVersion) => Err(PruneError::NoType(self.version.to_owned())),
         }
     }
 
@@ -296,7 +316,7 @@ impl<'a> Updater<'a> {
         pruned: Typed<'a>,
         pruned_version: &str,
         managers: &Managers<'_>,
-    ) -> Result<Typed<'a>, String> {
+    ) -> Result<Typed<'a>, PruneError> {
         let mut sets: BTreeMap<&str, Vec<FieldSet>> = BTreeMap::new();
         for entry in managers.entries.values() {
             sets.entry(&entry.api_version).or_default().push(entry.fields.set().into_owned());
@@ -312,7 +332,7 @@ impl<'a> Updater<'a> {
                 Ok(typed) => Ok(Some(typed)),
                 Err(ConvertError::MissingVersion) => Ok(None),
                 Err(ConvertError::Failed(error)) => {
-                    Err(format!("failed to convert {what} object at version {version}: {error}"))
+                    Err(PruneError::Convert { what: format!("{what} object at version {version}"), error })
                 }
             };
             let Some(merged_here) = converted(&merged, "merged")? else { continue };
@@ -331,12 +351,12 @@ impl<'a> Updater<'a> {
         pruned: &Typed<'a>,
         last_set: &FieldSet,
         last_version: &str,
-    ) -> Result<Option<Typed<'a>>, String> {
+    ) -> Result<Option<Typed<'a>>, PruneError> {
         let pruned = match self.convert(pruned, last_version) {
             Ok(pruned) => pruned,
             Err(ConvertError::MissingVersion) => return Ok(None),
             Err(ConvertError::Failed(error)) => {
-                return Err(format!("failed to convert pruned object to last applied version: {error}"));
+                return Err(PruneError::Convert { what: "pruned object to last applied version".to_owned(), error });
             }
         };
         let dropped = merged.all_fields().difference(&pruned.all_fields());

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use super::check::{BuiltIn, Checked, Options, create, update};
 use super::policies::admit::{Admission, Admitted, Sent};
 use super::policies::case::{self, Setting};
-use super::policies::{self, Policies, Who};
+use super::policies::{self, Policies, RequestUser};
 use super::{Catalog, DefinedKind};
 use crate::meta::field::{Error, ErrorType, Path, Subject};
 use crate::object;
+use crate::patch::PatchError;
 use crate::patch::json_patch::Patch;
 use crate::policy::Operation;
 use crate::schema::convert::to_structural;
@@ -120,8 +121,8 @@ pub struct Stage<'s> {
     pub catalog: &'s Catalog,
     /// What requests must pass.
     pub policies: &'s Policies,
-    /// Whoever is behind a UserInfo.
-    pub who: &'s dyn Fn(Value) -> Who,
+    /// The user that a UserInfo describes.
+    pub find_user: &'s dyn Fn(Value) -> RequestUser,
 }
 
 /// What is expected.
@@ -206,7 +207,7 @@ pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
         if faults.is_empty() {
             match Start::new(written, value.get("base")) {
                 Ok(start) => start.add_cases(&name, &path, &mut by_case, &mut suite),
-                Err(text) => faults.push(Fault { path: path.clone(), text }),
+                Err(error) => faults.push(Fault { path: path.clone(), text: error.to_string() }),
             }
         }
         // What is left is of rows that were not made.
@@ -248,6 +249,18 @@ impl Suite {
     }
 }
 
+/// Why a case, or a row of its table, has no objects.
+#[derive(Debug, thiserror::Error)]
+enum CaseError {
+    #[error("it has no object, and the suite has no base")]
+    NoObject,
+    /// A patch is not one, or can't be applied.
+    #[error(transparent)]
+    Patch(#[from] PatchError),
+    #[error(transparent)]
+    Json(#[from] json::Error),
+}
+
 /// What a case begins with, which the rows of its table may vary.
 struct Start<'s> {
     written: &'s Value,
@@ -259,7 +272,7 @@ struct Start<'s> {
 }
 
 impl<'s> Start<'s> {
-    fn new(written: &'s Value, base: Option<&'s Value>) -> Result<Self, String> {
+    fn new(written: &'s Value, base: Option<&'s Value>) -> Result<Self, CaseError> {
         let object = patched(written.get("object").or(base), written.get("patch"))?;
         let old = written.get("oldObject").or(base.filter(|_| is_update(written)));
         let old = old.map(|old| patched(Some(old), written.get("oldPatch"))).transpose()?;
@@ -284,13 +297,13 @@ impl<'s> Start<'s> {
             }
             match self.varied(row) {
                 Ok(objects) => suite.cases.push(self.case(name, path, objects, Some(row))),
-                Err(text) => suite.add_broken(name, path, text),
+                Err(error) => suite.add_broken(name, path, error.to_string()),
             }
         }
     }
 
     /// The objects of a row.
-    fn varied(&self, row: &Value) -> Result<(Value, Option<Value>), String> {
+    fn varied(&self, row: &Value) -> Result<(Value, Option<Value>), CaseError> {
         let object = patched(Some(&self.object), row.get("patch"))?;
         let old = match (&self.old, row.get("oldPatch")) {
             (None, patch) if patch.is_some() || (is_update(row) && self.base.is_some()) => {
@@ -338,12 +351,12 @@ fn remove_closed(schema: &mut Value) {
     }
 }
 
-fn patched(object: Option<&Value>, patch: Option<&Value>) -> Result<Value, String> {
-    let object = object.ok_or("it has no object, and the suite has no base")?;
+fn patched(object: Option<&Value>, patch: Option<&Value>) -> Result<Value, CaseError> {
+    let object = object.ok_or(CaseError::NoObject)?;
     let Some(patch) = patch else { return Ok(object.clone()) };
-    let (patch, _) = Patch::decode(&json::encode(patch), false).map_err(|error| error.to_string())?;
-    let text = patch.apply(object, Layout::Sorted).map_err(|error| error.to_string())?;
-    json::decode(text.as_bytes()).map_err(|error| error.to_string())
+    let (patch, _) = Patch::decode(&json::encode(patch), false)?;
+    let text = patch.apply(object, Layout::Sorted)?;
+    Ok(json::decode(text.as_bytes())?)
 }
 
 fn texts(list: Option<&Value>) -> Vec<String> {
@@ -430,7 +443,7 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
     let admission = Admission {
         policies: stage.policies,
         catalog: stage.catalog,
-        who: &(stage.who)(case.setting.user.clone()),
+        request_user: &(stage.find_user)(case.setting.user.clone()),
         beside: &case.setting.beside,
         namespace: &case.setting.namespace,
         home: "",

@@ -7,11 +7,16 @@
 
 use thiserror::Error;
 
+use crate::meta::scheme::SchemeError;
+use crate::meta::type_meta;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::typed::Typed;
 use crate::value::{Map, Value, json, json_type, yaml};
 
 use super::write::{ApiVersionError, split_api_version};
+
+/// The scheme that answers are read with.
+const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// The review that was asked for.
 pub struct Wanted<'w> {
@@ -50,22 +55,9 @@ pub enum AnswerError {
     /// Its version is not one.
     #[error(transparent)]
     ApiVersion(#[from] ApiVersionError),
-    /// It is another kind that the reference's scheme has.
-    #[error("converting ({found}) to ({wanted}): unknown conversion")]
-    OtherKind {
-        /// `v1.Status`
-        found: String,
-        /// `v1.ConversionReview`
-        wanted: String,
-    },
-    /// It is a kind that the reference's scheme does not have.
-    #[error("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")]
-    UnknownKind {
-        /// The kind of the answer.
-        kind: String,
-        /// The apiVersion of the answer.
-        version: String,
-    },
+    /// It is of another kind.
+    #[error(transparent)]
+    Kind(#[from] SchemeError),
     /// A field of it is of another type.
     #[error(transparent)]
     Unmarshal(#[from] UnmarshalError),
@@ -88,8 +80,6 @@ pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, AnswerError> {
 ///
 /// It is not JSON or YAML, or its type can't be told.
 pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
-    const TYPE: &str =
-        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let looks_like_json = body.trim_ascii_start().starts_with(b"{");
     let body = if looks_like_json {
         json::decode(body).map_err(AnswerError::Json)?
@@ -97,7 +87,7 @@ pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
         yaml::decode(body).map_err(AnswerError::Yaml)?
     };
     if !matches!(body, Value::Object(_) | Value::Null) {
-        return Err(AnswerError::TypeMeta(UnmarshalError::of_type(json_type(&body), TYPE)));
+        return Err(AnswerError::TypeMeta(UnmarshalError::of_type(json_type(&body), type_meta::GO_TYPE)));
     }
     let (mut api_version, mut kind) = (String::new(), String::new());
     let types = Typed::run(|typed| {
@@ -126,9 +116,8 @@ fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), 
     }
     let is_known = kind == wanted.kind || wanted.others.contains(&kind);
     if is_status || (group == wanted.group && ["v1", "v1beta1"].contains(&name) && is_known) {
-        let (found, wanted) = (format!("{name}.{kind}"), format!("{}.{}", wanted.version, wanted.kind));
-        return Err(AnswerError::OtherKind { found, wanted });
+        return Err(SchemeError::not_convertible((name, kind), (wanted.version, wanted.kind)).into());
     }
     let version = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
-    Err(AnswerError::UnknownKind { kind: kind.to_owned(), version })
+    Err(SchemeError::not_registered(kind, &version, SCHEME).into())
 }

@@ -4,6 +4,7 @@
 //! Source: the groups that kube-apiserver 1.37 installs in its scheme, and `runtime.Scheme`'s words for what it does not
 //! convert.
 
+use crate::meta::scheme::SchemeError;
 use crate::types::{self, Message};
 
 /// What Go makes of an object that names another kind or version than the one that is wanted.
@@ -11,7 +12,7 @@ pub enum Foreign {
     /// Another version of what is wanted: it is read, and of the wrong version.
     Version(&'static Message),
     /// It is read, and can't be converted; with Go's error.
-    Kind(&'static Message, String),
+    Kind(&'static Message, SchemeError),
 }
 
 /// Packages whose kinds are in schemes of their own, or in none.
@@ -32,8 +33,7 @@ pub fn foreign((group, wanted): (&str, &str), api_version: &str, kind: &str) -> 
     if types::package_of_group(sent_group).is_some_and(|sent| internal(sent, kind) == target) {
         return Some(Foreign::Version(message));
     }
-    let error = format!("converting ({version}.{kind}) to ({}.{}): unknown conversion", target.0, target.1);
-    Some(Foreign::Kind(message, error))
+    Some(Foreign::Kind(message, SchemeError::not_convertible((version, kind), target)))
 }
 
 /// The type of a kind in the scheme that the kinds of `package` are in.
@@ -73,7 +73,7 @@ mod tests {
         let found = match foreign(wanted, api_version, kind) {
             None => "unregistered".to_owned(),
             Some(Foreign::Version(_)) => "version".to_owned(),
-            Some(Foreign::Kind(_, error)) => error,
+            Some(Foreign::Kind(_, error)) => error.to_string(),
         };
         assert_eq!(found, expected, "{api_version} {kind}");
     }

@@ -220,7 +220,7 @@ pub enum Action {
 /// What objects are made of that are not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Computed {
-    /// Of the groups and versions that are served. Who changes such an object makes a stored one of it.
+    /// Of the groups and versions that are served. A change of such an object makes a stored one of it.
     Services,
     /// Of what belongs to a cluster beside this server.
     Components,

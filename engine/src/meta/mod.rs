@@ -11,6 +11,7 @@ pub mod names;
 mod number;
 pub mod object_meta;
 mod revision;
+pub mod scheme;
 pub mod selector;
 mod status;
 pub mod time;

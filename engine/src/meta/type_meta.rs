@@ -2,12 +2,60 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/runtime/serializer/json`, release 1.36.
 
+use thiserror::Error;
+
 use super::unmarshal::UnmarshalError;
 use crate::value::{Value, json, json_type, yaml};
 
 /// What the reference calls the type that it reads both into.
-const GO_TYPE: &str =
+pub(crate) const GO_TYPE: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
+/// Why it can't be told what a document is.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum TypeMetaError {
+    /// It is not JSON.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(#[from] json::Error),
+    /// It is not YAML.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Yaml(#[from] yaml::Error),
+    /// It is not an object, or says with another value than a text what it is.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Type(#[from] UnmarshalError),
+    /// Its `apiVersion` has more than one slash.
+    #[error("unexpected GroupVersion string: {0}")]
+    GroupVersion(String),
+}
+
+/// An object that does not say its kind, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("Object 'Kind' is missing in '{0}'")]
+pub struct MissingKind(String);
+
+impl MissingKind {
+    /// That `object`, JSON or YAML, has none.
+    pub fn of(object: &[u8]) -> Self {
+        MissingKind(String::from_utf8_lossy(object).into_owned())
+    }
+}
+
+/// The apiVersion and kind of an object; what it does not say is empty, which is all for null.
+///
+/// # Errors
+///
+/// It is not an object, or one of the two is not a text.
+pub fn type_meta(object: &Value) -> Result<(String, String), TypeMetaError> {
+    if !matches!(object, Value::Object(_) | Value::Null) {
+        return Err(UnmarshalError::of_type(json_type(object), GO_TYPE).into());
+    }
+    let said = |field: &'static str| match object.get(field) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(UnmarshalError::of_type(json_type(other), "string").below("", field)),
+    };
+    Ok((said("apiVersion")?, said("kind")?))
+}
 
 /// A document, and what it says that it is; what it does not say is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,24 +74,14 @@ impl Document {
     /// # Errors
     ///
     /// Go's text for what is not an object with two texts.
-    pub fn read(text: &[u8]) -> Result<Self, String> {
-        let unreadable = |why: &dyn std::fmt::Display| format!("couldn't get version/kind; json parse error: {why}");
-        let value = if text.trim_ascii_start().starts_with(b"{") {
-            json::decode(text).map_err(|error| unreadable(&error))?
-        } else {
-            yaml::decode(text).map_err(|error| unreadable(&error))?
-        };
-        if value.as_object().is_none() {
-            return Err(unreadable(&UnmarshalError::of_type(json_type(&value), GO_TYPE)));
+    pub fn read(text: &[u8]) -> Result<Self, TypeMetaError> {
+        let value = if text.trim_ascii_start().starts_with(b"{") { json::decode(text)? } else { yaml::decode(text)? };
+        if value.is_null() {
+            return Err(UnmarshalError::of_type(json_type(&value), GO_TYPE).into());
         }
-        let said = |field: &'static str| match value.get(field) {
-            None | Some(Value::Null) => Ok(String::new()),
-            Some(Value::String(text)) => Ok(text.clone()),
-            Some(other) => Err(unreadable(&UnmarshalError::of_type(json_type(other), "string").below("", field))),
-        };
-        let (api_version, kind) = (said("apiVersion")?, said("kind")?);
+        let (api_version, kind) = type_meta(&value)?;
         if api_version.matches('/').count() > 1 {
-            return Err(format!("unexpected GroupVersion string: {api_version}"));
+            return Err(TypeMetaError::GroupVersion(api_version));
         }
         Ok(Document { value, api_version, kind })
     }
@@ -65,7 +103,8 @@ mod tests {
     #[test]
     fn what_does_not_say_it_is_told_in_the_words_of_go() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(Document::read(text.as_bytes()), Err(expected.to_owned()), "{text}");
+            let error = Document::read(text.as_bytes()).expect_err("it can't be read");
+            assert_eq!(error.to_string(), expected, "{text}");
         };
         let unreadable = "couldn't get version/kind; json parse error:";
         check("{\"a\"", &format!("{unreadable} unexpected end of JSON input"));

@@ -43,7 +43,7 @@ pub fn ask(conditions: &[Expression], request: &Value) -> Result<bool, Vec<Strin
         let holds = match program {
             Ok(program) => program.evaluate(&[Some(Ok(Cel::json(request)))], CALL_LIMIT).result,
             Err(why) => {
-                errors.push(why.clone());
+                errors.push(why.to_string());
                 continue;
             }
         };

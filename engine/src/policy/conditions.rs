@@ -7,8 +7,10 @@
 
 use std::sync::LazyLock;
 
+use thiserror::Error;
+
 use super::environment::Declarations;
-use super::evaluation::{Activation, OUT_OF_BUDGET, OutOfBudget};
+use super::evaluation::{Activation, EvaluationError, OUT_OF_BUDGET, OutOfBudget};
 use super::expression::{self, CompileError, Expression};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
@@ -36,44 +38,59 @@ pub fn decode(spec: &Value, env: &Env) -> Vec<Expression> {
     conditions.map(|condition| Expression::new(condition.str_at(&["expression"]), env, &[Type::Bool])).collect()
 }
 
+/// Why it can't be told whether match conditions hold.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConditionsError {
+    /// They cost too much.
+    #[error("{OUT_OF_BUDGET}")]
+    OutOfBudget,
+    /// Those that failed, each error once.
+    #[error("{}", listed(.0))]
+    Failed(Vec<EvaluationError>),
+}
+
+/// One error as it is, several as Go shows a list.
+fn listed(errors: &[EvaluationError]) -> String {
+    match errors {
+        [only] => only.to_string(),
+        several => format!("[{}]", several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// What came of match conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct MatchResult {
     /// Whether all hold; else why that can't be told: every condition that failed, or that they cost too much.
-    pub hold: Result<bool, String>,
+    pub hold: Result<bool, ConditionsError>,
     /// How many failed before one was false.
     pub errors: usize,
 }
 
 /// Whether all of `conditions` hold. One that is false decides, whatever the others are.
-pub fn ask<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> Outcome {
+pub fn evaluate_all<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> MatchResult {
     let mut outcomes = Vec::with_capacity(conditions.len());
     for condition in conditions {
         match activation.evaluate(condition) {
             Ok(outcome) => outcomes.push(outcome.map(|value| value.as_bool() == Some(true))),
-            Err(OutOfBudget) => return Outcome { hold: Err(OUT_OF_BUDGET.to_owned()), errors: 0 },
+            Err(OutOfBudget) => return MatchResult { hold: Err(ConditionsError::OutOfBudget), errors: 0 },
         }
     }
     let before_false = outcomes.iter().take_while(|outcome| **outcome != Ok(false));
     let errors = before_false.filter(|outcome| outcome.is_err()).count();
-    Outcome { hold: joined(outcomes), errors }
+    MatchResult { hold: joined(outcomes), errors }
 }
 
-fn joined(outcomes: Vec<Result<bool, String>>) -> Result<bool, String> {
+fn joined(outcomes: Vec<Result<bool, EvaluationError>>) -> Result<bool, ConditionsError> {
     if outcomes.contains(&Ok(false)) {
         return Ok(false);
     }
-    let mut errors: Vec<String> = Vec::new();
+    let mut errors: Vec<EvaluationError> = Vec::new();
     for error in outcomes.into_iter().filter_map(Result::err) {
         if !errors.contains(&error) {
             errors.push(error);
         }
     }
-    match errors.as_slice() {
-        [] => Ok(true),
-        [only] => Err(only.clone()),
-        several => Err(format!("[{}]", several.join(", "))),
-    }
+    if errors.is_empty() { Ok(true) } else { Err(ConditionsError::Failed(errors)) }
 }
 
 #[cfg(test)]
@@ -119,7 +136,7 @@ mod tests {
         let compile = |text: &&str| Expression::new(text, &STORED, &[Type::Bool]);
         let conditions: Vec<_> = expressions.iter().map(compile).collect();
         let mut activation = Activation::new(&input, &Declarations::default(), None, CONDITIONS_BUDGET);
-        ask(&conditions, &mut activation).hold
+        evaluate_all(&conditions, &mut activation).hold.map_err(|error| error.to_string())
     }
 
     #[track_caller]

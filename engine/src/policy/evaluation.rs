@@ -9,8 +9,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::environment::Declarations;
-use super::expression::Expression;
+use super::expression::{CompileError, Expression};
 use crate::cel::cost::model::CALL_LIMIT;
 use crate::cel::eval::map::Map as CelMap;
 use crate::cel::eval::{Binding, Compose, EvalError, Value as Cel};
@@ -25,6 +27,22 @@ pub const CONDITIONS_BUDGET: u64 = 2_500_000;
 /// What is said where they cost more.
 pub const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EvaluationError {
+    /// It does not compile.
+    #[error("compilation error: {0}")]
+    Compile(CompileError),
+    /// It ends in an error.
+    #[error("expression '{expression}' resulted in error: {error}")]
+    Evaluate {
+        /// The expression.
+        expression: String,
+        /// What is wrong.
+        error: EvalError,
+    },
+}
+
 /// How many levels the expressions of variables that wait for each other may have together: all of them are on the stack.
 ///
 /// DIFFERS: the reference has no such bound, and Go no end of its stack.
@@ -130,15 +148,15 @@ impl<'a> Activation<'a> {
     ///
     /// # Errors
     /// If the budget has run out: nothing more is to be evaluated.
-    pub fn evaluate(&mut self, expression: &'a Expression) -> Result<Result<Cel<'a>, String>, OutOfBudget> {
+    pub fn evaluate(&mut self, expression: &'a Expression) -> Result<Result<Cel<'a>, EvaluationError>, OutOfBudget> {
         let program = match &expression.program {
             Ok(program) => program,
-            Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+            Err(error) => return Ok(Err(EvaluationError::Compile(error.clone()))),
         };
         let evaluation = program.evaluate_composed(&self.bindings, Some(&*self), CALL_LIMIT);
         let cost = self.composed_cost.take().saturating_add(evaluation.cost);
         self.left = self.left.checked_sub(cost).ok_or(OutOfBudget)?;
-        let failed = |error: EvalError| format!("expression '{}' resulted in error: {error}", expression.text);
+        let failed = |error| EvaluationError::Evaluate { expression: expression.text.clone(), error };
         Ok(evaluation.result.map_err(failed))
     }
 

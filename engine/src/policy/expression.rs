@@ -15,13 +15,14 @@ pub struct Expression {
     /// The expression.
     pub text: String,
     /// The program; an error where it does not compile.
-    pub program: Result<Program, String>,
+    pub program: Result<Program, CompileError>,
 }
 
 /// Why an expression can't be one of a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// The environment does not take it.
+    #[error("{why}")]
     Unchecked {
         /// The text.
         why: String,
@@ -29,8 +30,10 @@ pub enum CompileError {
         faults: Vec<ExpressionFault>,
     },
     /// The author's fault, too.
+    #[error("{0}")]
     Invalid(String),
     /// What the reference has no better name for.
+    #[error("{0}")]
     Internal(String),
 }
 
@@ -65,10 +68,7 @@ impl From<Issues> for CompileError {
 impl Expression {
     /// An expression in `env` that must come to one of the `wanted` types.
     pub fn new(text: &str, env: &Env, wanted: &[Type]) -> Self {
-        Expression {
-            text: text.to_owned(),
-            program: compile(env, text, wanted).map(|(program, _)| program).map_err(|error| error.text().to_owned()),
-        }
+        Expression { text: text.to_owned(), program: compile(env, text, wanted).map(|(program, _)| program) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::conditions;
 use super::environment::{self, Declarations};
-use super::evaluation::{Activation, BUDGET, CONDITIONS_BUDGET, Input, Variables};
+use super::evaluation::{Activation, BUDGET, CONDITIONS_BUDGET, EvaluationError, Input, Variables};
 use super::expression::{self, Expression};
 use super::matching::Criteria;
 use crate::cel::env::{Env, Expressions};
@@ -102,18 +102,18 @@ impl Head {
 
     /// Whether the policy is asked about a request. Where that can't be told, the failure policy decides. Match conditions
     /// never see the namespace.
-    pub fn ask_conditions(&self, input: &Input<'_>) -> conditions::Outcome {
+    pub fn match_conditions(&self, input: &Input<'_>) -> conditions::MatchResult {
         if self.conditions.is_empty() {
-            return conditions::Outcome { hold: Ok(true), errors: 0 };
+            return conditions::MatchResult { hold: Ok(true), errors: 0 };
         }
         let input = Input { namespace: &Value::Null, ..input.clone() };
-        conditions::ask(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
+        conditions::evaluate_all(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
     }
 }
 
 impl Head {
     /// What each match condition comes to by itself, for those who look at how they were written.
-    pub fn condition_outcomes(&self, input: &Input<'_>) -> Vec<Result<bool, String>> {
+    pub fn condition_outcomes(&self, input: &Input<'_>) -> Vec<Result<bool, EvaluationError>> {
         let input = Input { namespace: &Value::Null, ..input.clone() };
         let mut activation = self.activation(&input, CONDITIONS_BUDGET);
         let mut outcomes = Vec::with_capacity(self.conditions.len());
@@ -138,7 +138,7 @@ fn decode_variables(spec: &Value, declared: &mut Declarations) -> Variables {
         let (name, text) = (variable.str_at(&["name"]), variable.str_at(&["expression"]));
         let compiled = expression::compile(&declared.environment(Expressions::Stored), text, &[]);
         declared.add_variable(name, compiled.as_ref().ok().map(|(_, ty)| ty));
-        let program = compiled.map(|(program, _)| program).map_err(|error| error.text().to_owned());
+        let program = compiled.map(|(program, _)| program);
         variables.add(name, Expression { text: text.to_owned(), program });
     }
     variables

@@ -5,7 +5,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`, release 1.37.
 
-use super::evaluation::{BUDGET, Input, OUT_OF_BUDGET};
+use super::evaluation::{BUDGET, Input, OUT_OF_BUDGET, OutOfBudget};
 use super::expression::Expression;
 use super::mutation::{Misread, Mutated, MutationType, apply_configuration, check_size, check_value, json_patch};
 use super::{Head, Policy};
@@ -66,7 +66,7 @@ impl Mutation {
     fn decode(mutation: &Value, env: &Env) -> Option<Self> {
         let patch_type = MutationType::named(mutation.str_at(&["patchType"]))?;
         let text = mutation.str_at(&[patch_type.field(), "expression"]).to_owned();
-        let program = patch_type.compile(&text, env).map_err(|error| error.text().to_owned());
+        let program = patch_type.compile(&text, env);
         Some(Mutation { patch_type, expression: Expression { text, program } })
     }
 }
@@ -86,12 +86,14 @@ impl Mutating {
     /// # Errors
     /// Why it does not apply, in the words of Kubernetes; or it makes more than is stored of an object.
     pub fn mutate(&self, mutation: &Mutation, input: &Input<'_>, form: Form<'_>) -> Result<Option<Mutated>, Misread> {
-        if let Err(why) = &mutation.expression.program {
-            return Err(Misread::Fault(why.clone()));
+        if let Err(error) = &mutation.expression.program {
+            return Err(Misread::Fault(error.to_string()));
         }
         let mut activation = self.head.activation(input, BUDGET);
-        let value = activation.evaluate(&mutation.expression);
-        let value = value.unwrap_or_else(|_| Err(OUT_OF_BUDGET.to_owned())).map_err(Misread::Fault)?;
+        let value = match activation.evaluate(&mutation.expression) {
+            Ok(value) => value.map_err(|error| Misread::Fault(error.to_string()))?,
+            Err(OutOfBudget) => return Err(Misread::Fault(OUT_OF_BUDGET.to_owned())),
+        };
         check_value(&value)?;
         let mutated = match mutation.patch_type {
             MutationType::ApplyConfiguration => {

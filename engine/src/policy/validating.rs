@@ -2,7 +2,8 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,validator}.go`, release 1.37.
 
-use super::evaluation::{Activation, BUDGET, Input, OUT_OF_BUDGET, OutOfBudget};
+use super::conditions::ConditionsError;
+use super::evaluation::{Activation, BUDGET, EvaluationError, Input, OUT_OF_BUDGET, OutOfBudget};
 use super::expression::Expression;
 use super::{Head, Policy};
 use crate::cel::env::Expressions;
@@ -90,9 +91,9 @@ pub enum Annotated {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// By validation: whether its expression made the message that a refusal has; an error where it failed.
-    pub messages: Vec<(usize, Result<bool, String>)>,
+    pub messages: Vec<(usize, Result<bool, EvaluationError>)>,
     /// Whether each audit annotation has a value; an error where its expression failed.
-    pub annotations: Vec<Result<bool, String>>,
+    pub annotations: Vec<Result<bool, EvaluationError>>,
     /// Which variables were read, and whether they had a value.
     pub variables: Vec<(usize, bool)>,
 }
@@ -140,15 +141,15 @@ impl Validating {
 
     /// What the policy decides about a request, with one parameter (or none).
     pub fn evaluate(&self, input: &Input<'_>) -> Verdict {
-        self.evaluate_after(self.head.ask_conditions(input).hold, input)
+        self.evaluate_after(self.head.match_conditions(input).hold, input)
     }
 
     /// The same where its match conditions have been asked: whether they hold.
-    pub fn evaluate_after(&self, conditions: Result<bool, String>, input: &Input<'_>) -> Verdict {
+    pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &Input<'_>) -> Verdict {
         match conditions {
             Ok(true) => {}
             Ok(false) => return Verdict::default(),
-            Err(why) => return self.failed(why),
+            Err(error) => return self.failed(error.to_string()),
         }
         let mut activation = self.head.activation(input, BUDGET);
         let outcomes: Result<Vec<_>, OutOfBudget> =
@@ -156,16 +157,17 @@ impl Validating {
         let Ok(outcomes) = outcomes else { return self.failed(OUT_OF_BUDGET.to_owned()) };
         let unauthorized = Input { authorizer: None, ..input.clone() };
         let messages = self.messages(&mut self.head.activation(&unauthorized, activation.left()));
-        let decide =
-            |(at, (validation, outcome)): (usize, (&Validation, Result<Cel<'_>, String>))| match (outcome, &messages) {
-                (Err(why), _) => self.failure(why),
-                (Ok(_), Err(OutOfBudget)) => self.failure(format!("failed messageExpression: {OUT_OF_BUDGET}")),
-                (Ok(Cel::Bool(true)), Ok(_)) => Decision::Admitted,
-                (Ok(_), Ok(messages)) => Decision::Denied {
-                    message: validation.message(messages.get(at).and_then(Option::as_ref)),
-                    reason: validation.reason.clone(),
-                },
-            };
+        let decide = |(at, (validation, outcome)): (usize, (&Validation, Result<Cel<'_>, EvaluationError>))| match (
+            outcome, &messages,
+        ) {
+            (Err(error), _) => self.failure(error.to_string()),
+            (Ok(_), Err(OutOfBudget)) => self.failure(format!("failed messageExpression: {OUT_OF_BUDGET}")),
+            (Ok(Cel::Bool(true)), Ok(_)) => Decision::Admitted,
+            (Ok(_), Ok(messages)) => Decision::Denied {
+                message: validation.message(messages.get(at).and_then(Option::as_ref)),
+                reason: validation.reason.clone(),
+            },
+        };
         let decisions = self.validations.iter().zip(outcomes).enumerate().map(decide).collect();
         match self.annotate(&mut self.head.activation(&unauthorized, BUDGET)) {
             Ok(annotations) => Verdict { decisions, annotations },
@@ -191,7 +193,7 @@ impl Validating {
                 }
                 Ok(_) => {}
                 Err(_) if self.head.ignores_failures => {}
-                Err(message) => annotated.push(Annotated::Failed { message }),
+                Err(error) => annotated.push(Annotated::Failed { message: error.to_string() }),
             }
         }
         Ok(annotated)

@@ -2,7 +2,40 @@
 //!
 //! Source: answers recorded from apiextensions-apiserver 1.37.
 
+use thiserror::Error;
+
 use crate::schema::structural::{Structural, StructuralOrBool};
+
+/// Why a path leads nowhere, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FieldPathError {
+    /// The path ends where a step should follow.
+    #[error("unexpected end of JSON path")]
+    End,
+    /// Steps in brackets are not allowed here.
+    #[error("array notation is not allowed")]
+    Brackets,
+    /// Something else stands where a step begins or ends.
+    #[error("expected {wanted} {found}")]
+    Unexpected {
+        /// What should be there, and the words up to what is.
+        wanted: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A backslash stands before another character than those that it may escape.
+    #[error("invalid string literal: invalid escape char \\{0}")]
+    Escape(char),
+    /// The schema has no such field.
+    #[error("does not refer to a valid field")]
+    Nowhere,
+}
+
+impl FieldPathError {
+    fn expected(wanted: &'static str, found: &str) -> Self {
+        FieldPathError::Unexpected { wanted, found: found.to_owned() }
+    }
+}
 
 /// A path that leads somewhere.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,46 +60,44 @@ pub enum Brackets {
 /// # Errors
 ///
 /// Kubernetes' words for a path that is malformed or leads nowhere.
-pub fn resolve<'s>(path: &str, schema: &'s Structural, brackets: Brackets) -> Result<Resolved<'s>, String> {
-    const END: &str = "unexpected end of JSON path";
+pub fn resolve<'s>(path: &str, schema: &'s Structural, brackets: Brackets) -> Result<Resolved<'s>, FieldPathError> {
     let mut resolved = Resolved { text: String::new(), root: String::new(), schema: Some(schema) };
     let mut tokens = Tokens(path);
     while let Some(token) = tokens.next() {
         match token {
-            "." => resolved.step(tokens.next().ok_or(END)?)?,
+            "." => resolved.step(tokens.next().ok_or(FieldPathError::End)?)?,
             "[" => {
                 if brackets == Brackets::Forbidden {
-                    return Err("array notation is not allowed".to_owned());
+                    return Err(FieldPathError::Brackets);
                 }
-                let token = tokens.next().ok_or(END)?;
+                let token = tokens.next().ok_or(FieldPathError::End)?;
                 let quoted = token.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-                let quoted = quoted.ok_or_else(|| format!("expected single quoted string but got {token}"))?;
-                resolved.step(&unescape(quoted).map_err(|error| format!("invalid string literal: {error}"))?)?;
-                match tokens.next().ok_or(END)? {
+                let quoted = quoted.ok_or_else(|| FieldPathError::expected("single quoted string but got", token))?;
+                resolved.step(&unescape(quoted)?)?;
+                match tokens.next().ok_or(FieldPathError::End)? {
                     "]" => {}
-                    other => return Err(format!("expected ] but got {other}")),
+                    other => return Err(FieldPathError::expected("] but got", other)),
                 }
             }
-            other => return Err(format!("expected [ or . but got: {other}")),
+            other => return Err(FieldPathError::expected("[ or . but got:", other)),
         }
     }
     Ok(resolved)
 }
 
 impl Resolved<'_> {
-    fn step(&mut self, name: &str) -> Result<(), String> {
-        const NOWHERE: &str = "does not refer to a valid field";
-        let schema = self.schema.ok_or(NOWHERE)?;
+    fn step(&mut self, name: &str) -> Result<(), FieldPathError> {
+        let schema = self.schema.ok_or(FieldPathError::Nowhere)?;
         let text = match &schema.additional_properties {
             _ if !schema.properties.is_empty() => {
-                self.schema = Some(schema.properties.get(name).ok_or(NOWHERE)?);
+                self.schema = Some(schema.properties.get(name).ok_or(FieldPathError::Nowhere)?);
                 if self.text.is_empty() { name.to_owned() } else { format!(".{name}") }
             }
             Some(values) => {
                 self.schema = StructuralOrBool::structural(values);
                 format!("[{name}]")
             }
-            None => return Err(NOWHERE.to_owned()),
+            None => return Err(FieldPathError::Nowhere),
         };
         if self.text.is_empty() {
             self.root.clone_from(&text);
@@ -102,7 +133,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     (1..bytes.len()).find(|&at| bytes[at] == b'\'' && bytes[at - 1] != b'\\')
 }
 
-fn unescape(text: &str) -> Result<String, String> {
+fn unescape(text: &str) -> Result<String, FieldPathError> {
     let mut plain = String::new();
     let mut fault = None;
     let mut chars = text.chars();
@@ -123,7 +154,7 @@ fn unescape(text: &str) -> Result<String, String> {
             't' => plain.push('\t'),
             'v' => plain.push('\x0b'),
             '\'' | '\\' => plain.push(escaped),
-            other => fault = Some(format!("invalid escape char \\{other}")),
+            other => fault = Some(FieldPathError::Escape(other)),
         }
     }
     fault.map_or(Ok(plain), Err)
@@ -143,7 +174,8 @@ mod tests {
         let schema = json_schema::decode(&json::decode(schema).expect("the test is JSON")).expect("and a schema").0;
         let schema = to_structural(&schema).expect("and structural");
         let resolved = resolve(path, &schema, Brackets::Allowed);
-        assert_eq!(resolved.map(|resolved| resolved.text), expected.map(str::to_owned).map_err(str::to_owned));
+        let resolved = resolved.map(|resolved| resolved.text).map_err(|error| error.to_string());
+        assert_eq!(resolved, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
     #[test]

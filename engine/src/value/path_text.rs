@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::work;
 
-/// Prime and start of the 128 bits of FNV-1a. Who finds two paths with one hash is not told of the second.
+/// Prime and start of the 128 bits of FNV-1a. Of two paths with one hash, the second is not told.
 const FNV_PRIME: u128 = 0x1000000000000000000013b;
 const FNV_START: u128 = 0x6c62272e07bb014262b821756295c58d;
 

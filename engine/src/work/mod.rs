@@ -67,7 +67,7 @@ pub struct NoThread;
 /// Why work was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Whoever wanted the result is gone.
+    /// The one that wanted the result is gone.
     Cancelled,
     /// The time for it is over.
     Deadline,

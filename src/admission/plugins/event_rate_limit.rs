@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
-use crate::admission::configuration::{check_fields, check_type};
+use crate::admission::configuration::{ConfigurationError, check_fields, check_type};
 use crate::admission::{Admission, Attributes, Operation};
 use crate::meta::Status;
 use crate::value::Value;
@@ -82,27 +82,34 @@ struct Bucket {
 }
 
 impl Limit {
-    fn parse(limit: &Value, path: &str) -> Result<Self, String> {
+    fn parse(limit: &Value, path: &str) -> Result<Self, ConfigurationError> {
         check_fields(limit, path, &["type", "qps", "burst", "cacheSize"])?;
         let name = limit.str_at(&["type"]);
         let Some((_, scope)) = Scope::ALL.into_iter().find(|(known, _)| *known == name) else {
             let known = Scope::ALL.map(|(known, _)| format!("{known:?}")).join(", ");
-            return Err(format!("{path}.type: Unsupported value: {name:?}: supported values: {known}"));
+            let (path, name) = (format!("{path}.type"), name.to_owned());
+            return Err(ConfigurationError::Unsupported { path, name, known });
         };
         let number = |field: &str| match limit.get(field) {
             None | Some(Value::Null) => Ok(0),
-            Some(Value::Int(number)) => i32::try_from(*number).map_err(|_| format!("{path}.{field} is too large")),
-            Some(_) => Err(format!("{path}.{field} is not an integer")),
+            Some(Value::Int(number)) => {
+                i32::try_from(*number).map_err(|_| ConfigurationError::TooLarge(format!("{path}.{field}")))
+            }
+            Some(_) => Err(ConfigurationError::Type { path: format!("{path}.{field}"), wanted: "an integer" }),
+        };
+        let invalid = |field: &str, number: i32, why: &str| ConfigurationError::Invalid {
+            path: format!("{path}.{field}"),
+            value: number.to_string(),
+            why: why.to_owned(),
         };
         let positive = |field: &str| match number(field)? {
             number if number > 0 => Ok(f64::from(number)),
-            number => Err(format!("{path}.{field}: Invalid value: {number}: must be positive")),
+            number => Err(invalid(field, number, "must be positive")),
         };
         let (burst, per_second) = (positive("burst")?, positive("qps")?);
         let keys_max = match number("cacheSize")? {
             0 => KEYS_DEFAULT,
-            size => usize::try_from(size)
-                .map_err(|_| format!("{path}.cacheSize: Invalid value: {size}: must not be negative"))?,
+            size => usize::try_from(size).map_err(|_| invalid("cacheSize", size, "must not be negative"))?,
         };
         Ok(Limit { scope, per_second, burst, keys_max, left: Mutex::default() })
     }
@@ -141,16 +148,20 @@ impl EventRateLimit {
     /// # Errors
     ///
     /// It is something else, or not valid.
-    pub fn parse(configuration: Option<&Value>) -> Result<Self, String> {
-        const EMPTY: &str = "limits: Invalid value: []: must not be empty";
-        let configuration = configuration.ok_or(EMPTY)?;
+    pub fn parse(configuration: Option<&Value>) -> Result<Self, ConfigurationError> {
+        let empty = || ConfigurationError::Invalid {
+            path: "limits".to_owned(),
+            value: "[]".to_owned(),
+            why: "must not be empty".to_owned(),
+        };
+        let configuration = configuration.ok_or_else(empty)?;
         check_type(configuration, &[GROUP_VERSION], "Configuration")?;
         check_fields(configuration, "", &["apiVersion", "kind", "limits"])?;
         let limits = configuration.items_at(&["limits"]).iter().enumerate();
         let limits: Vec<Limit> =
             limits.map(|(at, limit)| Limit::parse(limit, &format!("limits[{at}]"))).collect::<Result<_, _>>()?;
         if limits.is_empty() {
-            return Err(EMPTY.to_owned());
+            return Err(empty());
         }
         Ok(EventRateLimit { limits: limits.into() })
     }
@@ -199,7 +210,8 @@ mod tests {
 
     fn parse(limits: &str) -> Result<EventRateLimit, String> {
         let text = format!("{{apiVersion: {GROUP_VERSION}, kind: Configuration, limits: {limits}}}");
-        EventRateLimit::parse(Some(&yaml::decode(text.as_bytes()).expect("the test is YAML")))
+        let value = yaml::decode(text.as_bytes()).expect("the test is YAML");
+        EventRateLimit::parse(Some(&value)).map_err(|error| error.to_string())
     }
 
     #[test]

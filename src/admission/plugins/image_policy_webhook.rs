@@ -14,9 +14,10 @@ use bytes::Bytes;
 
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Operation};
-use crate::crd::review_answer::{self, Answered};
+use crate::crd::review_answer::{self, AnswerError, Answered};
 use crate::crd::write::split_api_version;
 use crate::kinds;
+use crate::meta::scheme::SchemeError;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{Status, duration};
 use crate::object;
@@ -33,6 +34,17 @@ const ANNOTATION_PART: &str = ".image-policy.k8s.io/";
 const MANNER: Manner = Manner::of_image_review(Duration::from_secs(30));
 /// How many decisions are remembered.
 const DECISIONS_MAX: usize = 1024;
+
+/// What is wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ImagePolicyError {
+    #[error("no config specified")]
+    Missing,
+    #[error("imagePolicy.{0} is not an integer")]
+    NotInteger(String),
+    #[error("valid value is between {least} and {most}, got {asked}")]
+    Range { least: String, most: String, asked: String },
+}
 
 /// What the configuration says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +64,8 @@ impl ImagePolicy {
     /// # Errors
     ///
     /// There is no configuration, a value is of another type, or out of its range.
-    pub fn parse(configuration: Option<&Value>) -> Result<Self, String> {
-        let configuration = configuration.ok_or("no config specified")?;
+    pub fn parse(configuration: Option<&Value>) -> Result<Self, ImagePolicyError> {
+        let configuration = configuration.ok_or(ImagePolicyError::Missing)?;
         let policy = configuration.get("imagePolicy").unwrap_or(&Value::Null);
         let limits =
             |unit: Duration, max_s: u64, default: Duration| Limits { unit, max: Duration::from_secs(max_s), default };
@@ -78,11 +90,11 @@ struct Limits {
 }
 
 impl Limits {
-    fn read(&self, policy: &Value, field: &str) -> Result<Duration, String> {
+    fn read(&self, policy: &Value, field: &str) -> Result<Duration, ImagePolicyError> {
         let number = match policy.get(field) {
             None | Some(Value::Null) => 0,
             Some(Value::Int(number)) => *number,
-            Some(_) => return Err(format!("imagePolicy.{field} is not an integer")),
+            Some(_) => return Err(ImagePolicyError::NotInteger(field.to_owned())),
         };
         let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let asked = number.saturating_mul(nanoseconds(self.unit));
@@ -94,7 +106,7 @@ impl Limits {
             _ if (least..=nanoseconds(self.max)).contains(&asked) => Ok(Duration::from_nanos(asked.unsigned_abs())),
             _ => {
                 let [least, most, asked] = [least, nanoseconds(self.max), asked].map(duration::print_go);
-                Err(format!("valid value is between {least} and {most}, got {asked}"))
+                Err(ImagePolicyError::Range { least, most, asked })
             }
         }
     }
@@ -110,10 +122,10 @@ struct Decision {
 }
 
 impl Decision {
-    fn decode(answer: &[u8]) -> Result<Self, String> {
-        let answered = review_answer::decode(answer).map_err(|error| error.to_string())?;
+    fn decode(answer: &[u8]) -> Result<Self, AnswerError> {
+        let answered = review_answer::decode(answer)?;
         check_kind(&answered)?;
-        Decision::decode_review(&answered.body).map_err(|error| error.to_string())
+        Ok(Decision::decode_review(&answered.body)?)
     }
 
     fn decode_review(review: &Value) -> Result<Self, UnmarshalError> {
@@ -146,21 +158,20 @@ impl Decision {
 }
 
 /// Refuses an answer that says to be something else than a review, in the reference's words. It may leave out what it is.
-fn check_kind(answer: &Answered) -> Result<(), String> {
+fn check_kind(answer: &Answered) -> Result<(), AnswerError> {
     let said =
         |text: &'_ str, expected: &'static str| if text.is_empty() { expected.to_owned() } else { text.to_owned() };
     let (api_version, kind) = (said(&answer.api_version, API_VERSION), said(&answer.kind, KIND));
     if api_version == API_VERSION && kind == KIND {
         return Ok(());
     }
-    split_api_version(&api_version).map_err(|error| error.to_string())?;
+    split_api_version(&api_version)?;
     let is_status = (api_version.as_str(), kind.as_str()) == ("v1", "Status");
     if !is_status && kinds::type_of(&api_version, &kind).is_none() {
-        let scheme = "pkg/api/legacyscheme/scheme.go:30";
-        return Err(format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""));
+        return Err(SchemeError::not_registered(&kind, &api_version, "pkg/api/legacyscheme/scheme.go:30").into());
     }
     let version = api_version.rsplit('/').next().unwrap_or_default();
-    Err(format!("converting ({version}.{kind}) to (v1alpha1.{KIND}): unknown conversion"))
+    Err(SchemeError::not_convertible((version, &kind), ("v1alpha1", KIND)).into())
 }
 
 /// A decision, until when it holds, and when it was last asked for.
@@ -200,7 +211,7 @@ impl ImagePolicyWebhook {
         let body = Bytes::from(json::encode(&review));
         let backoff = self.policy.retry_backoff;
         let answer = self.client.post_patiently(&self.endpoint, body, MANNER, backoff, |_, _| {}).await?;
-        let decision = Decision::decode(&answer)?;
+        let decision = Decision::decode(&answer).map_err(|error| error.to_string())?;
         self.remember(key, &decision, now);
         Ok(decision)
     }
@@ -311,7 +322,8 @@ mod tests {
     use crate::value::yaml;
 
     fn decide(answer: &str) -> Result<bool, String> {
-        Decision::decode(answer.as_bytes()).map(|decision| decision.is_allowed)
+        let decision = Decision::decode(answer.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(decision.is_allowed)
     }
 
     fn read(text: &str) -> Value {
@@ -320,7 +332,10 @@ mod tests {
 
     #[test]
     fn times_have_defaults_and_ranges() {
-        let parse = |policy: &str| ImagePolicy::parse(Some(&read(&format!("imagePolicy: {policy}"))));
+        let parse = |policy: &str| {
+            let parsed = ImagePolicy::parse(Some(&read(&format!("imagePolicy: {policy}"))));
+            parsed.map_err(|error| error.to_string())
+        };
         let policy = parse("{kubeConfigFile: k, allowTTL: 2, denyTTL: -1}").expect("it is valid");
         let (allow_ttl, retry_backoff) = (Duration::from_secs(2), Duration::from_millis(500));
         let (kubeconfig, deny_ttl) = ("k".to_owned(), Duration::ZERO);
@@ -333,7 +348,7 @@ mod tests {
         ] {
             assert_eq!(parse(policy).err().as_deref(), Some(expected));
         }
-        assert_eq!(ImagePolicy::parse(None).err().as_deref(), Some("no config specified"));
+        assert!(matches!(ImagePolicy::parse(None), Err(ImagePolicyError::Missing)));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use default_storage_class::DefaultStorageClass;
 pub use deny_service_external_ips::DenyServiceExternalIps;
 pub use event_rate_limit::EventRateLimit;
 pub use extended_resource_toleration::ExtendedResourceToleration;
-pub use image_policy_webhook::{ImagePolicy, ImagePolicyWebhook};
+pub use image_policy_webhook::{ImagePolicy, ImagePolicyError, ImagePolicyWebhook};
 pub use limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
 pub use limit_ranger::LimitRanger;
 pub use namespace_auto_provision::NamespaceAutoProvision;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{is_about, namespace};
+use crate::admission::configuration::ConfigurationError;
 use crate::admission::{Admission, Attributes, Objects, Operation};
 use crate::meta::Status;
 use crate::meta::names::{is_qualified_name, is_valid_label_value};
@@ -35,15 +36,17 @@ impl NodeSelectors {
     /// # Errors
     ///
     /// It is not a mapping from names to texts.
-    pub fn parse(configuration: &Value) -> Result<Self, String> {
+    pub fn parse(configuration: &Value) -> Result<Self, ConfigurationError> {
         const FIELD: &str = "podNodeSelectorPluginConfig";
         let mut selectors = BTreeMap::new();
         let found = configuration.get(FIELD).filter(|found| !found.is_null());
         let Some(found) = found else { return Ok(NodeSelectors::default()) };
-        for (name, selector) in found.as_object().ok_or_else(|| format!("{FIELD} is not a mapping"))?.iter() {
+        let not = |path: String, wanted| ConfigurationError::Type { path, wanted };
+        let fields = found.as_object().ok_or_else(|| not(FIELD.to_owned(), "a mapping"))?;
+        for (name, selector) in fields.iter() {
             let selector = match selector {
                 Value::Null => "",
-                selector => selector.as_str().ok_or_else(|| format!("{FIELD}.{name} is not a text"))?,
+                selector => selector.as_str().ok_or_else(|| not(format!("{FIELD}.{name}"), "a text"))?,
             };
             selectors.insert(name.to_owned(), selector.to_owned());
         }
@@ -83,7 +86,7 @@ impl Admission for PodNodeSelector {
 impl PodNodeSelector {
     /// A pod asks for labels that the configuration allows in its namespace.
     fn check_allowed(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {
-        let allowed = labels_of(self.selectors.of(attributes.namespace)).map_err(|why| Status::plain(500, &why))?;
+        let allowed = labels_of(self.selectors.of(attributes.namespace)).map_err(unusable)?;
         check_allowed(&allowed, pod)
     }
 
@@ -94,7 +97,7 @@ impl PodNodeSelector {
         }
         let namespace = namespace(&*self.objects, attributes).await?;
         let text = namespace.at(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str);
-        labels_of(text.unwrap_or_else(|| self.selectors.of(DEFAULT))).map(Some).map_err(|why| Status::plain(500, &why))
+        labels_of(text.unwrap_or_else(|| self.selectors.of(DEFAULT))).map(Some).map_err(unusable)
     }
 }
 
@@ -122,18 +125,33 @@ fn check_allowed(allowed: &Map, pod: &Value) -> Result<(), Status> {
     Err(Status::forbidden("", "pods", pod.str_at(&["metadata", "name"]), why))
 }
 
+/// What is wrong with a selector, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+enum SelectorError {
+    #[error("invalid selector: [{}]", .0.join(" "))]
+    Pair(Vec<String>),
+    #[error("{field}: Invalid value: {value}: {fault}", value = go_quote(value))]
+    Invalid { field: String, value: String, fault: String },
+}
+
+fn unusable(error: SelectorError) -> Status {
+    Status::plain(500, &error.to_string())
+}
+
 /// The labels in `a=b,c=d`.
-fn labels_of(text: &str) -> Result<Map, String> {
+fn labels_of(text: &str) -> Result<Map, SelectorError> {
     let mut labels = Map::default();
     for label in text.split(',').filter(|_| !text.is_empty()) {
         let parts: Vec<&str> = label.split('=').collect();
-        let [key, value] = parts[..] else { return Err(format!("invalid selector: [{}]", parts.join(" "))) };
+        let [key, value] = parts[..] else {
+            return Err(SelectorError::Pair(parts.into_iter().map(str::to_owned).collect()));
+        };
         let (key, value) = (key.trim(), value.trim());
         let invalid = |field: &str, value: &str, faults: Vec<String>| {
             if faults.is_empty() {
                 return Ok(());
             }
-            Err(format!("{field}: Invalid value: {}: {}", go_quote(value), faults.join("; ")))
+            Err(SelectorError::Invalid { field: field.to_owned(), value: value.to_owned(), fault: faults.join("; ") })
         };
         invalid("<nil>", key, is_qualified_name(key))?;
         invalid(&format!("[{key}]"), value, is_valid_label_value(value))?;
@@ -169,11 +187,11 @@ mod tests {
 
     #[test]
     fn labels_are_read_or_refused() {
-        assert_eq!(labels_of(""), Ok(Map::default()));
+        assert!(labels_of("").expect("there are none").is_empty());
         let labels = labels_of("zone=a, disk = ssd").expect("they are labels");
         assert_eq!(Value::Object(labels), object! { "zone" => "a", "disk" => "ssd" });
-        assert_eq!(labels_of("zone").as_ref().map_err(String::as_str), Err("invalid selector: [zone]"));
-        assert_eq!(labels_of("a=b=c").as_ref().map_err(String::as_str), Err("invalid selector: [a b c]"));
+        assert_eq!(labels_of("zone").expect_err("it is half").to_string(), "invalid selector: [zone]");
+        assert_eq!(labels_of("a=b=c").expect_err("it is too much").to_string(), "invalid selector: [a b c]");
         assert!(labels_of("a b=c").is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{is_about, namespace};
-use crate::admission::configuration::{check_fields, check_type};
+use crate::admission::configuration::{ConfigurationError, check_fields, check_type};
 use crate::admission::{Admission, Attributes, Objects, Operation};
 use crate::kinds::pod_object::namespace_tolerations::{self, ClusterTolerations, TolerationsError};
 use crate::meta::Status;
@@ -26,15 +26,15 @@ pub struct PodTolerationRestriction {
 /// # Errors
 ///
 /// It is something else, or has a field that is not known.
-pub fn cluster_tolerations(configuration: &Value) -> Result<ClusterTolerations, String> {
+pub fn cluster_tolerations(configuration: &Value) -> Result<ClusterTolerations, ConfigurationError> {
     const TOLERATION: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
     check_type(configuration, &[GROUP_VERSION], "Configuration")?;
     check_fields(configuration, "", &["apiVersion", "kind", "default", "whitelist"])?;
-    let list = |field: &str| -> Result<Vec<Value>, String> {
+    let list = |field: &str| -> Result<Vec<Value>, ConfigurationError> {
         let items = match configuration.get(field) {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(items)) => items,
-            Some(_) => return Err(format!("{field} is not a list")),
+            Some(_) => return Err(ConfigurationError::Type { path: field.to_owned(), wanted: "a list" }),
         };
         for (at, toleration) in items.iter().enumerate() {
             check_fields(toleration, &format!("{field}[{at}]"), &TOLERATION)?;
@@ -87,7 +87,8 @@ mod tests {
     fn a_configuration_has_lists_of_tolerations() {
         let read = |rest: &str| {
             let text = format!("{{apiVersion: {GROUP_VERSION}, kind: Configuration, {rest}}}");
-            cluster_tolerations(&yaml::decode(text.as_bytes()).expect("the test is YAML"))
+            let value = yaml::decode(text.as_bytes()).expect("the test is YAML");
+            cluster_tolerations(&value).map_err(|error| error.to_string())
         };
         let found =
             read("default: [{key: a, operator: Exists}], whitelist: [{key: a}, {key: b}]").expect("it is valid");

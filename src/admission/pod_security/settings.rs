@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::policy::{Policy, Standard};
-use crate::admission::configuration::{check_fields, check_type, names};
+use crate::admission::configuration::{ConfigurationError, check_fields, check_type, names};
 use crate::meta::names::{is_dns1123_label, is_dns1123_subdomain};
 use crate::value::Value;
 
@@ -30,7 +30,7 @@ impl Settings {
     /// # Errors
     ///
     /// It is something else, or not valid.
-    pub fn parse(value: &Value) -> Result<Self, String> {
+    pub fn parse(value: &Value) -> Result<Self, ConfigurationError> {
         check_type(value, &GROUP_VERSIONS, "PodSecurityConfiguration")?;
         check_fields(value, "", &["apiVersion", "kind", "defaults", "exemptions"])?;
         let part = |name: &str| value.get(name).filter(|part| !part.is_null());
@@ -38,15 +38,17 @@ impl Settings {
         if let Some(defaults) = part("defaults") {
             const FIELDS: [&str; 6] = ["enforce", "enforce-version", "audit", "audit-version", "warn", "warn-version"];
             check_fields(defaults, "defaults", &FIELDS)?;
-            let standard = |mode: &str| -> Result<Standard, String> {
+            let standard = |mode: &str| -> Result<Standard, ConfigurationError> {
                 let text = |name: &str| match defaults.get(name) {
                     None | Some(Value::Null) => Ok(""),
-                    Some(value) => value.as_str().ok_or_else(|| format!("defaults.{name} is not a text")),
+                    Some(value) => value
+                        .as_str()
+                        .ok_or_else(|| ConfigurationError::Type { path: format!("defaults.{name}"), wanted: "a text" }),
                 };
                 let version = format!("{mode}-version");
                 Standard::parse(text(mode)?, text(&version)?).map_err(|(is_version, bad, why)| {
                     let field = if is_version { &version } else { mode };
-                    format!("defaults.{field}: Invalid value: {bad:?}: {why}")
+                    ConfigurationError::Invalid { path: format!("defaults.{field}"), value: format!("{bad:?}"), why }
                 })
             };
             settings.defaults =
@@ -88,7 +90,8 @@ mod tests {
 
     fn parse(rest: &str) -> Result<Settings, String> {
         let text = format!("{{apiVersion: {}, kind: PodSecurityConfiguration, {rest}}}", GROUP_VERSIONS[0]);
-        Settings::parse(&yaml::decode(text.as_bytes()).expect("the test is YAML"))
+        let value = yaml::decode(text.as_bytes()).expect("the test is YAML");
+        Settings::parse(&value).map_err(|error| error.to_string())
     }
 
     #[test]

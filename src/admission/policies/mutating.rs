@@ -13,7 +13,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 
 use super::{Hook, Round, Seen, Source, asked_about};
-use crate::admission::{Admission, Attributes, Figures, Misread, Operation, denied_name};
+use crate::admission::{Admission, Attributes, Figures, FormError, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
 use crate::kinds::layout;
@@ -107,8 +107,8 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
             let version = match round.version(&head.criteria, object).await {
                 Ok(None) => continue,
                 Ok(Some(version)) => version,
-                Err(why) => {
-                    failures.misconfigured(head, None, &why);
+                Err(fault) => {
+                    failures.misconfigured(head, None, &fault.to_string());
                     continue;
                 }
             };
@@ -127,13 +127,13 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
                 match bound {
                     Ok(false) => continue,
                     Ok(true) => {}
-                    Err(why) => {
-                        failures.misconfigured(head, Some(binding), &why);
+                    Err(fault) => {
+                        failures.misconfigured(head, Some(binding), &fault.to_string());
                         continue;
                     }
                 }
-                if let Err(why) = bring(round, &version, object, forms).await {
-                    failures.misconfigured(head, None, &why);
+                if let Err(error) = bring(round, &version, object, forms).await {
+                    failures.misconfigured(head, None, &error.to_string());
                     continue;
                 }
                 match round.params(param_version.as_ref(), binding.params.as_ref()).await {
@@ -167,11 +167,11 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
             let place = forms.iter().position(|seen| Arc::ptr_eq(&seen.version, &invocation.version));
             let Some((place, seen)) = place.and_then(|place| Some((place, forms.get_mut(place)?))) else { continue };
             let head = &invocation.policy.head;
-            match round.ask_conditions(head, &round.input(seen, &namespace, &invocation.params), &self.figures) {
+            match round.match_conditions(head, &round.input(seen, &namespace, &invocation.params), &self.figures) {
                 Ok(true) => {}
                 Ok(false) => continue,
-                Err(why) => {
-                    failures.failed(head, invocation.binding, &why);
+                Err(error) => {
+                    failures.failed(head, invocation.binding, &error.to_string());
                     continue;
                 }
             }
@@ -219,7 +219,7 @@ async fn bring(
     version: &Arc<ServedVersion>,
     object: &Value,
     forms: &mut Vec<Seen<'static>>,
-) -> Result<(), String> {
+) -> Result<(), FormError> {
     if forms.iter().any(|seen| Arc::ptr_eq(&seen.version, version)) {
         return Ok(());
     }
@@ -251,10 +251,10 @@ fn mutate(
 
 /// What policies made of the object, in the version of the request.
 async fn settle(attributes: &Attributes<'_>, object: Value) -> Result<Value, Status> {
-    let broken = |why: String| Status::internal_error(&format!("failed to convert object: {why}"));
+    let broken = |error: FormError| Status::internal_error(&format!("failed to convert object: {error}"));
     let object = match attributes.subresource {
         "scale" => object,
         _ => attributes.forms.convert(object, attributes.version).await.map_err(broken)?,
     };
-    attributes.forms.settle(object).map_err(|why| Status::internal_error(&why))
+    attributes.forms.settle(object).map_err(|error| Status::internal_error(&error.to_string()))
 }

@@ -8,23 +8,24 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use super::Namespaces;
-use crate::admission::asking::{Asking, request_resource};
-use crate::admission::concern::{Concern, Fault, NamespaceLabels};
-use crate::admission::{Attributes, Evaluated, Figures, Round as Step};
+use crate::admission::expression_authorizer::{ExpressionAuthorizer, request_resource};
+use crate::admission::matcher::{MatchError, Matcher, NamespaceLabels};
+use crate::admission::{Attributes, Evaluated, Figures, FormError, Round as Step};
 use crate::auth::Authorizer;
 use crate::cel::library::authorizer::Resource;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
+use crate::policy::conditions::ConditionsError;
 use crate::policy::{Criteria, Head, Input};
 use crate::value::Value;
 
 /// A request, and what was found for it.
 pub struct Round<'r> {
     pub attributes: &'r Attributes<'r>,
-    concern: Concern<'r>,
+    matcher: Matcher<'r>,
     namespaces: &'r dyn Namespaces,
     namespace: OnceCell<Option<Arc<Value>>>,
-    asking: Arc<Asking>,
+    expression_authorizer: Arc<ExpressionAuthorizer>,
     request_resource: Resource,
 }
 
@@ -44,10 +45,10 @@ impl<'r> Round<'r> {
     ) -> Self {
         Round {
             attributes,
-            concern: Concern::new(attributes),
+            matcher: Matcher::new(attributes),
             namespaces,
             namespace: OnceCell::new(),
-            asking: Arc::new(Asking::new(authorizer, attributes.user)),
+            expression_authorizer: Arc::new(ExpressionAuthorizer::new(authorizer, attributes.user)),
             request_resource: request_resource(attributes),
         }
     }
@@ -56,15 +57,15 @@ impl<'r> Round<'r> {
     ///
     /// # Errors
     /// Why that can't be told.
-    pub async fn version(&self, criteria: &Criteria, object: &Value) -> Result<Option<Arc<ServedVersion>>, String> {
-        self.concern.version(criteria, object, self).await.map_err(Fault::into_text)
+    pub async fn version(&self, criteria: &Criteria, object: &Value) -> Result<Option<Arc<ServedVersion>>, MatchError> {
+        self.matcher.version(criteria, object, self).await
     }
 
     /// The objects of the request in `version`.
     ///
     /// # Errors
     /// Why they can't be converted.
-    pub async fn seen<'o>(&self, version: Arc<ServedVersion>, object: &'o Value) -> Result<Seen<'o>, String>
+    pub async fn seen<'o>(&self, version: Arc<ServedVersion>, object: &'o Value) -> Result<Seen<'o>, FormError>
     where
         'r: 'o,
     {
@@ -83,7 +84,7 @@ impl<'r> Round<'r> {
         self.attributes.subresource != "scale" && (&own.group, &own.version) != (&version.group, &version.version)
     }
 
-    async fn convert(&self, object: &Value, version: &ServedVersion) -> Result<Value, String> {
+    async fn convert(&self, object: &Value, version: &ServedVersion) -> Result<Value, FormError> {
         if object.is_null() { Ok(Value::Null) } else { self.attributes.forms.convert(object.clone(), version).await }
     }
 
@@ -108,9 +109,9 @@ impl<'r> Round<'r> {
     ///
     /// # Errors
     /// Why that can't be told.
-    pub fn ask_conditions(&self, head: &Head, input: &Input<'_>, figures: &Figures) -> Result<bool, String> {
+    pub fn match_conditions(&self, head: &Head, input: &Input<'_>, figures: &Figures) -> Result<bool, ConditionsError> {
         let began = Instant::now();
-        let asked = head.ask_conditions(input);
+        let asked = head.match_conditions(input);
         figures.evaluated(&Evaluated {
             name: &head.name,
             kind: "policy",
@@ -131,7 +132,7 @@ impl<'r> Round<'r> {
             request: &seen.request,
             namespace,
             params,
-            authorizer: Some(self.asking.clone()),
+            authorizer: Some(self.expression_authorizer.clone()),
             request_resource: &self.request_resource,
         }
     }

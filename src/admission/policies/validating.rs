@@ -29,8 +29,8 @@ impl<S: Source<Validating>> ValidatingPolicies<S> {
             let version = match round.version(&head.criteria, object).await {
                 Ok(None) => continue,
                 Ok(Some(version)) => version,
-                Err(why) => {
-                    said.misconfigured(head, None, &why);
+                Err(fault) => {
+                    said.misconfigured(head, None, &fault.to_string());
                     continue;
                 }
             };
@@ -62,8 +62,8 @@ async fn ask_bound<'o>(
             match round.version(criteria, object).await {
                 Ok(None) => continue,
                 Ok(Some(_)) => {}
-                Err(why) => {
-                    said.misconfigured(head, Some(binding), &why);
+                Err(fault) => {
+                    said.misconfigured(head, Some(binding), &fault.to_string());
                     continue;
                 }
             }
@@ -90,7 +90,7 @@ async fn ask_bound<'o>(
         for param in &params {
             let began = Instant::now();
             let input = round.input(seen, &namespace, param);
-            let conditions = round.ask_conditions(head, &input, figures);
+            let conditions = round.match_conditions(head, &input, figures);
             // Under `Ignore` a condition that fails leaves the policy out.
             if conditions.is_err() && head.ignores_failures {
                 continue;

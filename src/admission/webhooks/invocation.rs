@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Sent, Source, Webhook, WebhookKind, Webhooks};
-use crate::admission::asking::{Asking, request_resource};
-use crate::admission::concern::{Concern, Fault};
+use crate::admission::expression_authorizer::{ExpressionAuthorizer, request_resource};
+use crate::admission::matcher::{MatchError, Matcher};
 use crate::admission::{Attributes, Evaluated, Round};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
@@ -21,10 +21,10 @@ impl<S: Source> Webhooks<S> {
     pub(super) async fn concerned(
         &self,
         webhook: &Webhook,
-        concern: &Concern<'_>,
+        matcher: &Matcher<'_>,
         object: &Value,
     ) -> Result<Option<Arc<ServedVersion>>, Status> {
-        concern.version(&webhook.criteria, object, &self.source).await.map_err(Fault::into_status)
+        matcher.version(&webhook.criteria, object, &self.source).await.map_err(MatchError::into_status)
     }
 
     /// Whether the conditions of `webhook` hold; where that can't be told, the failure policy decides.
@@ -45,12 +45,12 @@ impl<S: Source> Webhooks<S> {
             request: &request,
             namespace: &Value::Null,
             params: &Value::Null,
-            authorizer: Some(Arc::new(Asking::new(&self.authorizer, attributes.user))),
+            authorizer: Some(Arc::new(ExpressionAuthorizer::new(&self.authorizer, attributes.user))),
             request_resource: &request_resource(attributes),
         };
         let mut activation = Activation::new(&input, &Declarations::default(), None, CONDITIONS_BUDGET);
         let began = Instant::now();
-        let asked = conditions::ask(&webhook.conditions, &mut activation);
+        let asked = conditions::evaluate_all(&webhook.conditions, &mut activation);
         let (name, operation) = (webhook.name.as_str(), attributes.operation);
         self.figures.evaluated(&Evaluated {
             name,
@@ -64,9 +64,9 @@ impl<S: Source> Webhooks<S> {
         let round = if kind == WebhookKind::Mutating { Round::Admit } else { Round::Validate };
         match asked.hold {
             Ok(true) => Ok(true),
-            Err(why) if !webhook.is_ignored => {
+            Err(error) if !webhook.is_ignored => {
                 let version = attributes.version;
-                Err(Status::forbidden(&version.group, &version.names.plural, attributes.name, &why))
+                Err(Status::forbidden(&version.group, &version.names.plural, attributes.name, &error.to_string()))
             }
             Ok(false) | Err(_) => {
                 self.figures.excluded(name, round, operation);

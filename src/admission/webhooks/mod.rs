@@ -34,7 +34,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::concern::NamespaceLabels;
+use super::matcher::NamespaceLabels;
 use super::{Admission, Attributes, Figures, Outcome, WebhookCall};
 use crate::auth;
 use crate::crd::ServedVersion;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::configuration::{Configuration, WebhookKind};
 use super::{CallError, Sent, Source, UNAVAILABLE, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
-use crate::admission::concern::Concern;
+use crate::admission::matcher::Matcher;
 use crate::crd::ServedVersion;
 use crate::kinds::layout;
 use crate::meta::{OBJECT_BYTES_MAX, Status};
@@ -58,10 +58,10 @@ impl<S: Source> Webhooks<S> {
         let (round, asked) = (attributes.reinvocation, &attributes.reinvocation.webhooks);
         let webhooks = configurations.iter().flat_map(|configuration| &configuration.webhooks);
         let mut versioned: Option<Versioned> = None;
-        let concern = Concern::new(attributes);
+        let matcher = Matcher::new(attributes);
         for (index, webhook) in webhooks.enumerate() {
             let seen = versioned.as_ref().map_or(&*object, |versioned| &versioned.object);
-            let Some(version) = self.concerned(webhook, &concern, seen).await? else { continue };
+            let Some(version) = self.concerned(webhook, &matcher, seen).await? else { continue };
             let name = format!("{}/{}", webhook.configuration, webhook.name);
             // Conditions are asked of who will not be called again, too: they may refuse the request.
             let asks = !webhook.conditions.is_empty();
@@ -132,7 +132,7 @@ impl<S: Source> Webhooks<S> {
         }
         let patched = json::decode(patched.as_bytes()).map_err(|error| broken(&error.to_string()))?;
         let has_changed = patched != versioned.object;
-        versioned.object = attributes.forms.decode(patched).map_err(|error| broken(&error))?;
+        versioned.object = attributes.forms.decode(patched).map_err(|error| broken(&error.to_string()))?;
         versioned.is_dirty = true;
         Ok(has_changed)
     }
@@ -177,7 +177,7 @@ async fn bring(
 /// What webhooks made of the object, in the version of the request.
 async fn settle(versioned: Versioned, attributes: &Attributes<'_>) -> Result<Value, Status> {
     let object = convert(versioned.object, attributes, attributes.version).await?;
-    attributes.forms.settle(object).map_err(|error| Status::plain(500, &error))
+    attributes.forms.settle(object).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
 /// An object in another version, if there is one.
@@ -189,7 +189,7 @@ pub(super) async fn convert(
     if object.is_null() || attributes.subresource == "scale" {
         return Ok(object);
     }
-    attributes.forms.convert(object, version).await.map_err(|error| Status::internal_error(&error))
+    attributes.forms.convert(object, version).await.map_err(|error| Status::internal_error(&error.to_string()))
 }
 
 fn is_same(left: &ServedVersion, right: &ServedVersion) -> bool {

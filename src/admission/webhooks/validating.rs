@@ -9,7 +9,7 @@ use super::configuration::{Configuration, WebhookKind};
 use super::mutating::convert;
 use super::{CallError, Sent, Source, Webhook, Webhooks};
 use crate::admission::Attributes;
-use crate::admission::concern::Concern;
+use crate::admission::matcher::Matcher;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::Value;
@@ -34,9 +34,9 @@ impl<S: Source> Webhooks<S> {
     ) -> Result<(), Status> {
         let mut forms: Vec<Versioned> = Vec::new();
         let mut calls: Vec<(&Webhook, usize)> = Vec::new();
-        let concern = Concern::new(attributes);
+        let matcher = Matcher::new(attributes);
         for webhook in configurations.iter().flat_map(|configuration| &configuration.webhooks) {
-            let Some(version) = self.concerned(webhook, &concern, object).await? else { continue };
+            let Some(version) = self.concerned(webhook, &matcher, object).await? else { continue };
             let known = forms.iter().position(|form| Arc::ptr_eq(&form.version, &version));
             let at = match known {
                 Some(at) => at,

@@ -6,25 +6,46 @@ use super::{Policy, PolicyRule, quote_list};
 use crate::auth::UserInfo;
 use crate::value::go_quote;
 
+/// What somebody would grant without having it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{missing}{}",
+    go_quote(user),
+    quote_list(groups),
+    resolution(errors)
+)]
+pub struct Escalation {
+    user: String,
+    groups: Vec<String>,
+    /// The lines that tell of it.
+    missing: String,
+    /// Roles of the user that could not be found.
+    errors: Vec<String>,
+}
+
+fn resolution(errors: &[String]) -> String {
+    match errors {
+        [] => String::new(),
+        errors => format!("; resolution errors: [{}]", aggregate(errors.to_vec())),
+    }
+}
+
 impl Policy {
     /// Whether a user has all that `rules` allow, in the namespace of the request; the error tells what is missing.
-    pub fn confirm_no_escalation(&self, user: &UserInfo, namespace: &str, rules: &[PolicyRule]) -> Result<(), String> {
+    pub fn confirm_no_escalation(
+        &self,
+        user: &UserInfo,
+        namespace: &str,
+        rules: &[PolicyRule],
+    ) -> Result<(), Escalation> {
         let (own, errors) = self.own_rules(user, namespace);
         let missing = uncovered(&own, rules, MISSING_BYTES_MAX);
         if missing.is_nothing() {
             return Ok(());
         }
-        let mut text = format!(
-            "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
-            go_quote(&user.name),
-            quote_list(&user.groups),
-            missing.describe()
-        );
-        if !errors.is_empty() {
-            // Here the reference asks the store, which names resources by their plural.
-            let errors = errors.into_iter().map(|error| error.replacen(".rbac.", "s.rbac.", 1)).collect();
-            text.push_str(&format!("; resolution errors: [{}]", aggregate(errors)));
-        }
-        Err(text)
+        // Here the reference asks the store, which names resources by their plural.
+        let errors = errors.into_iter().map(|error| error.replacen(".rbac.", "s.rbac.", 1)).collect();
+        let (user, groups) = (user.name.clone(), user.groups.clone());
+        Err(Escalation { user, groups, missing: missing.describe(), errors })
     }
 }

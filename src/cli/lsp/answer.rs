@@ -5,9 +5,10 @@ use lsp_types as lsp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::documents::Open;
 use super::server::Server;
 use super::uri::{name_of, uri_of};
-use super::{convert, suites};
+use super::{convert, settings_help, suites};
 use crate::author::editor::actions::{Action, Aim, Change};
 use crate::author::editor::symbols::symbols;
 use crate::author::editor::tokens::tokens;
@@ -71,8 +72,13 @@ fn tell(answer: impl serde::Serialize) -> Answer {
 fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position;
     let name = name_of(&text_document.uri);
-    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
-    let offered = server.folders.of(&name).workspace.complete(&name, &open.text, convert::position_of(position));
+    let position = convert::position_of(position);
+    let offered = if let Some(Open { text, .. }) = server.documents.settings(&name) {
+        settings_help::complete(text, text.offset(position))
+    } else {
+        let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
+        server.folders.of(&name).workspace.complete(&name, &open.text, position)
+    };
     tell(
         offered
             .into_iter()
@@ -85,8 +91,13 @@ fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
 fn hover(server: &Server, params: lsp::HoverParams) -> Answer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
-    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
-    let told = server.folders.of(&name).workspace.hover(&name, &open.text, convert::position_of(position));
+    let position = convert::position_of(position);
+    let told = if let Some(Open { text, .. }) = server.documents.settings(&name) {
+        settings_help::hover(text, text.offset(position))
+    } else {
+        let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
+        server.folders.of(&name).workspace.hover(&name, &open.text, position)
+    };
     tell(told.map(convert::hover))
 }
 

@@ -46,6 +46,11 @@ impl Documents {
         self.open.get(name).filter(|_| !is_settings(name))
     }
 
+    /// A text that is open and is the file of a project.
+    pub fn settings(&self, name: &str) -> Option<&Open> {
+        self.open.get(name).filter(|_| is_settings(name))
+    }
+
     /// Makes the edits of a client, in their order.
     pub fn change(&mut self, name: &str, change: DidChangeTextDocumentParams) {
         let Some(open) = self.open.get_mut(name) else { return };

@@ -115,7 +115,7 @@ impl Folder {
 /// A workspace without definitions for some minors of Kubernetes, in which everybody may do what the roles of every server let them.
 fn empty_workspace(minors: &[Minor]) -> Workspace {
     let given = Given::new(Minor::NEWEST, [].into_iter());
-    Workspace::of_minors(Box::new(move |user| given.who(user)), minors)
+    Workspace::of_minors(Box::new(move |user| given.request_user(user)), minors)
 }
 
 #[cfg(test)]

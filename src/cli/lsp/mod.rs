@@ -20,6 +20,7 @@ mod files;
 mod folders;
 mod server;
 mod settings;
+mod settings_help;
 mod suites;
 mod uri;
 mod wire;

@@ -96,7 +96,7 @@ impl Playground {
         if self.open {
             show(&url);
         }
-        // Whoever sends them is gone: then there is nobody to stop it, and it goes on.
+        // Their sender is gone: then nobody can stop it, and it goes on.
         _ = signals.await;
         connections.shut_down(None).await;
         Ok(code)

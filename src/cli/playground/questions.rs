@@ -133,7 +133,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
     Ok(match question {
         Question::Evaluate => {
             let given = Given::new(inputs.minor(), inputs.manifests());
-            playground::evaluate(&inputs, &given.set, &|user| given.who(user))
+            playground::evaluate(&inputs, &given.set, &|user| given.request_user(user))
         }
         Question::Complete => {
             let pane = sent.str_at(&["pane"]);
@@ -144,7 +144,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
                 pane,
                 number("line")?,
                 number("column")?,
-                Box::new(move |user| given.who(user)),
+                Box::new(move |user| given.request_user(user)),
             )
         }
         Question::Fix => text(playground::fix(&inputs, number("finding")?)),
@@ -153,7 +153,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
         Question::Param => text(playground::with_param(&inputs, sent.get("param").unwrap_or(&Value::Null))),
         Question::Case => {
             let given = Given::new(inputs.minor(), inputs.manifests());
-            text(playground::case(&inputs, &given.set, &|user| given.who(user)))
+            text(playground::case(&inputs, &given.set, &|user| given.request_user(user)))
         }
     })
 }

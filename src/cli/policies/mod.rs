@@ -11,12 +11,12 @@ use clap::Args;
 
 use super::documents::{Document, Source};
 use super::report::Item;
-use crate::admission::asking::Asking;
+use crate::admission::expression_authorizer::ExpressionAuthorizer;
 use crate::auth::rbac::{self, Policy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::author::policies::admit::{Admission, Admitted, Sent};
 use crate::author::policies::coverage::{Coverage, Tried};
-use crate::author::policies::{Place, Policies, Who, case};
+use crate::author::policies::{Place, Policies, RequestUser, case};
 use crate::author::{Catalog, Checked};
 use crate::kinds::default_roles::{cluster_role_bindings, cluster_roles};
 use crate::meta::minor::Minor;
@@ -83,11 +83,11 @@ impl Given {
         Given { set: Policies::read(minor, manifests), roles: Arc::new(Roles(roles)) }
     }
 
-    /// Whoever is behind a UserInfo.
-    pub fn who(&self, user: Value) -> Who {
+    /// The user that a UserInfo describes.
+    pub fn request_user(&self, user: Value) -> RequestUser {
         let authorizer: Arc<dyn Authorizer> = Arc::clone(&self.roles) as Arc<dyn Authorizer>;
-        let asking = Asking::new(&authorizer, &decode_user(&user));
-        Who { user, authorizer: Arc::new(asking) }
+        let authorizer = ExpressionAuthorizer::new(&authorizer, &decode_user(&user));
+        RequestUser { user, authorizer: Arc::new(authorizer) }
     }
 
     /// Past which policies a manifest is written; `check` is what its kind has against it.
@@ -101,9 +101,16 @@ impl Given {
         if self.set.is_empty() {
             return None;
         }
-        let who = self.who(requester.user_info());
+        let request_user = self.request_user(requester.user_info());
         let namespace = &requester.namespace;
-        let admission = Admission { policies: &self.set, catalog, who: &who, beside: &[], namespace, home: namespace };
+        let admission = Admission {
+            policies: &self.set,
+            catalog,
+            request_user: &request_user,
+            beside: &[],
+            namespace,
+            home: namespace,
+        };
         let sent = Sent { object, old, subresource: "", operation: None };
         admission.admit(sent, check, &mut |_| {})
     }

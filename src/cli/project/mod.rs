@@ -12,7 +12,7 @@ use std::{fs, io};
 use crate::author::lint::Severity;
 use crate::meta::minor::Minor;
 
-pub use read::{Fault, parse};
+pub use read::{Fault, KEYS, Key, LINT_KEYS, parse};
 
 /// What the file is called.
 pub const FILE: &str = "skiff.toml";

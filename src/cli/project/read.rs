@@ -45,9 +45,42 @@ pub fn parse(text: &str) -> Result<Project, Vec<Fault>> {
     if reader.faults.is_empty() { Ok(project) } else { Err(reader.faults) }
 }
 
-/// The keys of the file, and of its table `lint`.
-const KEYS: [&str; 6] = ["definitions", "suites", "policies", "objects", "kubernetes-versions", "lint"];
-const LINT_KEYS: [&str; 3] = ["severity", "on", "off"];
+/// A key of the file.
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// What its value is.
+    pub about: &'static str,
+    /// What stands behind its name, before there is a value.
+    empty: &'static str,
+}
+
+impl Key {
+    const fn list(name: &'static str, about: &'static str) -> Self {
+        Key { name, about, empty: " = []" }
+    }
+
+    /// The key with an empty value.
+    pub fn written(&self) -> String {
+        if self.empty.is_empty() { format!("[{}]", self.name) } else { format!("{}{}", self.name, self.empty) }
+    }
+}
+
+/// The keys of the file.
+pub const KEYS: [Key; 6] = [
+    Key::list("definitions", "Files, folders or patterns with definitions, as seen from this file."),
+    Key::list("suites", "Suites, or folders with suites."),
+    Key::list("policies", "Files or folders with policies, and what they look up."),
+    Key::list("objects", "Files, folders or patterns with objects."),
+    Key::list("kubernetes-versions", "The minors of Kubernetes that all of it is for: single ones and ranges."),
+    Key { name: "lint", about: "Which lints are reported.", empty: "" },
+];
+/// Those of its table `lint`.
+pub const LINT_KEYS: [Key; 3] = [
+    Key { name: "severity", about: "The least that is reported: error, warning or advice.", empty: " = \"\"" },
+    Key::list("on", "Lints that are reported whatever their severity."),
+    Key::list("off", "Lints that are not reported."),
+];
 
 impl Reader<'_> {
     fn project(&mut self, table: &DeTable<'_>, project: &mut Project) {
@@ -79,9 +112,8 @@ impl Reader<'_> {
     }
 
     fn severity(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Severity> {
-        let severities = [Severity::Error, Severity::Warning, Severity::Advice];
         let named = value.get_ref().as_str();
-        let found = severities.into_iter().find(|severity| named == Some(severity.word()));
+        let found = Severity::ALL.into_iter().find(|severity| named == Some(severity.word()));
         if found.is_none() {
             let text = "`lint.severity` is \"error\", \"warning\" or \"advice\"".to_owned();
             self.fault(value.span().start, text);
@@ -143,7 +175,8 @@ impl Reader<'_> {
         texts
     }
 
-    fn unknown(&mut self, at: usize, key: &str, table: &str, known: &[&'static str]) {
+    fn unknown(&mut self, at: usize, key: &str, table: &str, known: &[Key]) {
+        let known: Vec<&'static str> = known.iter().map(|known| known.name).collect();
         let near = nearest(key, known.iter().copied());
         self.fault(at, format!("unknown key `{table}{key}`{near}; known are {}", known.join(", ")));
     }

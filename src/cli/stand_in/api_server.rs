@@ -175,7 +175,8 @@ async fn server(flags: &Flags) -> Result<Server, String> {
     let (users, papers) = (users(flags, runtime_config.minor())?, papers(flags, listen)?);
     let admission = admission(flags, runtime_config.minor())?;
     let lifetimes = lifetimes(flags)?;
-    let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
+    let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await;
+    let store = store.map_err(|error| error.to_string())?;
     let store = store::of_prefix(store, flags.text("etcd-prefix"));
     Ok(Server {
         listen,
@@ -221,7 +222,7 @@ fn admission(flags: &Flags, minor: Minor) -> Result<Admission, String> {
         enabled.push(SERVICE_ACCOUNT.to_owned());
     }
     let file = flags.text("admission-control-config-file").map(PathBuf::from);
-    let mut admission = Admission::new(enabled, disabled, file, minor)?;
+    let mut admission = Admission::new(enabled, disabled, file, minor).map_err(|error| error.to_string())?;
     if let Some(seconds) = flags.number("default-not-ready-toleration-seconds") {
         admission.default_not_ready_toleration_seconds = seconds;
     }

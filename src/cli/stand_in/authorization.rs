@@ -158,7 +158,7 @@ fn webhook_mode(webhook: ConfiguredWebhook, with: &Means) -> Result<Authorizatio
     if let Err(error) = fs::metadata(kubeconfig) {
         return Err(format!("stat {kubeconfig}: {}", go_reason(&error)));
     }
-    let endpoint = endpoint(Path::new(kubeconfig))?;
+    let endpoint = endpoint(Path::new(kubeconfig)).map_err(|error| error.to_string())?;
     let version = ReviewVersion::named(&webhook.version).ok_or_else(|| {
         let version = go_quote(&webhook.version);
         format!("unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\"")

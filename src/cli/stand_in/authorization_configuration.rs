@@ -117,7 +117,7 @@ fn load(text: &[u8]) -> Result<Vec<Authorizer>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let Document { value, api_version, kind } = Document::read(text)?;
+    let Document { value, api_version, kind } = Document::read(text).map_err(|error| error.to_string())?;
     for (field, said) in [("Kind", &kind), ("apiVersion", &api_version)] {
         if said.is_empty() {
             return Err(format!("Object '{field}' is missing in '{}'", json::encode_to_string(&value)));

@@ -4,16 +4,17 @@
 //! then, nothing waits for a disk, and no object passes a second process. No key is ever stored by etcd's own protocol.
 
 use std::convert::Infallible;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::{fs, io};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::http::uri::InvalidUri;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Uri};
@@ -28,7 +29,7 @@ use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
 use super::flags::{Flags, Manner, Table};
 use crate::private;
-use crate::server::{Identity, stop_requested};
+use crate::server::{CertificateError, Identity, stop_requested};
 
 /// Where a stand-in for kube-apiserver asks for the store.
 pub const STORE_PATH: &str = "/skiff/store";
@@ -77,10 +78,42 @@ fn help(table: &Table) -> String {
     text
 }
 
-async fn serve(flags: &Flags) -> Result<(), String> {
-    let told = |error: std::io::Error| error.to_string();
-    let signals = stop_requested().map_err(told)?;
-    end_with_parent(None).map_err(told)?;
+/// Why there is no etcd.
+#[derive(Debug, thiserror::Error)]
+enum EtcdError {
+    /// The process can't be told when to end.
+    #[error(transparent)]
+    Process(#[from] io::Error),
+    #[error("the data folder `{}`: {error}", folder.display())]
+    Folder { folder: PathBuf, error: io::Error },
+    #[error("can't listen on {url}: {error}")]
+    Listen { url: String, error: ListenError },
+}
+
+/// Why a URL can't be listened on.
+#[derive(Debug, thiserror::Error)]
+enum ListenError {
+    #[error(transparent)]
+    Url(InvalidUri),
+    #[error("it has no address of this machine")]
+    NoAddress,
+    #[error("it is neither http nor https")]
+    Scheme,
+    #[error(transparent)]
+    Bind(io::Error),
+    #[error("--{0} is missing")]
+    NoFlag(&'static str),
+    #[error("{path}: {error}")]
+    File { path: String, error: io::Error },
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+}
+
+async fn serve(flags: &Flags) -> Result<(), EtcdError> {
+    let signals = stop_requested()?;
+    end_with_parent(None)?;
     let state = Arc::new(State::new(flags)?);
     for name in ["listen-client-urls", "listen-client-http-urls", "listen-metrics-urls"] {
         let urls = match (name, flags.list(name)) {
@@ -96,16 +129,16 @@ async fn serve(flags: &Flags) -> Result<(), String> {
     Ok(())
 }
 
-async fn listen(url: &str, flags: &Flags, state: &Arc<State>) -> Result<(), String> {
-    let failed = |what: &dyn std::fmt::Display| format!("can't listen on {url}: {what}");
-    let uri: Uri = url.parse().map_err(|error| failed(&error))?;
-    let address = address_of(&uri).await.ok_or_else(|| failed(&"it has no address of this machine"))?;
+async fn listen(url: &str, flags: &Flags, state: &Arc<State>) -> Result<(), EtcdError> {
+    let failed = |error: ListenError| EtcdError::Listen { url: url.to_owned(), error };
+    let uri: Uri = url.parse().map_err(|error| failed(ListenError::Url(error)))?;
+    let address = address_of(&uri).await.ok_or_else(|| failed(ListenError::NoAddress))?;
     let tls = match uri.scheme_str() {
-        Some("https") => Some(acceptor(flags).map_err(|error| failed(&error))?),
+        Some("https") => Some(acceptor(flags).map_err(failed)?),
         Some("http") => None,
-        _ => return Err(failed(&"it is neither http nor https")),
+        _ => return Err(failed(ListenError::Scheme)),
     };
-    let listener = TcpListener::bind(address).await.map_err(|error| failed(&error))?;
+    let listener = TcpListener::bind(address).await.map_err(|error| failed(ListenError::Bind(error)))?;
     tokio::spawn(accept(listener, tls, Arc::clone(state)));
     Ok(())
 }
@@ -116,17 +149,17 @@ async fn address_of(uri: &Uri) -> Option<SocketAddr> {
     lookup_host((host, uri.port_u16()?)).await.ok()?.next()
 }
 
-fn acceptor(flags: &Flags) -> Result<TlsAcceptor, String> {
-    let read = |name: &str| {
-        let path = flags.text(name).ok_or_else(|| format!("--{name} is missing"))?;
-        fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+fn acceptor(flags: &Flags) -> Result<TlsAcceptor, ListenError> {
+    let read = |name: &'static str| {
+        let path = flags.text(name).ok_or(ListenError::NoFlag(name))?;
+        fs::read_to_string(path).map_err(|error| ListenError::File { path: path.to_owned(), error })
     };
     let identity = Identity { certificate_pem: read("cert-file")?, key_pem: read("key-file")? };
-    let (chain, key) = identity.to_der().map_err(|error| error.to_string())?;
+    let (chain, key) = identity.to_der()?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
-    Ok(TlsAcceptor::from(Arc::new(config.map_err(|error| error.to_string())?)))
+    Ok(TlsAcceptor::from(Arc::new(config?)))
 }
 
 async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) {
@@ -165,10 +198,10 @@ struct State {
 }
 
 impl State {
-    fn new(flags: &Flags) -> Result<Self, String> {
+    fn new(flags: &Flags) -> Result<Self, EtcdError> {
         let name = flags.text("name").unwrap_or("default");
         let folder = flags.text("data-dir").map_or_else(|| PathBuf::from(format!("{name}.etcd")), PathBuf::from);
-        let failed = |error: std::io::Error| format!("the data folder `{}`: {error}", folder.display());
+        let failed = |error| EtcdError::Folder { folder: folder.clone(), error };
         make_private(&folder).map_err(failed)?;
         Ok(State { store: folder.canonicalize().map_err(failed)?.join(DATABASE) })
     }

@@ -9,8 +9,8 @@ use std::{env, fs, io};
 use bytes::Bytes;
 use hyper::Method;
 
-use super::super::cluster::{self, Client};
-use super::super::documents;
+use super::super::cluster::{self, Client, ClusterError};
+use super::super::documents::{self, Unreadable};
 use super::super::print::{note, output};
 use super::file_name;
 use crate::http::SERVER_VERSION;
@@ -135,6 +135,25 @@ fn identity(path: &Path) -> Option<(u64, std::time::SystemTime)> {
     fs::metadata(path).and_then(|file| Ok((file.len(), file.modified()?))).ok()
 }
 
+/// Why a call is not answered, in kubectl's words.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("error: {0}: {WHAT_THIS_IS}")]
+    Flag(String),
+    #[error("error: {WHAT_THIS_IS}")]
+    Verb,
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Input(#[from] io::Error),
+    #[error(transparent)]
+    Documents(#[from] Unreadable),
+    #[error("error: no matches for kind {kind:?} in version {api_version:?}")]
+    UnknownKind { kind: String, api_version: String },
+    #[error("Error from server ({reason}): {message}")]
+    Server { reason: String, message: String },
+}
+
 /// What was asked.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Call {
@@ -146,7 +165,7 @@ struct Call {
 }
 
 impl Call {
-    fn parse(arguments: &[String]) -> Result<Self, String> {
+    fn parse(arguments: &[String]) -> Result<Self, CallError> {
         let mut call = Call::default();
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
@@ -164,29 +183,29 @@ impl Call {
                 "-f" | "--filename" => call.files.push(value().into()),
                 "--cache-dir" => _ = value(),
                 "--server-side" | "--client" | "--force-conflicts" => {}
-                _ => return Err(format!("error: {argument}: {WHAT_THIS_IS}")),
+                _ => return Err(CallError::Flag(argument.clone())),
             }
         }
         Ok(call)
     }
 }
 
-async fn answer(arguments: &[String]) -> Result<String, String> {
+async fn answer(arguments: &[String]) -> Result<String, CallError> {
     let call = Call::parse(arguments)?;
     let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["version"] => Ok(format!("Client Version: {SERVER_VERSION}\n{WHAT_THIS_IS}\n")),
         ["get", "ns" | "namespace" | "namespaces", names @ ..] => namespaces(&connect(&call)?, names).await,
         [verb @ ("apply" | "create")] if !call.files.is_empty() => write(&connect(&call)?, &call, verb).await,
-        _ => Err(format!("error: {WHAT_THIS_IS}")),
+        _ => Err(CallError::Verb),
     }
 }
 
-fn connect(call: &Call) -> Result<Client, String> {
-    cluster::connect(call.kubeconfig.as_deref(), call.context.as_deref()).map_err(|error| error.to_string())
+fn connect(call: &Call) -> Result<Client, ClusterError> {
+    cluster::connect(call.kubeconfig.as_deref(), call.context.as_deref())
 }
 
-async fn namespaces(client: &Client, names: &[&str]) -> Result<String, String> {
+async fn namespaces(client: &Client, names: &[&str]) -> Result<String, CallError> {
     const PATH: &str = "/api/v1/namespaces";
     let mut found = Vec::new();
     match names {
@@ -205,7 +224,7 @@ async fn namespaces(client: &Client, names: &[&str]) -> Result<String, String> {
 }
 
 /// Applies or creates every object of the files.
-async fn write(client: &Client, call: &Call, verb: &str) -> Result<String, String> {
+async fn write(client: &Client, call: &Call, verb: &str) -> Result<String, CallError> {
     let mut text = String::new();
     for object in read(&call.files)? {
         let (name, kind) = (object.str_at(&["metadata", "name"]), object.str_at(&["kind"]));
@@ -235,17 +254,17 @@ async fn write(client: &Client, call: &Call, verb: &str) -> Result<String, Strin
     Ok(text)
 }
 
-fn read(files: &[PathBuf]) -> Result<Vec<Value>, String> {
+fn read(files: &[PathBuf]) -> Result<Vec<Value>, CallError> {
     let mut objects = Vec::new();
     let (stdin, files): (Vec<PathBuf>, Vec<PathBuf>) = files.iter().cloned().partition(|file| file.as_os_str() == "-");
     if !stdin.is_empty() {
         let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
+        io::stdin().read_to_string(&mut text)?;
         let found = documents::decode(&text.into())?;
         objects.extend(found.into_iter().map(|document| document.value));
     }
     if !files.is_empty() {
-        let sources = documents::read(&files).map_err(|error| error.to_string())?;
+        let sources = documents::read(&files)?;
         objects.extend(sources.into_iter().flat_map(|source| source.documents).map(|document| document.value));
     }
     Ok(objects.into_iter().flat_map(items).collect())
@@ -260,13 +279,14 @@ fn items(object: Value) -> Vec<Value> {
 }
 
 /// The path of all objects of an object's kind in its namespace.
-async fn place(client: &Client, call: &Call, object: &Value) -> Result<String, String> {
+async fn place(client: &Client, call: &Call, object: &Value) -> Result<String, CallError> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let root = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
     let served = ask(client, Method::GET, &root, None).await?;
     let is_it = |one: &&Value| one.str_at(&["kind"]) == kind && !one.str_at(&["name"]).contains('/');
     let found = served.items_at(&["resources"]).iter().find(is_it);
-    let found = found.ok_or_else(|| format!("error: no matches for kind {kind:?} in version {api_version:?}"))?;
+    let found =
+        found.ok_or_else(|| CallError::UnknownKind { kind: kind.to_owned(), api_version: api_version.to_owned() })?;
     let plural = found.str_at(&["name"]);
     if found.at(&["namespaced"]).and_then(Value::as_bool) != Some(true) {
         return Ok(format!("{root}/{plural}"));
@@ -281,13 +301,14 @@ async fn ask(
     method: Method,
     path: &str,
     content: Option<(&'static str, Bytes)>,
-) -> Result<Value, String> {
-    let (code, body) = client.call(method, path, content).await.map_err(|error| error.to_string())?;
+) -> Result<Value, CallError> {
+    let (code, body) = client.call(method, path, content).await.map_err(ClusterError::from)?;
     let answer = json::decode(&body).unwrap_or_default();
     if (200..300).contains(&code) {
         return Ok(answer);
     }
-    Err(format!("Error from server ({}): {}", answer.str_at(&["reason"]), answer.str_at(&["message"])))
+    let text = |field: &str| answer.str_at(&[field]).to_owned();
+    Err(CallError::Server { reason: text("reason"), message: text("message") })
 }
 
 #[cfg(test)]
@@ -301,6 +322,6 @@ mod tests {
         assert_eq!(call.words, ["apply"]);
         assert_eq!((call.kubeconfig, call.namespace.as_deref()), (Some("k".into()), Some("x")));
         assert_eq!(call.files, [PathBuf::from("-"), PathBuf::from("b")]);
-        assert!(parse("get pods --watch").is_err_and(|told| told.contains("in place of kubectl")));
+        assert!(parse("get pods --watch").is_err_and(|error| error.to_string().contains("in place of kubectl")));
     }
 }

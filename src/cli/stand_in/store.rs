@@ -25,19 +25,45 @@ const PREFIX: &[u8] = b"/registry";
 /// How much of a prefix's hash is in the name of its file.
 const HASH_BYTES: usize = 16;
 
+/// Why there is no store.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("--etcd-servers must be specified")]
+    NoServer,
+    #[error("etcd at {url}: {error}")]
+    NoAnswer { url: String, error: AskError },
+    #[error(
+        "etcd at {0} is not skiff's own: this kube-apiserver keeps its objects with the etcd of `skiff assets` only"
+    )]
+    NotOurs(String),
+}
+
+/// Why an etcd does not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(transparent)]
+    Url(#[from] hyper::http::uri::InvalidUri),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Trust(#[from] trust::TrustError),
+    #[error(transparent)]
+    Name(#[from] rustls::pki_types::InvalidDnsNameError),
+}
+
 /// The file of the store that the etcd at one of `urls` has.
 ///
 /// # Errors
 ///
 /// None of them answers in time, or one that does is not ours.
-pub async fn find(urls: &[String], authority: Option<&str>) -> Result<PathBuf, String> {
+pub async fn find(urls: &[String], authority: Option<&str>) -> Result<PathBuf, FindError> {
     let began = Instant::now();
     loop {
-        let mut fault = "--etcd-servers must be specified".to_owned();
+        let mut fault = FindError::NoServer;
         for url in urls {
             match ask(url, authority).await {
-                Ok(found) => return found,
-                Err(error) => fault = format!("etcd at {url}: {error}"),
+                Ok(found) => return found.ok_or_else(|| FindError::NotOurs(url.clone())),
+                Err(error) => fault = FindError::NoAnswer { url: url.clone(), error },
             }
         }
         if began.elapsed() >= THERE_MAX || urls.is_empty() {
@@ -58,33 +84,26 @@ pub fn of_prefix(store: PathBuf, prefix: Option<&str>) -> PathBuf {
     store.with_file_name(format!("{stem}-{hash}.db"))
 }
 
-/// What the etcd at `url` says of its store; an error where it does not answer.
-async fn ask(url: &str, authority: Option<&str>) -> Result<Result<PathBuf, String>, String> {
-    let uri: Uri = url.parse().map_err(|error| format!("{error}"))?;
+/// What the etcd at `url` says of its store; `None` where it is another etcd.
+async fn ask(url: &str, authority: Option<&str>) -> Result<Option<PathBuf>, AskError> {
+    let uri: Uri = url.parse()?;
     let host = uri.host().unwrap_or_default();
     let place = format!("{host}:{}", uri.port_u16().unwrap_or(2379));
-    let stream = TcpStream::connect(&place).await.map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect(&place).await?;
     let answer = match uri.scheme_str() {
         Some("https") => {
-            let roots = authority.map(std::fs::read).transpose().map_err(|error| error.to_string())?;
-            let connector = TlsConnector::from(Arc::new(
-                trust::config(&roots.unwrap_or_default()).map_err(|error| error.to_string())?,
-            ));
+            let roots = authority.map(std::fs::read).transpose()?;
+            let connector = TlsConnector::from(Arc::new(trust::config(&roots.unwrap_or_default())?));
             let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-            let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
-            get(connector.connect(name, stream).await.map_err(|error| error.to_string())?, &place).await
+            let name = ServerName::try_from(name)?;
+            get(connector.connect(name, stream).await?, &place).await
         }
         _ => get(stream, &place).await,
     };
-    let answer = answer.map_err(|error| error.to_string())?;
+    let answer = answer?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    if head.starts_with("HTTP/1.1 200") && body.starts_with('/') {
-        Ok(Ok(PathBuf::from(body.trim_end())))
-    } else {
-        Ok(Err(format!(
-            "etcd at {url} is not skiff's own: this kube-apiserver keeps its objects with the etcd of `skiff assets` only"
-        )))
-    }
+    let is_ours = head.starts_with("HTTP/1.1 200") && body.starts_with('/');
+    Ok(is_ours.then(|| PathBuf::from(body.trim_end())))
 }
 
 async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, place: &str) -> std::io::Result<String> {

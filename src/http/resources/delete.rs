@@ -62,14 +62,12 @@ pub(super) async fn delete_options(
         let encoding = body_encoding(&exchange.content_type)
             .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
         let decoded = match encoding {
-            Encoding::Json => {
-                json::decode(&bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
-            }
-            Encoding::Yaml => yaml::decode(&bytes).map_err(|error| error.to_string()),
+            Encoding::Json => json::decode(&bytes).map_err(query::DeleteOptionsError::from),
+            Encoding::Yaml => yaml::decode(&bytes).map_err(query::DeleteOptionsError::from),
             Encoding::Protobuf => query::DeleteOptions::open(&bytes),
         };
         let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
-        let options = options.map_err(|error| Status::bad_request(&error))?;
+        let options = options.map_err(|error| Status::bad_request(&error.to_string()))?;
         exchange.observe(|observed| observed.sent(logged(&options)));
         options
     };

@@ -47,7 +47,7 @@ impl Registry {
             object.at(&["metadata", "resourceVersion"]).filter(|claimed| claimed.as_str() != Some("")).cloned();
         remove_resource_version(&mut object);
         let stored = self.convert_to(resource, resource.storage(), object).await;
-        let mut stored = stored.map_err(Undecodable::refuse_write)?;
+        let mut stored = stored.map_err(|error| Undecodable::from(error).refuse_write())?;
         if resource.definition.is_none() {
             kinds::settle_stored(&mut stored);
         }
@@ -90,7 +90,7 @@ impl Registry {
         resource.strategy.complete(&mut raw);
         remove_resource_version(&mut raw);
         let raw = self.convert_to(resource, resource.storage(), raw).await;
-        let mut raw = raw.map_err(Undecodable::refuse_write)?;
+        let mut raw = raw.map_err(|error| Undecodable::from(error).refuse_write())?;
         if resource.definition.is_none() {
             kinds::settle_stored(&mut raw);
         }

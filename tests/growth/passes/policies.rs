@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kubeskiff::author::policies::admit::{Admission, Sent};
-use kubeskiff::author::policies::{Policies, Who};
+use kubeskiff::author::policies::{Policies, RequestUser};
 use kubeskiff::author::{Catalog, Checked};
 use kubeskiff::cel::library::authorizer::{Authorizer, Check, Decision};
 use kubeskiff::meta::minor::Minor;
@@ -76,9 +76,10 @@ fn object(size: usize) -> Value {
 
 /// Asks policies about an object.
 fn ask((policies, object): &(Policies, Value)) -> bool {
-    let who = Who { user: Value::Null, authorizer: Arc::new(Nobody) };
+    let request_user = RequestUser { user: Value::Null, authorizer: Arc::new(Nobody) };
     let catalog = Catalog::default();
-    let admission = Admission { policies, catalog: &catalog, who: &who, beside: &[], namespace: "", home: "" };
+    let admission =
+        Admission { policies, catalog: &catalog, request_user: &request_user, beside: &[], namespace: "", home: "" };
     let sent = Sent { object, old: None, subresource: "", operation: None };
     let mut check = |object: &Value| Checked { object: object.clone(), prepared: object.clone(), ..Checked::default() };
     admission.admit(sent, &mut check, &mut |_| {}).is_some_and(|admitted| admitted.denial.is_none())

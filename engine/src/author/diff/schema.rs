@@ -115,11 +115,13 @@ impl<'w> Walk<'w> {
             (before.as_str(), after.as_str()),
             (_, "any") | ("integer", "number" | "integer or string") | ("string", "integer or string")
         );
-        let degree = match widens {
+        let degree = if !widens {
+            Breaking
+        } else if new.validations.is_empty() {
+            self.unless_watched()
+        } else {
             // Rules see a value of another type.
-            true if new.validations.is_empty() => self.unless_watched(),
-            true => MayBreak,
-            false => Breaking,
+            MayBreak
         };
         self.tell(path, "type-changed", degree, format!("{before} became {after}"));
         widens

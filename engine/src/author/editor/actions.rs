@@ -140,7 +140,7 @@ impl Workspace {
             self.minor(),
             files.iter().filter_map(|file| self.files.get(file)).flat_map(|file| &file.policies),
         );
-        let stage = Stage { catalog: &self.catalog, policies: &policies, who: &*self.who };
+        let stage = Stage { catalog: &self.catalog, policies: &policies, find_user: &*self.find_user };
         let written = suite::Case {
             name: name.to_owned(),
             path: String::new(),

@@ -12,14 +12,14 @@ use super::documents::{Head, Part, Sort, hash_of, parts};
 use super::outline::{Outline, outline};
 use super::text::Text;
 use crate::author::lint::Severity;
-use crate::author::policies::{Policies, Who, case};
+use crate::author::policies::{Policies, RequestUser, case};
 use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::decode_each_located;
 
-/// Who is behind a UserInfo, for policies that ask what somebody may do.
-pub type WhoIs = Box<dyn Fn(Value) -> Who + Send>;
+/// The user that a UserInfo describes, for policies that ask what a user may do.
+pub type UserLookup = Box<dyn Fn(Value) -> RequestUser + Send>;
 
 /// Of files with policies, objects of so many bytes are kept: policies may look them up.
 const LOOKED_UP_BYTES_MAX: usize = 64 << 10;
@@ -52,7 +52,7 @@ pub struct Workspace {
     pub(super) policies: Policies,
     /// What the policies were made of.
     pub(super) policies_stamp: u64,
-    pub(super) who: WhoIs,
+    pub(super) find_user: UserLookup,
     /// The kind of objects that do not say theirs; none unless set.
     pub assumed: Head,
     /// Which lints are told.
@@ -102,13 +102,13 @@ pub(super) enum Made {
 
 impl Workspace {
     /// Nothing yet; `who` tells who is behind a UserInfo.
-    pub fn new(who: WhoIs) -> Self {
-        Workspace::of_minors(who, &[])
+    pub fn new(find_user: UserLookup) -> Self {
+        Workspace::of_minors(find_user, &[])
     }
 
     /// The same for several minors of Kubernetes, in rising order: what the newest says is told as it is, and of the others
     /// what they refuse or ignore of a definition.
-    pub fn of_minors(who: WhoIs, minors: &[Minor]) -> Self {
+    pub fn of_minors(find_user: UserLookup, minors: &[Minor]) -> Self {
         let (newest, older) = minors.split_last().map_or((Minor::NEWEST, &[][..]), |(newest, older)| (*newest, older));
         Workspace {
             catalog: Catalog::of_minor(newest),
@@ -117,7 +117,7 @@ impl Workspace {
             files: BTreeMap::new(),
             policies: Policies::default(),
             policies_stamp: 0,
-            who,
+            find_user,
             assumed: Head::default(),
             lints: LintChoice::default(),
         }
@@ -255,8 +255,8 @@ impl Workspace {
     }
 
     /// Somebody who may do everything.
-    pub(super) fn administrator(&self) -> Who {
-        (self.who)(case::administrator())
+    pub(super) fn administrator(&self) -> RequestUser {
+        (self.find_user)(case::administrator())
     }
 
     /// The name of the file that defines a kind.

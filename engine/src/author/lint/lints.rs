@@ -40,6 +40,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All of them, the worst first.
+    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Advice];
+
     /// The severity as a word.
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! A case of a suite that expects what comes of the inputs now.
 
 use super::inputs::{Inputs, Pane};
-use super::{Whom, catalog};
+use super::{FindUser, catalog};
 use crate::author::expected::expected;
 use crate::author::policies::Policies;
 use crate::author::suite::{self, Coverage, Stage};
@@ -12,10 +12,10 @@ use crate::value::{Value, yaml};
 const FILE: &str = "definition.yaml";
 
 /// A suite of one case, as YAML; `None` where there is no verdict.
-pub fn case(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Option<String> {
+pub fn case(inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Option<String> {
     let catalog = catalog(inputs, inputs.minor(), &mut Vec::new());
     let written = inputs.case()?;
-    let stage = Stage { catalog: &catalog, policies, who };
+    let stage = Stage { catalog: &catalog, policies, find_user };
     let admitted = suite::admit(&written, &stage, &mut Coverage::default().policies)?;
     let ratcheted = suite::ratcheted(catalog.of(&written.object), &written, &admitted.checked);
     let is_fine =

@@ -6,7 +6,7 @@ use crate::author::Catalog;
 use crate::author::editor::complete::{Completion, Sign};
 use crate::author::editor::cursor::{Cursor, Slot, cursor};
 use crate::author::editor::documents::{Head, part_at};
-use crate::author::editor::workspace::WhoIs;
+use crate::author::editor::workspace::UserLookup;
 use crate::author::editor::{Text, Workspace};
 use crate::object;
 use crate::value::Value;
@@ -16,10 +16,10 @@ use crate::value::yaml::Place;
 /// is put there (`apply`).
 ///
 /// `line` and `column` count from 0, the column in characters.
-pub fn complete(inputs: &Inputs, pane: Pane, line: usize, column: usize, who: WhoIs) -> Value {
+pub fn complete(inputs: &Inputs, pane: Pane, line: usize, column: usize, find_user: UserLookup) -> Value {
     let text = Text::from(inputs.text(pane));
     let offset = text.offset_of(Place { line: line.saturating_add(1), column: column.saturating_add(1) });
-    let mut workspace = Workspace::of_minors(who, inputs.minors());
+    let mut workspace = Workspace::of_minors(find_user, inputs.minors());
     let definitions = Pane::Definition.name();
     if pane == Pane::Definition && inputs.is_broken(pane) {
         workspace.add(definitions, &without_typed(text.as_str(), offset));

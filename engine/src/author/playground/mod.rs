@@ -24,7 +24,7 @@ mod verdict;
 use crate::author::policies::Policies;
 use crate::author::policies::coverage::Coverage;
 use crate::author::suite::{self, Stage};
-use crate::author::{Catalog, policies::Who};
+use crate::author::{Catalog, policies::RequestUser};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
@@ -43,24 +43,24 @@ pub fn with_param(inputs: &Inputs, wanted: &Value) -> Option<String> {
 
 pub use inputs::Pane;
 
-/// Whoever is behind a UserInfo.
-pub type Whom<'w> = &'w dyn Fn(Value) -> Who;
+/// The user that a UserInfo describes.
+pub type FindUser<'w> = &'w dyn Fn(Value) -> RequestUser;
 
 /// All that can be said of the inputs. `policies` are those among [`Inputs::manifests`].
-pub fn evaluate(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Value {
-    let mut answer = evaluate_in(inputs.minor(), inputs, policies, who);
-    let minors = minors::show(inputs, &answer, &|minor| evaluate_in(minor, inputs, policies, who));
+pub fn evaluate(inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Value {
+    let mut answer = evaluate_in(inputs.minor(), inputs, policies, find_user);
+    let minors = minors::show(inputs, &answer, &|minor| evaluate_in(minor, inputs, policies, find_user));
     answer.make_object().insert("minors", minors);
     answer
 }
 
 /// What one minor of Kubernetes says.
-fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Value {
+fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Value {
     let mut markers = inputs.faults();
     let catalog = catalog(inputs, minor, &mut markers);
     let findings = findings::find(inputs, minor, &mut markers);
     let mut tried = Coverage::tracing(policies);
-    let stage = Stage { catalog: &catalog, policies, who };
+    let stage = Stage { catalog: &catalog, policies, find_user };
     let written = inputs.case();
     let admitted = written.as_ref().and_then(|case| suite::admit(case, &stage, &mut tried));
     let ratcheted = match (&written, &admitted) {

@@ -79,8 +79,8 @@ impl Authorizer for Nobody {
     }
 }
 
-fn who(user: Value) -> Who {
-    Who { user, authorizer: Arc::new(Nobody) }
+fn find_user(user: Value) -> RequestUser {
+    RequestUser { user, authorizer: Arc::new(Nobody) }
 }
 
 fn inputs(definition: &str, object: &str, old: &str) -> Inputs {
@@ -89,7 +89,7 @@ fn inputs(definition: &str, object: &str, old: &str) -> Inputs {
 }
 
 fn evaluated(inputs: &Inputs) -> Value {
-    evaluate(inputs, &Policies::read(inputs.minor(), inputs.manifests()), &who)
+    evaluate(inputs, &Policies::read(inputs.minor(), inputs.manifests()), &find_user)
 }
 
 fn boat(spec: &str) -> String {
@@ -234,10 +234,10 @@ fn a_case_of_a_suite_holds_what_it_says() {
     ] {
         let inputs = inputs(definition, &object, &old);
         let set = Policies::read(inputs.minor(), inputs.manifests());
-        let text = case(&inputs, &set, &who).expect("there is a verdict");
+        let text = case(&inputs, &set, &find_user).expect("there is a verdict");
         let suite = parse(&yaml::decode(text.as_bytes()).expect("it is YAML")).unwrap_or_default();
         let catalog = catalog(&inputs, inputs.minor(), &mut Vec::new());
-        let stage = Stage { catalog: &catalog, policies: &set, who: &who };
+        let stage = Stage { catalog: &catalog, policies: &set, find_user: &find_user };
         let outcome = run(&suite.cases[0], &stage, None, &mut Coverage::default());
         assert_eq!(outcome.failures, Vec::new(), "{text}");
     }
@@ -251,7 +251,7 @@ fn check_choices(pane: &str, text: &str, expected: &[&str]) {
     let mut sent = object! { "definition" => BOAT };
     sent.make_object().insert(pane, Value::from(text.replacen('|', "", 1)));
     let inputs = Inputs::read(&sent).expect("they are texts");
-    let found = complete(&inputs, Pane::named(pane).expect("there is such a pane"), line, column, Box::new(who));
+    let found = complete(&inputs, Pane::named(pane).expect("there is such a pane"), line, column, Box::new(find_user));
     let labels: Vec<&str> = found.items_at(&["choices"]).iter().map(|choice| choice.str_at(&["label"])).collect();
     assert!(expected.iter().all(|label| labels.contains(label)), "{text}: {labels:?}");
 }
@@ -277,7 +277,7 @@ fn a_choice_says_what_is_put_there() {
     let check = |object: &str, column: usize, label: &str, replaced: i64, apply: &str| {
         let line = object.matches('\n').count();
         let inputs = Inputs::read(&object! { "definition" => BOAT, "object" => object }).expect("they are texts");
-        let found = complete(&inputs, Pane::Object, line, column, Box::new(who));
+        let found = complete(&inputs, Pane::Object, line, column, Box::new(find_user));
         let choice = found.items_at(&["choices"]).iter().find(|choice| choice.str_at(&["label"]) == label);
         assert_eq!(choice.map(|choice| choice.str_at(&["apply"])), Some(apply), "{object}: {found:?}");
         assert_eq!(found.get("replaced").and_then(Value::as_i64), Some(replaced), "{object}");
@@ -304,11 +304,11 @@ fn any_text_is_answered() {
         for other in ["", "x", text] {
             let inputs = inputs(text, other, other);
             evaluated(&inputs);
-            _ = case(&inputs, &Policies::default(), &who);
+            _ = case(&inputs, &Policies::default(), &find_user);
             _ = fix(&inputs, 0);
             for (line, column) in [(0, 0), (0, 99), (3, 1), (usize::MAX, usize::MAX)] {
                 for pane in [Pane::Definition, Pane::Object, Pane::Request] {
-                    complete(&inputs, pane, line, column, Box::new(who));
+                    complete(&inputs, pane, line, column, Box::new(find_user));
                 }
             }
         }

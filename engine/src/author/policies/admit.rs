@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::lookup::DEFAULT_NAMESPACE;
-use super::{Asked, Policies, Target, Tell, Who};
+use super::{Asked, Policies, RequestUser, Target, Tell};
 use crate::author::{Catalog, Checked};
 use crate::crd::nested::{set_nested, split_path};
 use crate::meta::Status;
@@ -21,7 +21,7 @@ pub struct Admission<'a> {
     /// The kinds of definitions.
     pub catalog: &'a Catalog,
     /// Who asks.
-    pub who: &'a Who,
+    pub request_user: &'a RequestUser,
     /// Parameters and namespaces that go before those among the manifests.
     pub beside: &'a [Value],
     /// Where objects are that name no namespace; empty for `default`.
@@ -97,7 +97,7 @@ impl Admission<'_> {
             old: &old,
             name: sent.object.str_at(&["metadata", "name"]),
             namespace: &namespace,
-            who: self.who,
+            request_user: self.request_user,
             catalog: self.catalog,
             home: self.home,
             beside: self.beside,
@@ -137,7 +137,7 @@ impl Admission<'_> {
             old: &old,
             name: sent.object.str_at(&["metadata", "name"]),
             namespace: &namespace,
-            who: self.who,
+            request_user: self.request_user,
             catalog: self.catalog,
             home: self.home,
             beside: self.beside,

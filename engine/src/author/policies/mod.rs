@@ -35,12 +35,12 @@ pub(crate) use read::{expressions_of, served};
 pub use set::{Policies, is_policy};
 pub use target::Target;
 
-/// Who asks.
+/// The user that sends the request.
 #[derive(Clone)]
-pub struct Who {
+pub struct RequestUser {
     /// A UserInfo of `authentication.k8s.io/v1`.
     pub user: Value,
-    /// Whom the variable `authorizer` asks.
+    /// What the variable `authorizer` of expressions asks.
     pub authorizer: Arc<dyn Authorizer>,
 }
 
@@ -57,8 +57,8 @@ pub struct Asked<'a> {
     pub name: &'a str,
     /// That of the object; empty for cluster scope.
     pub namespace: &'a str,
-    /// Who asks.
-    pub who: &'a Who,
+    /// The user that sends the request.
+    pub request_user: &'a RequestUser,
     /// The kinds of definitions.
     pub catalog: &'a Catalog,
     /// Where manifests are that name no namespace; empty for `default`.
@@ -201,7 +201,7 @@ impl<'a> Asked<'a> {
             name: self.name,
             namespace: self.namespace_or_own(),
             operation: self.operation,
-            user: &self.who.user,
+            user: &self.request_user.user,
             dry_run: false,
             options: &options,
         }
@@ -237,7 +237,7 @@ impl Seen {
             request: &self.request,
             namespace: &self.namespace,
             params,
-            authorizer: Some(Arc::clone(&asked.who.authorizer)),
+            authorizer: Some(Arc::clone(&asked.request_user.authorizer)),
             request_resource: &self.resource,
         }
     }

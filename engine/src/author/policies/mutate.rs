@@ -139,11 +139,11 @@ impl Policies {
         };
         let input = seen.input(asked, &invocation.params);
         note_conditions(named, head, &input, tell);
-        match head.ask_conditions(&input).hold {
+        match head.match_conditions(&input).hold {
             Ok(true) => {}
             Ok(false) => return Ok(false),
-            Err(why) => {
-                failures.failed(head, binding, &why);
+            Err(error) => {
+                failures.failed(head, binding, &error.to_string());
                 return Ok(false);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::admit::{Admission, Admitted, Sent};
 use super::coverage::Coverage;
-use super::{Policies, Who, case};
+use super::{Policies, RequestUser, case};
 use crate::author::{BuiltIn, Catalog, Checked, Options, create, update};
 use crate::cel::library::authorizer::{Authorizer, Check, Decision};
 use crate::meta::minor::Minor;
@@ -94,9 +94,10 @@ fn admit(manifests: &[Value], sent: Sent<'_>, setting: &str, coverage: &mut Cove
     let setting = case::Setting::decode(&read(setting), None);
     let policies = Policies::read(Minor::NEWEST, manifests);
     assert!(policies.refused().is_empty(), "{:?}", policies.refused());
-    let who = Who { user: setting.user, authorizer: Arc::new(OnlyReading) };
+    let request_user = RequestUser { user: setting.user, authorizer: Arc::new(OnlyReading) };
     let (beside, namespace) = (&setting.beside, &setting.namespace);
-    let admission = Admission { policies: &policies, catalog: &catalog, who: &who, beside, namespace, home: "" };
+    let admission =
+        Admission { policies: &policies, catalog: &catalog, request_user: &request_user, beside, namespace, home: "" };
     let options = Options { is_status: sent.subresource == "status", ..Options::default() };
     let mut check = |object: &Value| -> Checked {
         match (catalog.of(object), sent.old) {

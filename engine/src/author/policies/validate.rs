@@ -74,7 +74,7 @@ impl Policies {
 fn note(policy: &Validating, input: &Input<'_>, verdict: &Verdict, tell: Tell<'_>) {
     let head = &policy.head;
     let named = (KIND, head.name.as_str());
-    let is_asked = head.ask_conditions(input).hold == Ok(true);
+    let is_asked = head.match_conditions(input).hold == Ok(true);
     if !is_asked || verdict.decisions.len() != policy.validations_count() {
         return;
     }

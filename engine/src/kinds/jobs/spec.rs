@@ -41,14 +41,11 @@ pub fn validate(spec: &FieldRef<'_>, options: &template::Options) -> ErrorList {
     if failure.is_set() {
         errors.extend(failure_policy::validate(spec, &failure));
     }
-    match success.is_set() {
-        true if is_indexed(spec) => errors.extend(success_policy::validate(spec, &success)),
-        true => errors.push(workloads::invalid_struct(
-            &success,
-            "batch.v1.SuccessPolicy",
-            "requires indexed completion mode",
-        )),
-        false => {}
+    if success.is_set() && is_indexed(spec) {
+        errors.extend(success_policy::validate(spec, &success));
+    } else if success.is_set() {
+        let detail = "requires indexed completion mode";
+        errors.push(workloads::invalid_struct(&success, "batch.v1.SuccessPolicy", detail));
     }
     errors.extend(check_replacement(spec));
     let template = spec.field("template");

@@ -126,7 +126,7 @@ fn has_proc_mount(spec: &Value) -> bool {
     mounts.inspect(|_| work::step()).any(|mount| mount.as_str().is_some_and(|mount| mount != DEFAULT_PROC_MOUNT))
 }
 
-/// Whoever says how `/proc` is mounted has the default: the field stays, as it was stored so before there was the feature.
+/// A pod that says how `/proc` is mounted has the default: the field stays, as it was stored so before there was the feature.
 fn reset_proc_mounts(spec: &mut Value) {
     for list in CONTAINER_LISTS {
         for container in defaults::items(spec, list) {

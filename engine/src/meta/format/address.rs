@@ -24,10 +24,12 @@ pub fn is_ip(text: &str) -> bool {
 /// `10.0.0.0/8`, with leading zeros as one likes.
 pub fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
-    let bits_max = match is_loose_ipv4(address) {
-        true => 32,
-        false if is_loose_ipv6(address) => 128,
-        false => return false,
+    let bits_max = if is_loose_ipv4(address) {
+        32
+    } else if is_loose_ipv6(address) {
+        128
+    } else {
+        return false;
     };
     leading_number(bits, 10).is_some_and(|(bits, rest)| rest.is_empty() && bits <= bits_max)
 }

@@ -48,8 +48,17 @@ const PROJECTED: [(&str, &str); 5] = [
     ("clusterTrustBundle", "clustertrustbundles"),
     ("podCertificate", "podcertificates"),
 ];
-/// What a pod refers to first, in the words of the refusal; the error is a volume that is of no known kind.
-pub fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
+/// A volume of a pod that is not of a known kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceError {
+    #[error("unknown volume type for volume  {}", super::quoted(.0))]
+    Volume(String),
+    #[error("unknown source for projected volume {}", super::quoted(.0))]
+    Source(String),
+}
+
+/// What a pod refers to first, in the words of the refusal.
+pub fn reference(pod: &Value) -> Result<Option<&'static str>, ReferenceError> {
     if !pod.str_at(&["spec", "serviceAccountName"]).is_empty() {
         return Ok(Some("serviceaccounts"));
     }
@@ -70,23 +79,23 @@ pub fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
     Ok(None)
 }
 
-fn in_volume(volume: &Value) -> Result<Option<&'static str>, String> {
+fn in_volume(volume: &Value) -> Result<Option<&'static str>, ReferenceError> {
     if ALONE.iter().any(|kind| is_set(volume, kind)) {
         return Ok(None);
     }
     if let Some((_, named)) = NAMING.iter().find(|(kind, _)| is_set(volume, kind)) {
         return Ok(Some(named));
     }
-    let name = super::quoted(volume.str_at(&["name"]));
+    let name = || volume.str_at(&["name"]).to_owned();
     if !is_set(volume, "projected") {
-        return Err(format!("unknown volume type for volume  {name}"));
+        return Err(ReferenceError::Volume(name()));
     }
     for source in sources(volume) {
         if let Some((_, named)) = PROJECTED.iter().find(|(kind, _)| is_set(source, kind)) {
             return Ok(Some(named));
         }
         if !is_set(source, "downwardAPI") {
-            return Err(format!("unknown source for projected volume {name}"));
+            return Err(ReferenceError::Source(name()));
         }
     }
     Ok(None)
@@ -154,7 +163,7 @@ mod tests {
             ("{volumes: [{name: v}]}", Err("unknown volume type for volume  \"v\"".to_owned())),
         ] {
             let pod = yaml::decode(format!("spec: {spec}").as_bytes()).expect("the test is YAML");
-            assert_eq!(reference(&pod), expected, "{spec}");
+            assert_eq!(reference(&pod).map_err(|error| error.to_string()), expected, "{spec}");
         }
     }
 }

@@ -19,6 +19,11 @@ const DRIVERS: [(&str, &str); 7] = [
     ("portworxVolume", "pxd.portworx.com"),
 ];
 
+/// Why the drivers of volumes could not be looked up, each reason once.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", if let [only] = &.0[..] { only.clone() } else { format!("[{}]", .0.join(", ")) })]
+struct DriverErrors(Vec<String>);
+
 impl NodeRestriction {
     pub(super) async fn token(&self, node: &str, attributes: &Attributes<'_>, request: &Value) -> Result<(), Refused> {
         let bound = request.at(&["spec", "boundObjectRef"]).unwrap_or(&Value::Null);
@@ -73,7 +78,7 @@ impl NodeRestriction {
 
     /// Whether a volume of the pod asks for tokens for the audience, itself or by its driver. Errors: what could not be looked up,
     /// where nothing else names it.
-    async fn names_audience(&self, pod: &Value, audience: &str) -> Result<bool, String> {
+    async fn names_audience(&self, pod: &Value, audience: &str) -> Result<bool, DriverErrors> {
         let mut faults: Vec<String> = Vec::new();
         for volume in pod.items_at(&["spec", "volumes"]) {
             let asks = |source: &Value| {
@@ -90,11 +95,7 @@ impl NodeRestriction {
                 Err(status) => faults.push(status.message),
             }
         }
-        match faults.as_slice() {
-            [] => Ok(false),
-            [fault] => Err(fault.clone()),
-            several => Err(format!("[{}]", several.join(", "))),
-        }
+        if faults.is_empty() { Ok(false) } else { Err(DriverErrors(faults)) }
     }
 
     /// Whether the driver of a volume asks for tokens for the audience.

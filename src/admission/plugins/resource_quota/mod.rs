@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::forbidden;
-use crate::admission::configuration::{check_fields, check_type};
+use crate::admission::configuration::{ConfigurationError, check_fields, check_type};
 use crate::admission::{Admission, Attributes, Objects, Operation, Place};
 use crate::kinds::quota::{Counted, LimitedResources, Refusal};
 use crate::meta::Status;
@@ -41,7 +41,7 @@ pub struct ResourceQuota {
 /// # Errors
 ///
 /// It is something else, has a field that is not known, or names no resource.
-pub fn limited_resources(configuration: &Value) -> Result<LimitedResources, String> {
+pub fn limited_resources(configuration: &Value) -> Result<LimitedResources, ConfigurationError> {
     let kind =
         if configuration.str_at(&["apiVersion"]) == NEWEST { "ResourceQuotaConfiguration" } else { "Configuration" };
     check_type(configuration, &GROUP_VERSIONS, kind)?;
@@ -49,7 +49,9 @@ pub fn limited_resources(configuration: &Value) -> Result<LimitedResources, Stri
     let items = match configuration.get("limitedResources") {
         None | Some(Value::Null) => return Ok(LimitedResources::default()),
         Some(Value::Array(items)) => items,
-        Some(_) => return Err("limitedResources is not a list".to_owned()),
+        Some(_) => {
+            return Err(ConfigurationError::Type { path: "limitedResources".to_owned(), wanted: "a list" });
+        }
     };
     let mut missing = Vec::new();
     for (at, item) in items.iter().enumerate() {
@@ -59,13 +61,13 @@ pub fn limited_resources(configuration: &Value) -> Result<LimitedResources, Stri
             check_fields(scope, &format!("{path}.matchScopes[{at}]"), &["scopeName", "operator", "values"])?;
         }
         if item.str_at(&["resource"]).is_empty() {
-            missing.push(format!("{path}.resource: Required value"));
+            missing.push(ConfigurationError::Required(format!("{path}.resource")));
         }
     }
-    match missing.as_slice() {
-        [] => Ok(LimitedResources(items.clone())),
-        [one] => Err(one.clone()),
-        several => Err(format!("[{}]", several.join(", "))),
+    match missing.len() {
+        0 => Ok(LimitedResources(items.clone())),
+        1 => Err(missing.remove(0)),
+        _ => Err(ConfigurationError::Several(missing)),
     }
 }
 
@@ -136,7 +138,7 @@ mod tests {
         let read = |api_version: &str, kind: &str, limited: &str| {
             let text = format!("{{apiVersion: {api_version}, kind: {kind}, limitedResources: {limited}}}");
             let read = limited_resources(&yaml::decode(text.as_bytes()).expect("the test is YAML"));
-            read.map(|limited| limited.0.len())
+            read.map(|limited| limited.0.len()).map_err(|error| error.to_string())
         };
         let (newest, kind) = (NEWEST, "ResourceQuotaConfiguration");
         assert_eq!(read(newest, kind, "[{resource: pods}, {resource: services, matchContains: [a]}]"), Ok(2));

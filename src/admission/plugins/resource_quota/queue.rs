@@ -20,7 +20,7 @@ pub struct Waiting<T, A> {
 
 impl<T, A> Waiting<T, A> {
     pub fn answer(self, answer: A) {
-        // Whoever asked may be gone.
+        // The one that asked may be gone.
         _ = self.answer.send(answer);
     }
 }

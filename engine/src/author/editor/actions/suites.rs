@@ -128,7 +128,7 @@ impl Own<'_> {
     /// What the failing cases of the range would expect, so that they pass.
     fn expectations(&self, workspace: &Workspace, suite: &Suite) -> Vec<Action> {
         let Ok(policies) = policies_of(workspace, self.folder, suite) else { return Vec::new() };
-        let stage = Stage { catalog: &workspace.catalog, policies: &policies, who: &*workspace.who };
+        let stage = Stage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
         let mut actions = Vec::new();
         for case in &suite.cases {
             let Expected::Stated(stated) = &case.expected else { continue };

@@ -60,11 +60,11 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
     if workspace.policies.is_empty() {
         return Some(Admitted { checked: by_kind(object)?, ..Admitted::default() });
     }
-    let who = workspace.administrator();
+    let request_user = workspace.administrator();
     let admission = Admission {
         policies: &workspace.policies,
         catalog: &workspace.catalog,
-        who: &who,
+        request_user: &request_user,
         beside: &[],
         namespace: "default",
         home: "",

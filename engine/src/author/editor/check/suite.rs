@@ -45,7 +45,7 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, loc
         let range = document.range(located.place(&format!("{path}.name")));
         document.tell(range, Severity::Error, "suite", format!("crds does not name {file}, which defines {kind}"));
     }
-    let stage = Stage { catalog: &workspace.catalog, policies: &policies, who: &*workspace.who };
+    let stage = Stage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
     for case in suite.cases.iter().take(CASES_MAX) {
         let outcome = suite::run(case, &stage, None, &mut Coverage::default());
         let range = document.range(located.place(&format!("{}.name", case.path)));

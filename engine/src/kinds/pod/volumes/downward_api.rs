@@ -96,20 +96,31 @@ fn qualified(reference: &FieldRef<'_>, key: &str) -> ErrorList {
     faults.map(|fault| Error::invalid(reference.path(), key, fault)).collect()
 }
 
+/// Why a label does not name a field of pods.
+#[derive(Debug, thiserror::Error)]
+enum LabelError {
+    #[error("unsupported pod version: {0}")]
+    Version(String),
+    #[error("field label does not support subscript: {0}")]
+    Subscript(String),
+    #[error("field label not supported: {0}")]
+    Unknown(String),
+}
+
 /// The field as pods call it today.
-fn convert<'t>(version: &str, label: &'t str) -> Result<&'t str, String> {
+fn convert<'t>(version: &str, label: &'t str) -> Result<&'t str, LabelError> {
     if version != "v1" {
-        return Err(format!("unsupported pod version: {version}"));
+        return Err(LabelError::Version(version.to_owned()));
     }
     match split_subscript(label) {
         Some(("metadata.annotations" | "metadata.labels", _)) => return Ok(label),
-        Some(_) => return Err(format!("field label does not support subscript: {label}")),
+        Some(_) => return Err(LabelError::Subscript(label.to_owned())),
         None => {}
     }
     match label {
         "spec.host" => Ok("spec.nodeName"),
         _ if KNOWN_FIELDS.contains(&label) => Ok(label),
-        _ => Err(format!("field label not supported: {label}")),
+        _ => Err(LabelError::Unknown(label.to_owned())),
     }
 }
 

@@ -172,3 +172,34 @@ fn check_finalizer(name: &str, path: &Path<'_>) -> ErrorList {
     errors.extend(metadata::check_finalizer(name, path));
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finalizing_changes_the_finalizers_alone_and_lets_the_namespace_go() {
+        let mut old = Namespace.begin_delete(
+            &object! {
+                "metadata" => object! { "name" => "n" },
+                "spec" => object! { "finalizers" => vec![Value::from(FINALIZER)] },
+                "status" => object! { "phase" => "Active" },
+            },
+            "2026-01-01T00:00:00Z",
+        );
+        let old = old.as_mut().expect("its content is still there");
+        assert!(Namespace.must_stay(old));
+        let version = KINDS[0].served_version();
+        let mut new = old.clone();
+        new.make_object().insert("spec", object! {});
+        new.make_object().insert("status", object! { "phase" => "Active" });
+        let finalize = Subresource::Part(namespaces::FINALIZE);
+        Namespace.prepare_update(&version, finalize, &mut new, old);
+        assert_eq!(new.str_at(&["status", "phase"]), "Terminating");
+        assert!(!Namespace.must_stay(&new));
+        // An update of the whole leaves them to that subresource.
+        let mut whole = object! { "metadata" => object! { "name" => "n" } };
+        Namespace.prepare_update(&version, Subresource::Main, &mut whole, old);
+        assert!(Namespace.must_stay(&whole));
+    }
+}

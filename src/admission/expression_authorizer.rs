@@ -25,14 +25,14 @@ pub fn request_resource(attributes: &Attributes<'_>) -> Resource {
 
 /// What a user may do.
 #[derive(Clone)]
-pub struct Asking {
+pub struct ExpressionAuthorizer {
     authorizer: Arc<dyn auth::Authorizer>,
     user: UserInfo,
 }
 
-impl Asking {
+impl ExpressionAuthorizer {
     pub fn new(authorizer: &Arc<dyn auth::Authorizer>, user: &UserInfo) -> Self {
-        Asking { authorizer: Arc::clone(authorizer), user: user.clone() }
+        ExpressionAuthorizer { authorizer: Arc::clone(authorizer), user: user.clone() }
     }
 
     /// Asks, and holds the thread until there is an answer.
@@ -50,13 +50,13 @@ impl Asking {
     }
 }
 
-impl std::fmt::Debug for Asking {
+impl std::fmt::Debug for ExpressionAuthorizer {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Asking({})", self.user.name)
+        write!(out, "ExpressionAuthorizer({})", self.user.name)
     }
 }
 
-impl cel::Authorizer for Asking {
+impl cel::Authorizer for ExpressionAuthorizer {
     fn decide(&self, check: &Check) -> Decision {
         let decision = match check {
             Check::Path { verb, path } => self.ask(&auth::Attributes::Path { verb, path }),
@@ -81,6 +81,6 @@ impl cel::Authorizer for Asking {
         let groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
         let name = format!("system:serviceaccount:{namespace}:{name}");
         let user = UserInfo { name, groups, ..UserInfo::default() };
-        Arc::new(Asking { authorizer: Arc::clone(&self.authorizer), user })
+        Arc::new(ExpressionAuthorizer { authorizer: Arc::clone(&self.authorizer), user })
     }
 }

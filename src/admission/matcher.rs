@@ -22,39 +22,34 @@ pub trait NamespaceLabels: Send + Sync {
 }
 
 /// A request whose versions are at hand.
-pub struct Concern<'c> {
+pub struct Matcher<'c> {
     attributes: &'c Attributes<'c>,
     versions: Vec<Arc<ServedVersion>>,
 }
 
 /// Why it can't be told whether something is about a request.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
-    /// A selector is none.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MatchError {
+    /// A selector is not valid.
+    #[error(transparent)]
     Selector(SelectorError),
     /// The namespace is not there, or can't be read.
+    #[error("{}", .0.message)]
     Namespace(Status),
 }
 
-impl Fault {
-    pub fn into_text(self) -> String {
-        match self {
-            Fault::Selector(error) => error.to_string(),
-            Fault::Namespace(status) => status.message,
-        }
-    }
-
+impl MatchError {
     pub fn into_status(self) -> Status {
         match self {
-            Fault::Selector(error) => Status::internal_error(&error.to_string()),
-            Fault::Namespace(status) => status,
+            MatchError::Selector(error) => Status::internal_error(&error.to_string()),
+            MatchError::Namespace(status) => status,
         }
     }
 }
 
-impl<'c> Concern<'c> {
+impl<'c> Matcher<'c> {
     pub fn new(attributes: &'c Attributes<'c>) -> Self {
-        Concern { attributes, versions: attributes.forms.versions() }
+        Matcher { attributes, versions: attributes.forms.versions() }
     }
 
     /// The version in which the request is seen by what has these criteria; `None` where they are not about it.
@@ -65,7 +60,7 @@ impl<'c> Concern<'c> {
         criteria: &Criteria,
         object: &Value,
         namespaces: &dyn NamespaceLabels,
-    ) -> Result<Option<Arc<ServedVersion>>, Fault> {
+    ) -> Result<Option<Arc<ServedVersion>>, MatchError> {
         let attributes = self.attributes;
         let asked = Asked {
             operation: attributes.operation,
@@ -80,7 +75,7 @@ impl<'c> Concern<'c> {
         if selected == Ok(false) || !self.selects_namespace(criteria, object, namespaces).await? {
             return Ok(None);
         }
-        selected.map_err(|error| Fault::Selector(error.clone()))?;
+        selected.map_err(|error| MatchError::Selector(error.clone()))?;
         Ok(Some(version))
     }
 
@@ -89,7 +84,7 @@ impl<'c> Concern<'c> {
         criteria: &Criteria,
         object: &Value,
         namespaces: &dyn NamespaceLabels,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, MatchError> {
         let attributes = self.attributes;
         let namespace = attributes.namespace_or_own();
         // The reference looks at the plural alone.
@@ -97,7 +92,7 @@ impl<'c> Concern<'c> {
         if namespace.is_empty() && !is_namespaces {
             return Ok(true);
         }
-        let selector = criteria.namespaces().map_err(|error| Fault::Selector(error.clone()))?;
+        let selector = criteria.namespaces().map_err(|error| MatchError::Selector(error.clone()))?;
         if selector.is_empty() {
             return Ok(true);
         }
@@ -105,9 +100,9 @@ impl<'c> Concern<'c> {
         if is_namespaces && attributes.subresource.is_empty() && attributes.operation != Operation::Delete {
             return Ok(matching::matches(selector, object.at(&["metadata", "labels"])));
         }
-        match namespaces.namespace_labels(namespace).await.map_err(Fault::Namespace)? {
+        match namespaces.namespace_labels(namespace).await.map_err(MatchError::Namespace)? {
             Some(labels) => Ok(matching::matches(selector, Some(&labels))),
-            None => Err(Fault::Namespace(Status::not_found("", "namespaces", namespace))),
+            None => Err(MatchError::Namespace(Status::not_found("", "namespaces", namespace))),
         }
     }
 }

@@ -1,0 +1,727 @@
+//! Reads a pattern as Go's parser does: on a stack, in one pass, with Go's limits and Go's errors.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
+
+use super::Error;
+use super::piece::{Flags, Piece, PieceKind, Ranges, as_group, join};
+use super::unicode::{canonical_name, folded, has_case, negated, posix_ranges, set_between, states_of, unicode_group};
+use crate::work;
+
+/// How deeply groups and repetitions may nest.
+const HEIGHT_MAX: u32 = 1000;
+/// How often the innermost piece may be repeated by nested counts, `(x{10}){10}` being 100.
+const COPIES_MAX: u64 = 1000;
+/// Instructions of Go's compiled program: 128 MiB of 40 bytes.
+const SIZE_MAX: u64 = (128 << 20) / 40;
+/// States of our automaton. DIFFERS: Go has no such limit, as a class of many ranges is one instruction there. This is
+/// reached by thousands of copies of a large class such as `\pL`.
+const STATES_MAX: u64 = 4_000_000;
+/// Ranges in all classes: 128 MiB of two code points with 4 bytes each.
+const RANGES_MAX: u64 = (128 << 20) / 8;
+
+const BAD_RANGE: &str = "invalid character class range";
+const BAD_ESCAPE: &str = "invalid escape sequence";
+const BAD_NAME: &str = "invalid named capture";
+const BAD_PERL: &str = "invalid or unsupported Perl syntax";
+const BAD_COUNT: &str = "invalid repeat count";
+const NESTED_REPEAT: &str = "invalid nested repetition operator";
+const NOTHING_TO_REPEAT: &str = "missing argument to repetition operator";
+const NO_BRACKET: &str = "missing closing ]";
+const NO_PAREN: &str = "missing closing )";
+const STRAY_PAREN: &str = "unexpected )";
+const TRAILING_BACKSLASH: &str = "trailing backslash at end of expression";
+const TOO_DEEP: &str = "expression nests too deeply";
+const TOO_LARGE: &str = "expression too large";
+
+fn error(code: &'static str, fragment: &str) -> Error {
+    Error { code, fragment: fragment.to_owned() }
+}
+
+/// A parser of one pattern.
+pub(super) struct Parser<'s> {
+    source: &'s str,
+    flags: Flags,
+    stack: Vec<Piece>,
+    /// Pieces alive and the most that ever were, marks included: Go measures sizes only once these could matter.
+    alive: u64,
+    alive_max: u64,
+    /// The product of all counts seen.
+    repeats: u64,
+    measures_size: bool,
+    /// Bytes from the last `:]` to the end; the length of all where there is none.
+    posix_end: usize,
+    /// States and ranges of all that was pushed, each counted once.
+    states: u64,
+    ranges: u64,
+    /// The Unicode groups met so far, by canonical name, with and without their folds.
+    groups: HashMap<(String, bool), ClassUnicode>,
+}
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(source: &'s str) -> Self {
+        Parser {
+            source,
+            flags: Flags::default(),
+            stack: Vec::new(),
+            alive: 0,
+            alive_max: 0,
+            repeats: 1,
+            measures_size: false,
+            posix_end: source.rfind(":]").map_or(usize::MAX, |at| source.len() - at),
+            states: 0,
+            ranges: 0,
+            groups: HashMap::new(),
+        }
+    }
+
+    /// The pattern, and about how many states its automaton has.
+    pub(super) fn parse(mut self) -> Result<(Hir, u64), Error> {
+        let mut rest = self.source;
+        let mut last_repeat = "";
+        while let Some(&first) = rest.as_bytes().first() {
+            work::step();
+            let before = rest;
+            let mut repeat = "";
+            match first {
+                b'(' if rest.as_bytes().get(1) == Some(&b'?') => rest = self.perl_group(rest)?,
+                b'(' => {
+                    self.open_group(true)?;
+                    rest = &rest[1..];
+                }
+                b'|' => {
+                    self.vertical_bar()?;
+                    rest = &rest[1..];
+                }
+                b')' => {
+                    self.close_group()?;
+                    rest = &rest[1..];
+                }
+                b'^' => {
+                    self.look(if self.flags.multi_line { Look::StartLF } else { Look::Start })?;
+                    rest = &rest[1..];
+                }
+                b'$' => {
+                    self.look(if self.flags.multi_line { Look::EndLF } else { Look::End })?;
+                    rest = &rest[1..];
+                }
+                b'.' => {
+                    let newline = if self.flags.dot_newline { None } else { Some('\n') };
+                    self.set(negated(newline.into_iter().map(|char| (char, char))))?;
+                    rest = &rest[1..];
+                }
+                b'[' => rest = self.class(rest)?,
+                b'*' | b'+' | b'?' => {
+                    let (min, max) = match first {
+                        b'*' => (0, None),
+                        b'+' => (1, None),
+                        _ => (0, Some(1)),
+                    };
+                    rest = self.repeat(min, max, false, before, &rest[1..], last_repeat)?;
+                    repeat = before;
+                }
+                b'{' => match parse_counts(rest) {
+                    None => {
+                        self.literal('{' as u32)?;
+                        rest = &rest[1..];
+                    }
+                    Some((counts, after)) => {
+                        let (min, max) = counts.ok_or_else(|| error(BAD_COUNT, up_to(before, after)))?;
+                        rest = self.repeat(min, max, true, before, after, last_repeat)?;
+                        repeat = before;
+                    }
+                },
+                b'\\' => rest = self.backslash(rest)?,
+                _ => {
+                    let (char, after) = next_char(rest);
+                    self.literal(char)?;
+                    rest = after;
+                }
+            }
+            last_repeat = repeat;
+        }
+        self.end_alternation()?;
+        match (self.stack.pop(), self.stack.is_empty()) {
+            (Some(piece), true) => Ok((piece.kind.into_hir(), piece.states)),
+            _ => Err(error(NO_PAREN, self.source)),
+        }
+    }
+
+    // What stands on the stack.
+
+    fn count_alive(&mut self, made: u64, merged: u64) {
+        self.alive += made;
+        self.alive_max = self.alive_max.max(self.alive);
+        self.alive = self.alive.saturating_sub(merged);
+    }
+
+    /// Puts a piece on the stack, and joins the two literals below it: no operator can take them apart any more.
+    fn push(&mut self, piece: Piece) -> Result<(), Error> {
+        self.join_literals();
+        self.check_limits(&piece, None)?;
+        self.stack.push(piece);
+        Ok(())
+    }
+
+    fn join_literals(&mut self) {
+        let [.., below, top] = self.stack.as_mut_slice() else { return };
+        let (PieceKind::Literal { chars, fold }, PieceKind::Literal { chars: more, fold: more_fold }) =
+            (&mut below.kind, &mut top.kind)
+        else {
+            return;
+        };
+        if fold != more_fold {
+            return;
+        }
+        join(chars, std::mem::take(more));
+        below.size += top.size;
+        below.states += top.states;
+        self.stack.pop();
+        self.count_alive(0, 1);
+    }
+
+    /// `count` is the count of the repetition that `piece` is, if it is a counted one.
+    fn check_limits(&mut self, piece: &Piece, count: Option<u64>) -> Result<(), Error> {
+        if let Some(count) = count {
+            self.repeats = self.repeats.saturating_mul(count.max(1)).min(SIZE_MAX);
+        }
+        self.measures_size |= self.alive_max >= SIZE_MAX / self.repeats;
+        if self.measures_size && piece.size > SIZE_MAX || piece.states > STATES_MAX {
+            return Err(error(TOO_LARGE, self.source));
+        }
+        if piece.height > HEIGHT_MAX {
+            return Err(error(TOO_DEEP, self.source));
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, char: u32) -> Result<(), Error> {
+        let char = char::from_u32(char);
+        let fold = self.flags.fold && char.is_some_and(has_case);
+        let states = match char {
+            // `k` and `s` have partners outside of ASCII.
+            Some('k' | 'K' | 's' | 'S') if fold => 6,
+            Some(char) if fold && !char.is_ascii() => 8,
+            Some(char) => char.len_utf8() as u64,
+            None => 1,
+        };
+        self.count_alive(1, 0);
+        self.count_leaf(states, 1)?;
+        self.push(Piece::leaf(PieceKind::Literal { chars: [char].into(), fold }, 1, states))
+    }
+
+    fn set(&mut self, set: ClassUnicode) -> Result<(), Error> {
+        self.count_alive(1, 0);
+        let states = states_of(&set);
+        self.count_leaf(states, set.ranges().len() as u64)?;
+        self.push(Piece::leaf(PieceKind::Set(set), 1, states))
+    }
+
+    /// Refuses what is too large before it is built.
+    fn count_leaf(&mut self, states: u64, ranges: u64) -> Result<(), Error> {
+        self.states += states;
+        self.ranges += ranges;
+        if self.states > STATES_MAX || self.ranges > RANGES_MAX { Err(error(TOO_LARGE, self.source)) } else { Ok(()) }
+    }
+
+    fn look(&mut self, look: Look) -> Result<(), Error> {
+        self.count_alive(1, 0);
+        self.push(Piece::leaf(PieceKind::Other(Hir::look(look)), 1, 1))
+    }
+
+    fn open_group(&mut self, captures: bool) -> Result<(), Error> {
+        self.count_alive(1, 0);
+        self.push(Piece::leaf(PieceKind::Paren { flags: self.flags, captures }, 1, 1))
+    }
+
+    /// `before` starts at the operator, `after` follows it, `last_repeat` starts at the operator just before, if any.
+    fn repeat(
+        &mut self,
+        min: u32,
+        max: Option<u32>,
+        counted: bool,
+        before: &str,
+        mut after: &'s str,
+        last_repeat: &str,
+    ) -> Result<&'s str, Error> {
+        let mut greedy = !self.flags.swap_greed;
+        if let Some(rest) = after.strip_prefix('?') {
+            after = rest;
+            greedy = !greedy;
+        }
+        if !last_repeat.is_empty() {
+            return Err(error(NESTED_REPEAT, up_to(last_repeat, after)));
+        }
+        let Some(sub) = self.stack.pop_if(|piece| !piece.is_mark()) else {
+            return Err(error(NOTHING_TO_REPEAT, up_to(before, after)));
+        };
+        self.count_alive(1, 0);
+        let count = u64::from(max.unwrap_or(min));
+        let unrolled = |sub: u64| match (max, min) {
+            (None, 0) => 2 + sub,
+            (None, min) => 1 + u64::from(min).saturating_mul(sub),
+            (Some(max), min) => u64::from(max).saturating_mul(sub).saturating_add(u64::from(max.saturating_sub(min))),
+        };
+        let piece = Piece {
+            height: sub.height + 1,
+            copies: if !counted {
+                sub.copies
+            } else if max == Some(0) {
+                1
+            } else {
+                sub.copies.saturating_mul(count.max(1))
+            },
+            size: unrolled(sub.size).max(1),
+            states: unrolled(sub.states).max(1),
+            kind: PieceKind::Other(Hir::repetition(Repetition {
+                min,
+                max,
+                greedy,
+                sub: Box::new(sub.kind.into_hir()),
+            })),
+        };
+        self.check_limits(&piece, counted.then_some(count))?;
+        if counted && count >= 2 && piece.copies > COPIES_MAX {
+            return Err(error(BAD_COUNT, up_to(before, after)));
+        }
+        self.stack.push(piece);
+        Ok(after)
+    }
+
+    /// Takes what stands above the topmost mark off the stack, in order.
+    fn above_mark(&mut self) -> Vec<Piece> {
+        let start = self.stack.iter().rposition(Piece::is_mark).map_or(0, |mark| mark + 1);
+        self.stack.split_off(start)
+    }
+
+    /// Joins what stands above the topmost mark to one piece.
+    fn concat(&mut self) -> Result<(), Error> {
+        self.join_literals();
+        let pieces = self.above_mark();
+        if pieces.is_empty() {
+            self.count_alive(1, 0);
+            return self.push(Piece::leaf(PieceKind::Other(Hir::empty()), 1, 1));
+        }
+        let piece = self.collapse(pieces, false);
+        self.push(piece)
+    }
+
+    /// One piece out of several; rows inside a row and choices inside a choice are merged.
+    fn collapse(&mut self, mut pieces: Vec<Piece>, choice: bool) -> Piece {
+        work::steps(pieces.len());
+        pieces.iter_mut().for_each(Piece::settle);
+        if pieces.len() == 1 {
+            return pieces.remove(0);
+        }
+        let mut whole = Piece::leaf(PieceKind::Bar, 0, 0);
+        let mut hirs = VecDeque::with_capacity(pieces.len());
+        let mut merged = 0;
+        let links = if choice { (pieces.len() as u64).saturating_sub(1) } else { 0 };
+        for piece in pieces {
+            whole.size += piece.size;
+            whole.states += piece.states;
+            whole.copies = whole.copies.max(piece.copies);
+            let same = matches!((&piece.kind, choice), (PieceKind::Concat(_), false) | (PieceKind::Alternate(_), true));
+            whole.height = whole.height.max(if same { piece.height } else { piece.height + 1 });
+            match piece.kind {
+                PieceKind::Concat(inner) if !choice => {
+                    join(&mut hirs, inner);
+                    merged += 1;
+                }
+                PieceKind::Alternate(inner) if choice => {
+                    join(&mut hirs, inner);
+                    merged += 1;
+                }
+                kind => hirs.push_back(kind.into_hir()),
+            }
+        }
+        whole.size += links;
+        whole.states += links;
+        whole.kind = if choice { PieceKind::Alternate(hirs) } else { PieceKind::Concat(hirs) };
+        self.count_alive(1, merged);
+        whole
+    }
+
+    fn vertical_bar(&mut self) -> Result<(), Error> {
+        self.concat()?;
+        if !self.swap_vertical_bar() {
+            self.count_alive(1, 0);
+            self.push(Piece::leaf(PieceKind::Bar, 1, 1))?;
+        }
+        Ok(())
+    }
+
+    /// Moves the piece on top below the bar under it, if there is one; two sets become one.
+    fn swap_vertical_bar(&mut self) -> bool {
+        if !matches!(self.stack.as_slice(), [.., Piece { kind: PieceKind::Bar, .. }, _]) {
+            return false;
+        }
+        let Some(top) = self.stack.pop() else { return false };
+        let below = self.stack.len().checked_sub(2);
+        match below.and_then(|at| self.stack.get_mut(at)).filter(|below| below.is_set() && top.is_set()) {
+            Some(below) => {
+                let other = std::mem::replace(below, Piece::leaf(PieceKind::Bar, 1, 1));
+                let mut ranges = match other.kind {
+                    PieceKind::Choice(ranges) => ranges,
+                    _ => Ranges::from(other.into_set()),
+                };
+                ranges.add(&top.into_set());
+                *below = Piece::leaf(PieceKind::Choice(ranges), 1, 1);
+                self.count_alive(0, 1);
+            }
+            None => {
+                let bar = self.stack.len() - 1;
+                self.stack.insert(bar, top);
+            }
+        }
+        true
+    }
+
+    /// Ends the group, or the whole pattern: one piece for all alternatives since the opening parenthesis.
+    fn end_alternation(&mut self) -> Result<(), Error> {
+        self.concat()?;
+        if self.swap_vertical_bar() {
+            self.stack.pop();
+            self.count_alive(0, 1);
+        }
+        let pieces = self.above_mark();
+        let piece = self.collapse(pieces, true);
+        self.push(piece)
+    }
+
+    fn close_group(&mut self) -> Result<(), Error> {
+        self.end_alternation()?;
+        let (inner, paren) = (self.stack.pop(), self.stack.pop());
+        let (Some(inner), Some(Piece { kind: PieceKind::Paren { flags, captures }, .. })) = (inner, paren) else {
+            return Err(error(STRAY_PAREN, self.source));
+        };
+        self.flags = flags;
+        if !captures {
+            return self.push(inner);
+        }
+        let piece = Piece {
+            height: inner.height + 1,
+            copies: inner.copies,
+            size: inner.size + 2,
+            states: inner.states,
+            // Only whether and where all of it matches is ever asked, so a capture is a group.
+            kind: PieceKind::Other(as_group(inner.kind)),
+        };
+        self.push(piece)
+    }
+
+    // What is read.
+
+    /// `(?P<name>`, `(?<name>`, `(?flags)` or `(?flags:`.
+    fn perl_group(&mut self, text: &'s str) -> Result<&'s str, Error> {
+        let bytes = text.as_bytes();
+        let name_start = match bytes {
+            [_, _, b'P', b'<', _, ..] => Some(4),
+            [_, _, b'<', _, ..] => Some(3),
+            _ => None,
+        };
+        if let Some(start) = name_start {
+            let end = text.find('>').ok_or_else(|| error(BAD_NAME, text))?;
+            // The name is empty when `>` follows at once.
+            let name = text.get(start..end).unwrap_or_default();
+            if name.is_empty() || !name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()) {
+                return Err(error(BAD_NAME, &text[..=end]));
+            }
+            self.open_group(true)?;
+            return Ok(&text[end + 1..]);
+        }
+
+        let mut flags = self.flags;
+        let (mut negative, mut saw_flag) = (false, false);
+        let mut rest = &text[2..];
+        while !rest.is_empty() {
+            let (char, after) = next_char(rest);
+            rest = after;
+            match char::from_u32(char).unwrap_or_default() {
+                'i' => flags.fold = !negative,
+                'm' => flags.multi_line = !negative,
+                's' => flags.dot_newline = !negative,
+                'U' => flags.swap_greed = !negative,
+                '-' if !negative => {
+                    negative = true;
+                    saw_flag = false;
+                    continue;
+                }
+                end @ (':' | ')') if !negative || saw_flag => {
+                    if end == ':' {
+                        self.open_group(false)?;
+                    }
+                    self.flags = flags;
+                    return Ok(rest);
+                }
+                _ => break,
+            }
+            saw_flag = true;
+        }
+        Err(error(BAD_PERL, up_to(text, rest)))
+    }
+
+    /// What a backslash outside of a class starts.
+    fn backslash(&mut self, text: &'s str) -> Result<&'s str, Error> {
+        let look = match text.as_bytes().get(1) {
+            Some(b'A') => Some(Look::Start),
+            Some(b'b') => Some(Look::WordAscii),
+            Some(b'B') => Some(Look::WordAsciiNegate),
+            Some(b'z') => Some(Look::End),
+            Some(b'C') => return Err(error(BAD_ESCAPE, &text[..2])),
+            Some(b'Q') => {
+                let (quoted, rest) = text[2..].split_once("\\E").unwrap_or((&text[2..], ""));
+                for char in quoted.chars() {
+                    self.literal(char as u32)?;
+                }
+                return Ok(rest);
+            }
+            _ => None,
+        };
+        if let Some(look) = look {
+            self.look(look)?;
+            return Ok(&text[2..]);
+        }
+        if let Some((set, rest)) = self.unicode_class(text)? {
+            self.set(set)?;
+            return Ok(rest);
+        }
+        if let Some((set, rest)) = self.perl_class(text) {
+            self.set(set)?;
+            return Ok(rest);
+        }
+        let (char, rest) = escape(text)?;
+        self.literal(char)?;
+        Ok(rest)
+    }
+
+    /// `[…]`.
+    fn class(&mut self, text: &'s str) -> Result<&'s str, Error> {
+        let mut rest = &text[1..];
+        let negative = rest.starts_with('^');
+        if negative {
+            rest = &rest[1..];
+        }
+        // One union at the end, as a class of many pieces would cost their product. Groups are folded already.
+        let mut ranges = Ranges::default();
+        let mut loose: Vec<ClassUnicodeRange> = Vec::new();
+        let mut first = true;
+        while first || !rest.starts_with(']') {
+            work::step();
+            first = false;
+            if let Some((set, after)) = self.posix_class(rest)? {
+                ranges.add(&set);
+                rest = after;
+                continue;
+            }
+            if let Some((set, after)) = self.unicode_class(rest)? {
+                ranges.add(&set);
+                rest = after;
+                continue;
+            }
+            if let Some((set, after)) = self.perl_class(rest) {
+                ranges.add(&set);
+                rest = after;
+                continue;
+            }
+            let start = rest;
+            let (low, after) = class_char(rest, text)?;
+            rest = after;
+            let mut high = low;
+            if let [b'-', next, ..] = rest.as_bytes()
+                && *next != b']'
+            {
+                (high, rest) = class_char(&rest[1..], text)?;
+                if high < low {
+                    return Err(error(BAD_RANGE, up_to(start, rest)));
+                }
+            }
+            loose.extend(set_between(low, high).ranges());
+        }
+        let mut set = ClassUnicode::new(loose);
+        if self.flags.fold {
+            set = folded(set);
+        }
+        set.union(&ranges.into_set());
+        if negative {
+            set.negate();
+        }
+        self.set(set)?;
+        Ok(&rest[1..])
+    }
+
+    /// `[:alpha:]`, within a class.
+    fn posix_class(&self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, Error> {
+        let Some(inner) = text.strip_prefix("[:").filter(|inner| inner.len() >= self.posix_end) else {
+            return Ok(None);
+        };
+        let Some(end) = inner.find(":]") else { return Ok(None) };
+        let (whole, rest) = text.split_at(end + 4);
+        let name = &whole[2..whole.len() - 2];
+        let (negative, name) = name.strip_prefix('^').map_or((false, name), |name| (true, name));
+        let ranges = posix_ranges(name).ok_or_else(|| error(BAD_RANGE, whole))?;
+        Ok(Some((self.ascii_group(ranges, negative), rest)))
+    }
+
+    /// `\d`, `\S` and so on.
+    fn perl_class(&self, text: &'s str) -> Option<(ClassUnicode, &'s str)> {
+        let [b'\\', letter, ..] = text.as_bytes() else { return None };
+        let ranges: &[(char, char)] = match letter.to_ascii_lowercase() {
+            b'd' => &[('0', '9')],
+            b's' => &[('\t', '\n'), ('\u{c}', '\r'), (' ', ' ')],
+            b'w' => &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
+            _ => return None,
+        };
+        Some((self.ascii_group(ranges, letter.is_ascii_uppercase()), &text[2..]))
+    }
+
+    fn ascii_group(&self, ranges: &[(char, char)], negative: bool) -> ClassUnicode {
+        let mut set = ClassUnicode::new(ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)));
+        if self.flags.fold {
+            set = folded(set);
+        }
+        if negative {
+            set.negate();
+        }
+        set
+    }
+
+    /// `\pL`, `\p{Greek}`, `\P{^Lu}`.
+    fn unicode_class(&mut self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, Error> {
+        let [b'\\', letter @ (b'p' | b'P'), ..] = text.as_bytes() else { return Ok(None) };
+        let (char, mut rest) = next_char(&text[2..]);
+        let mut name = up_to(&text[2..], rest);
+        if char == '{' as u32 {
+            let end = text.find('}').ok_or_else(|| error(BAD_RANGE, text))?;
+            (name, rest) = (&text[3..end], &text[end + 1..]);
+        }
+        let (inverse, name) = name.strip_prefix('^').map_or((false, name), |name| (true, name));
+        let unknown = || error(BAD_RANGE, up_to(text, rest));
+        let mut set = match self.groups.entry((canonical_name(name), self.flags.fold)) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => {
+                let (name, fold) = new.key();
+                let set = unicode_group(name, *fold).ok_or_else(unknown)?;
+                new.insert(set).clone()
+            }
+        };
+        if inverse != (*letter == b'P') {
+            set.negate();
+        }
+        Ok(Some((set, rest)))
+    }
+}
+
+/// `text` without `rest`, which is its end.
+fn up_to<'t>(text: &'t str, rest: &str) -> &'t str {
+    &text[..text.len() - rest.len()]
+}
+
+/// The first character; at the end of the text U+FFFD, as in Go.
+fn next_char(text: &str) -> (u32, &str) {
+    let mut chars = text.chars();
+    let char = chars.next().unwrap_or(char::REPLACEMENT_CHARACTER);
+    (char as u32, chars.as_str())
+}
+
+/// `min` and `max` of a repetition; no `max` is unbounded.
+type Counts = (u32, Option<u32>);
+
+/// `{2}`, `{2,}` or `{2,5}` and what follows it; `None` if it is something else, no counts if they are out of bounds.
+fn parse_counts(text: &str) -> Option<(Option<Counts>, &str)> {
+    let (min, mut rest) = parse_count(text.strip_prefix('{')?)?;
+    let mut max = Some(min);
+    if let Some(after) = rest.strip_prefix(',') {
+        rest = after;
+        max = None;
+        if !rest.starts_with('}') {
+            let (number, after) = parse_count(rest)?;
+            (max, rest) = (Some(number), after);
+        }
+    }
+    let rest = rest.strip_prefix('}')?;
+    let fine = min <= 1000 && max.is_none_or(|max| max <= 1000 && min <= max);
+    Some((fine.then_some((min, max)), rest))
+}
+
+/// Digits without a leading zero; too large a number saturates.
+fn parse_count(text: &str) -> Option<(u32, &str)> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    if digits.is_empty() || digits.len() > 1 && digits.starts_with('0') {
+        return None;
+    }
+    Some((digits.parse().unwrap_or(u32::MAX), rest))
+}
+
+/// A character within `[…]`, `whole` being all from the bracket on.
+fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str), Error> {
+    match text.as_bytes().first() {
+        None => Err(error(NO_BRACKET, whole)),
+        Some(b'\\') => escape(text),
+        Some(_) => Ok(next_char(text)),
+    }
+}
+
+/// The code point that `\…` at the start of `text` stands for; it may be a surrogate.
+fn escape(text: &str) -> Result<(u32, &str), Error> {
+    let rest = &text[1..];
+    if rest.is_empty() {
+        return Err(error(TRAILING_BACKSLASH, ""));
+    }
+    let (letter, mut rest) = next_char(rest);
+    let octal = |text: &str| text.bytes().next().filter(|byte| (b'0'..=b'7').contains(byte)).map(|byte| byte - b'0');
+    let is_backreference = octal(rest).is_none();
+    let code_point = match char::from_u32(letter).unwrap_or_default() {
+        'a' => 0x07,
+        'f' => 0x0c,
+        'n' => 0x0a,
+        'r' => 0x0d,
+        't' => 0x09,
+        'v' => 0x0b,
+        'x' => return hexadecimal(text, rest),
+        '1'..='7' if is_backreference => return Err(error(BAD_ESCAPE, up_to(text, rest))),
+        '0'..='7' => {
+            let mut code_point = letter - '0' as u32;
+            for _ in 0..2 {
+                let Some(digit) = octal(rest) else { break };
+                code_point = code_point * 8 + u32::from(digit);
+                rest = &rest[1..];
+            }
+            code_point
+        }
+        char if char.is_ascii() && !char.is_ascii_alphanumeric() => letter,
+        _ => return Err(error(BAD_ESCAPE, up_to(text, rest))),
+    };
+    Ok((code_point, rest))
+}
+
+/// The two digits or the braces after `\x`; `text` is all from the backslash on.
+fn hexadecimal<'s>(text: &str, rest: &'s str) -> Result<(u32, &'s str), Error> {
+    let digit = |char: u32| char::from_u32(char).and_then(|char| char.to_digit(16));
+    let (first, mut rest) = next_char(rest);
+    if first != '{' as u32 {
+        let (second, rest) = next_char(rest);
+        return match (digit(first), digit(second)) {
+            (Some(high), Some(low)) => Ok((high * 16 + low, rest)),
+            _ => Err(error(BAD_ESCAPE, up_to(text, rest))),
+        };
+    }
+    let mut code_point: Option<u32> = None;
+    while !rest.is_empty() {
+        let (char, after) = next_char(rest);
+        rest = after;
+        if let ('}', Some(code_point)) = (char::from_u32(char).unwrap_or_default(), code_point) {
+            return Ok((code_point, rest));
+        }
+        let Some(digit) = digit(char) else { break };
+        let number = code_point.unwrap_or(0) * 16 + digit;
+        if number > char::MAX as u32 {
+            break;
+        }
+        code_point = Some(number);
+    }
+    Err(error(BAD_ESCAPE, up_to(text, rest)))
+}
