@@ -149,7 +149,9 @@ fn stays(pod: &Value, taints: &[Value], since: Timestamp, now: Timestamp) -> Sta
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let eviction = TaintEviction { client: means.client("taint-eviction-controller"), bound: Mutex::default() };
+    // It has the account of the controller that it once was a part of.
+    let client = means.client("node-controller").called("taint-eviction-controller");
+    let eviction = TaintEviction { client, bound: Mutex::default() };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), eviction))
 }
 

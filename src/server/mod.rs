@@ -36,6 +36,7 @@ mod plain;
 mod secrets;
 mod signals;
 mod stall;
+mod subject;
 mod tls;
 
 pub use certificates::{Authority, CertificateError, Identity, SECRET as AUTHORITY_SECRET};

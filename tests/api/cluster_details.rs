@@ -107,6 +107,28 @@ fn a_claim_is_told_why_nothing_is_made_for_it() {
 }
 
 #[test]
+fn no_two_services_have_the_same_address_of_a_load_balancer() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let service = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{type: LoadBalancer, loadBalancerIP: 172.30.0.1, \
+             ports: [{{port: 80}}]}}"
+        )
+    };
+    let address = ".status.loadBalancer.ingress[0].ip";
+    cluster.apply(&service("first"));
+    cluster.wait("service/first", address, "172.30.0.1");
+    cluster.apply(&service("second"));
+    wait_for_event(&cluster, "second", "SyncLoadBalancerFailed");
+    let message = event(&cluster, "second", "SyncLoadBalancerFailed", ".message");
+    assert_eq!(message, "Error syncing load balancer: another service has the address 172.30.0.1");
+    cluster.ok("create service loadbalancer third --tcp=80");
+    cluster.wait("service/third", address, "172.30.0.2");
+    cluster.ok("delete service first");
+    cluster.wait("service/second", address, "172.30.0.1");
+}
+
+#[test]
 fn a_service_gets_an_address_as_of_a_cloud() {
     let Some(cluster) = cluster(&PROFILE) else { return };
     cluster.ok("create service loadbalancer web --tcp=80");

@@ -302,7 +302,7 @@ fn note_generation(status: &mut Value, generation: i64) {
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("kube-scheduler").called(NAME);
+    let client = means.client("kube-scheduler").as_user("system:kube-scheduler").called(NAME);
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), Scheduler { client, state: Mutex::default() }))
 }
 

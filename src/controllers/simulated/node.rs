@@ -17,6 +17,13 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
 
+/// The conditions of a node that is well, without times.
+pub(super) fn conditions() -> impl Iterator<Item = Value> {
+    CONDITIONS.iter().map(|(type_, status, reason, message)| {
+        object! { "type" => *type_, "status" => *status, "reason" => *reason, "message" => *message }
+    })
+}
+
 /// A node of the plan.
 pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Value {
     let mut labels: Map = [
@@ -77,16 +84,12 @@ pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &Blo
         fields.insert("nodeInfo", info());
     }
     let mut conditions = node.items_at(&["status", "conditions"]).to_vec();
-    for (type_, status, reason, message) in CONDITIONS {
-        if !conditions.iter().any(|known| known.str_at(&["type"]) == type_) {
-            conditions.push(object! {
-                "type" => type_,
-                "status" => status,
-                "reason" => reason,
-                "message" => message,
-                "lastHeartbeatTime" => now.clone(),
-                "lastTransitionTime" => now.clone(),
-            });
+    for mut condition in self::conditions() {
+        if !conditions.iter().any(|known| known.str_at(&["type"]) == condition.str_at(&["type"])) {
+            let fields = condition.make_object();
+            fields.insert("lastHeartbeatTime", now.clone());
+            fields.insert("lastTransitionTime", now.clone());
+            conditions.push(condition);
         }
     }
     fields.insert("conditions", Value::Array(conditions));
