@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// The same as a user that is not a service account.
-    pub fn as_user(mut self, name: &str) -> Self {
+    pub fn of_user(mut self, name: &str) -> Self {
         self.user = UserInfo::authenticated(name, Vec::new());
         self
     }

@@ -1,5 +1,6 @@
 //! What controllers leave behind in objects and events, as kube-controller-manager and kube-scheduler 1.36 were seen to.
 
+use super::overrides::until;
 use super::workloads::{Cluster, PATIENCE, PROFILE, cluster};
 
 /// What selects the events of an object with a reason.
@@ -9,7 +10,8 @@ fn events_of(name: &str, reason: &str) -> String {
 
 /// Waits for an event of an object with a reason.
 fn wait_for_event(cluster: &Cluster, name: &str, reason: &str) {
-    cluster.ok(&format!("wait --for=create event {} {PATIENCE}", events_of(name, reason)));
+    // kubectl's own wait ends at once where a selector finds nothing yet.
+    until(reason, || !cluster.ok(&format!("get events {} -o name", events_of(name, reason))).is_empty());
 }
 
 /// A path of the first event of an object with a reason.

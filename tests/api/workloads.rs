@@ -400,6 +400,16 @@ fn a_cron_job_starts_jobs() {
          {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}",
     );
     cluster.ok(&format!("wait --for=jsonpath={{.status.lastSuccessfulTime}} cronjob/often {PATIENCE}"));
+    // Jobs that are not kept go without being told of.
+    cluster.apply(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: brief}\nspec:\n  schedule: '@every 1s'\n  \
+         successfulJobsHistoryLimit: 0\n  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: \
+         i}]}}}}",
+    );
+    let events = |reason: &str| format!("--field-selector involvedObject.name=brief,reason={reason}");
+    until("one has gone", || !cluster.ok(&format!("get events {} -o name", events("SuccessfulDelete"))).is_empty());
+    cluster.ok(&format!("wait --for=jsonpath={{.status.lastSuccessfulTime}} cronjob/brief {PATIENCE}"));
+    assert_eq!(cluster.ok(&format!("get events {} -o name", events("SawCompletedJob"))), "");
 }
 
 #[test]

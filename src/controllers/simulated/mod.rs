@@ -6,6 +6,7 @@
 //! Simulated is a node with kwok's annotation, and those of `--simulate-nodes`, which are made at the start. Nothing is
 //! renewed while nothing happens: such nodes have no leases, and nobody judges them by the time of their last word.
 
+mod node_conditions;
 mod node;
 mod plan;
 mod stage;

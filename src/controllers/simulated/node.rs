@@ -2,27 +2,13 @@
 
 use std::net::Ipv4Addr;
 
+use super::node_conditions;
 use super::plan::NodePlan;
 use crate::kinds::pod_object::simulated;
 use crate::object;
 use crate::value::{Map, Value};
 
 const VERSION: &str = "v1.37.0-simulated";
-
-/// The conditions of a node: what each says while all is well.
-const CONDITIONS: [(&str, &str, &str, &str); 4] = [
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-];
-
-/// The conditions of a node that is well, without times.
-pub(super) fn conditions() -> impl Iterator<Item = Value> {
-    CONDITIONS.iter().map(|(type_, status, reason, message)| {
-        object! { "type" => *type_, "status" => *status, "reason" => *reason, "message" => *message }
-    })
-}
 
 /// A node of the plan.
 pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Value {
@@ -84,7 +70,7 @@ pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &Blo
         fields.insert("nodeInfo", info());
     }
     let mut conditions = node.items_at(&["status", "conditions"]).to_vec();
-    for mut condition in self::conditions() {
+    for mut condition in node_conditions::of_a_node_that_is_well() {
         if !conditions.iter().any(|known| known.str_at(&["type"]) == condition.str_at(&["type"])) {
             let fields = condition.make_object();
             fields.insert("lastHeartbeatTime", now.clone());

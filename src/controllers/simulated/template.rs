@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
 
-use super::node;
+use super::node_conditions;
 use super::query::text_of;
 use super::stage::Addresses;
 use crate::value::{Map, Value, json, yaml};
@@ -528,7 +528,7 @@ impl Run<'_> {
                 let text = if first.is_null() { String::new() } else { text_of(&first) };
                 Value::String(json::encode_to_string(&Value::String(text)))
             }
-            "NodeConditions" => Value::Array(node::conditions().collect()),
+            "NodeConditions" => Value::Array(node_conditions::of_a_node_that_is_well().collect()),
             "NodeIP" | "NodeIPWith" => address(|all| all.host),
             "NodeIPs" | "NodeIPsWith" => Value::Array(vec![address(|all| all.host)]),
             "NodeName" => Value::from(match self.object.str_at(&["kind"]) {
