@@ -781,6 +781,7 @@ spec:
     matchLabels: {fails: 'yes'}
     matchExpressions:
     - {key: '.status.conditions.[] | select( .type == \"Ready\" ) | .status', operator: In, values: ['True']}
+    - {key: .status.phase, operator: In, values: [Running]}
   next:
     statusTemplate: |
       conditions:

@@ -79,6 +79,10 @@ pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &Blo
         }
     }
     fields.insert("conditions", Value::Array(conditions));
+    if !fields.contains_key("phase") {
+        // As kwok's nodes have it: its stages look at it.
+        fields.insert("phase", Value::from("Running"));
+    }
     status
 }
 

@@ -352,6 +352,8 @@ fn read_selector(selector: &Value) -> Result<Vec<Requirement>, StageFault> {
         }
     }
     for one in selector.items_at(&["matchExpressions"]) {
+        // First: such an expression has no operator.
+        let of = expression(one, "key")?;
         let said = one.get("jq").filter(|jq| !jq.is_null()).unwrap_or(one);
         let operator = match said.str_at(&["operator"]) {
             "In" => Operator::In,
@@ -361,7 +363,7 @@ fn read_selector(selector: &Value) -> Result<Vec<Requirement>, StageFault> {
             other => return Err(StageFault::Operator(other.to_owned())),
         };
         let values = said.items_at(&["values"]).iter().map(text_of).collect();
-        all.push(Requirement { of: expression(one, "key")?, operator, values });
+        all.push(Requirement { of, operator, values });
     }
     Ok(all)
 }
@@ -577,7 +579,7 @@ mod tests {
             assert!(told.starts_with("the stage `s`: ") && told.contains(why), "{told}");
         };
         check("selector: {matchExpressions: [{key: .a, operator: Like}]}", "the operator `Like`");
-        check("selector: {matchExpressions: [{cel: {expression: 'true'}, operator: Exists}]}", "CEL");
+        check("selector: {matchExpressions: [{cel: {expression: 'true'}}]}", "CEL");
         check("next: {statusTemplate: '{{ if .a }}'}", "without an end");
         check("next: {patches: [{subresource: exec, template: ''}]}", "the subresource `exec`");
         check("steps: [{apply: {template: x}}]", "applies other objects");

@@ -19,7 +19,7 @@ const STEPS_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 50;
 
 /// Go's, and kwok's.
-const FUNCTIONS: [&str; 22] = [
+const FUNCTIONS: [&str; 23] = [
     "and",
     "default",
     "dict",
@@ -29,6 +29,7 @@ const FUNCTIONS: [&str; 22] = [
     "ne",
     "not",
     "or",
+    "printf",
     "Now",
     "NodeConditions",
     "NodeIP",
@@ -73,6 +74,8 @@ pub enum TemplateError {
     Bound,
     #[error("the length of {} is not known", text_of(.0))]
     Length(Value),
+    #[error("of the verbs of printf, %s, %v and %d are understood, and not `%{0}`")]
+    Verb(String),
     #[error("a range can't go over {}", text_of(.0))]
     Range(Value),
 }
@@ -523,6 +526,7 @@ impl Run<'_> {
                 Value::Object(fields) => number(fields.len()),
                 other => return Err(TemplateError::Length(other.clone())),
             },
+            "printf" => Value::String(printf(&text_of(&first), arguments.get(1..).unwrap_or_default())?),
             "Now" => Value::String(self.context.now.to_string()),
             "Quote" => {
                 let text = if first.is_null() { String::new() } else { text_of(&first) };
@@ -543,6 +547,28 @@ impl Run<'_> {
             _ => Value::from(env!("CARGO_PKG_VERSION")),
         })
     }
+}
+
+/// A text with values in the place of `%s`, `%v` and `%d`.
+fn printf(format: &str, values: &[Value]) -> Result<String, TemplateError> {
+    let mut parts = format.split('%');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut values = values.iter();
+    while let Some(part) = parts.next() {
+        match part.chars().next() {
+            // Two signs stand for one.
+            None => {
+                text.push('%');
+                text.push_str(parts.next().unwrap_or_default());
+            }
+            Some('s' | 'v' | 'd') => {
+                text.push_str(&values.next().map(text_of).unwrap_or_default());
+                text.push_str(&part[1..]);
+            }
+            Some(verb) => return Err(TemplateError::Verb(verb.to_string())),
+        }
+    }
+    Ok(text)
 }
 
 /// A value as YAML, so many steps to the right.
@@ -634,6 +660,7 @@ mod tests {
         check("{{ PodIPWith .spec.nodeName ( or .spec.hostNetwork false ) }}", "172.31.0.1");
         check("a {{- /* nothing */ -}} b{{- 1 -}} c", "ab1c");
         check("a:{{ YAML .metadata.annotations 1 }}", "a:\n  a.b/c: x\n  ");
+        check("{{ printf \"%s-%v: 100%% of %d\" .metadata.name true 7 }}", "p-true: 100% of 7");
         check("{{ YAML .spec.hostNetwork }}", "true\n");
         check(
             "{{ range NodeConditions }}{{ .type }}={{ .status }} {{ end }}{{ with NodePort }}x{{ end }}",
@@ -661,6 +688,7 @@ mod tests {
             ("{{ end }}", "the template has {{ end }} without a beginning"),
             ("{{ .a .b }}", "the action `.a .b` of the template is not understood"),
             ("{{ $x }}", "the template has no variable $x"),
+            ("{{ printf \"%x\" 1 }}", "of the verbs of printf, %s, %v and %d are understood, and not `%x`"),
             ("{{ range .metadata.name }}{{ end }}", "a range can't go over p"),
         ] {
             assert_eq!(render(template).expect_err(template).to_string(), why);
