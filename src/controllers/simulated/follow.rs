@@ -70,10 +70,10 @@ impl Followed {
         Ok(Some(Progress::Done))
     }
 
-    /// The stage that an object is in, and since when: the one that it was in, as long as it fits that.
+    /// The stage that an object is in, and since when: the one that it was in, as long as it may stay in that.
     fn stay(&self, key: &str, object: &Value, now: Timestamp) -> Option<Stay> {
         let mut stays = self.stays();
-        let known = stays.get(key).copied().filter(|stay| self.stages[stay.stage].fits(object));
+        let known = stays.get(key).copied().filter(|stay| stages::may_stay(&self.stages, stay.stage, object));
         let stay = known.or_else(|| stages::stage_of(&self.stages, object).map(|stage| Stay { stage, since: now }));
         match stay {
             Some(stay) => _ = stays.insert(key.to_owned(), stay),
@@ -118,14 +118,15 @@ mod tests {
     #[test]
     fn an_object_stays_in_its_stage_as_long_as_it_fits() {
         let stage = |name: &str, phase: &str| {
+            let weight = usize::from(name == "heavy");
             let text = format!(
                 "{{apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage, metadata: {{name: {name}}}, spec: {{resourceRef: {{kind: Pod}}, \
-                 selector: {{matchExpressions: [{{key: .status.phase, operator: In, values: [{phase}]}}]}}}}}}"
+                 weight: {weight}, selector: {{matchExpressions: [{{key: .status.phase, operator: In, values: [{phase}]}}]}}}}}}"
             );
             let object = crate::value::yaml::decode(text.as_bytes()).expect("YAML");
             Stage::read(&object).expect("it is understood").expect("it is a stage")
         };
-        let followed = Followed::new(vec![stage("a", "Pending"), stage("b", "Running")]);
+        let followed = Followed::new(vec![stage("a", "Pending"), stage("b", "Running, Bad"), stage("heavy", "Bad")]);
         let stay = |phase: &str, second: i64| {
             let pod = crate::object! { "status" => crate::object! { "phase" => phase } };
             let stay = followed.stay("d/p", &pod, Timestamp::from_second(second).expect("a time"));
@@ -133,5 +134,7 @@ mod tests {
         };
         assert_eq!([stay("Pending", 1), stay("Pending", 2)], [Some((0, 1)), Some((0, 1))]);
         assert_eq!([stay("Running", 3), stay("Failed", 4), stay("Running", 5)], [Some((1, 3)), None, Some((1, 5))]);
+        // What is of no weight is left for what has come to fit, too, and has some.
+        assert_eq!(stay("Bad", 6), Some((2, 6)));
     }
 }

@@ -200,6 +200,12 @@ impl Stage {
     }
 }
 
+/// Whether an object that is in a stage may stay in it: as long as it fits, unless others that it fits have come to outweigh it.
+pub(super) fn may_stay(stages: &[Stage], at: usize, object: &Value) -> bool {
+    let outweighs = |stage: &Stage| stage.fits(object) && stage.weight(object) > 0;
+    stages[at].fits(object) && (stages[at].weight(object) > 0 || !stages.iter().any(outweighs))
+}
+
 /// Which of the stages an object is in.
 pub(super) fn stage_of(stages: &[Stage], object: &Value) -> Option<usize> {
     let fitting: Vec<(usize, u64)> = stages
