@@ -28,6 +28,7 @@ use crate::auth::{Authorizer, RequestHeader, TokenIssuer, UserInfo};
 use crate::clock::Clock;
 use crate::controllers::{self, Controller, NodePlan, Switches};
 use crate::http::{self, App, Issuing, Limits, Shared};
+use crate::kinds::default_roles::Extent;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
 use crate::registry::{Converter, Definitions, Lifetimes, Registry, Resource, StoredPolicy};
@@ -292,7 +293,8 @@ impl Server {
         tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
             .map_err(|status| refused("the first objects can't be made", status))?;
         if registry.policy.is_some() {
-            let reconciled = registry.reconcile_default_roles().await;
+            let extent = if self.switches.has_workloads() { Extent::Workloads } else { Extent::Server };
+            let reconciled = registry.reconcile_default_roles(extent).await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
             if self.switches.is_on(Controller::Aggregation) {
                 let gathered = controllers::aggregate_roles(registry).await;

@@ -29,8 +29,8 @@ pub struct Workloads {
     #[arg(long, value_name = "N[,NAME=AMOUNT...]")]
     simulate_nodes: Option<NodePlan>,
 
-    /// Files or folders with stages of pods, in the form of kwok (Stage of kwok.x-k8s.io/v1alpha1): what becomes of pods on
-    /// simulated nodes in place of what usually does
+    /// Files or folders with stages in the form of kwok (Stage of kwok.x-k8s.io/v1alpha1): what becomes of simulated nodes, of the
+    /// pods on them in place of what usually does, and of objects of other kinds
     #[arg(long, value_name = "PATH")]
     stages: Vec<PathBuf>,
 }
@@ -109,7 +109,7 @@ impl Workloads {
                 match read.map_err(|error| WorkloadsError::Stage { file: source.name.clone(), source: error })? {
                     Some(stage) => stages.push(stage),
                     None => tell(format_args!(
-                        "`{}`: {} `{}` is not a stage of pods, and is left out",
+                        "`{}`: {} `{}` is not a stage, and is left out",
                         source.name,
                         document.value.str_at(&["kind"]),
                         document.value.str_at(&["metadata", "name"])

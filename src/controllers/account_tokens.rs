@@ -193,7 +193,7 @@ fn is_meant(wanted: &str, uid: &str) -> bool {
 /// Starts it; where no tokens are issued there is nothing for it to do.
 pub(super) fn start(means: &Means) -> Running {
     let Some(issuer) = means.authority.issuer.clone() else { return Box::pin(async {}) };
-    let client = means.client("tokens-controller").of_manager();
+    let client = means.client("tokens-controller").of_user("system:kube-controller-manager");
     let (authority_pem, known) = (means.authority.certificate_pem.clone(), Mutex::default());
     let tokens = AccountTokens { client, issuer, authority_pem, known };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), tokens))

@@ -55,9 +55,9 @@ impl Client {
         Client { registry: Arc::clone(registry), user, component: account, recorder: recorder.clone() }
     }
 
-    /// The same as the controller manager itself, which some write as.
-    pub fn of_manager(mut self) -> Self {
-        self.user = UserInfo::authenticated("system:kube-controller-manager", Vec::new());
+    /// The same as a user that is not a service account.
+    pub fn of_user(mut self, name: &str) -> Self {
+        self.user = UserInfo::authenticated(name, Vec::new());
         self
     }
 
@@ -210,17 +210,44 @@ impl Client {
         self.patch_target(&target, PatchType::Merge, json::encode(patch)).await
     }
 
-    /// Patches an object, or a part of it.
+    /// Where an object is, whichever kind it is of.
+    async fn target_of_object(&self, object: &Value) -> Result<Target, Status> {
+        let (namespace, name) = place(object);
+        let reference = object! {
+            "apiVersion" => object.str_at(&["apiVersion"]),
+            "kind" => object.str_at(&["kind"]),
+            "name" => name,
+        };
+        self.target_of(&reference, namespace).await?.ok_or_else(Status::not_found_generic)
+    }
+
+    /// An object that is stored, in a version; `None` where it is gone or nothing serves that.
+    pub async fn read_as(&self, api_version: &str, stored: &Value) -> Result<Option<Value>, Status> {
+        let (namespace, name) = place(stored);
+        let kind = stored.str_at(&["kind"]);
+        let reference = object! { "apiVersion" => api_version, "kind" => kind, "name" => name };
+        let Some(target) = self.target_of(&reference, namespace).await? else { return Ok(None) };
+        match self.registry.get_value(&target, None).await {
+            Err(status) if status.code == 404 => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Patches an object of any kind, or a part of it; returns it as it is then.
     pub async fn patch(
         &self,
-        kind: Kind,
-        part: Subresource,
         object: &Value,
+        part: Subresource,
         (patch_type, bytes): (PatchType, Vec<u8>),
     ) -> Result<Value, Status> {
-        let (namespace, name) = place(object);
-        let target = self.target(kind, part, namespace, name).await?;
+        let target = Target { subresource: part, ..self.target_of_object(object).await? };
         self.patch_target(&target, patch_type, bytes).await
+    }
+
+    /// Deletes an object of any kind without a grace period; that it is gone already is fine.
+    pub async fn delete_at_once(&self, object: &Value) -> Result<(), Status> {
+        let target = self.target_of_object(object).await?;
+        self.delete_target(&target, object, Some(0)).await
     }
 
     async fn patch_target(&self, target: &Target, patch_type: PatchType, bytes: Vec<u8>) -> Result<Value, Status> {
@@ -241,13 +268,17 @@ impl Client {
     pub async fn delete(&self, kind: Kind, object: &Value, grace_period_s: Option<i64>) -> Result<(), Status> {
         let (namespace, name) = place(object);
         let target = self.target(kind, Subresource::Main, namespace, name).await?;
+        self.delete_target(&target, object, grace_period_s).await
+    }
+
+    async fn delete_target(&self, target: &Target, object: &Value, grace_period_s: Option<i64>) -> Result<(), Status> {
         let options = DeleteRequest {
             uid: Some(object.str_at(&["metadata", "uid"]).to_owned()),
             propagation_policy: Some("Background".to_owned()),
             grace_period_s,
             ..DeleteRequest::default()
         };
-        match self.registry.delete(&target, &self.user, &options, &mut Warnings::default()).await {
+        match self.registry.delete(target, &self.user, &options, &mut Warnings::default()).await {
             // Gone, or another one of the same name.
             Err(status) if !matches!(status.code, 404 | 409) => Err(status),
             _ => Ok(()),

@@ -54,12 +54,14 @@ impl Reconciler for CronJobs {
         let mut jobs = self.client.get_all(JOBS, &self.family.of(&cron)).await?;
         jobs.retain(|job| job.items_at(&["metadata", "ownerReferences"]).iter().any(|it| it.str_at(&["uid"]) == uid));
         let now = self.client.now();
-        let mut status = self.settle(&cron, &jobs).await?;
-        for job in too_old(&cron, &jobs) {
+        // First: of those that go, nobody is told that they have ended.
+        let too_old = too_old(&cron, &jobs);
+        for job in &too_old {
             self.client.delete(JOBS, job, None).await?;
             let message = format!("Deleted job {}", job.str_at(&["metadata", "name"]));
             self.client.tell_normal(&cron, "SuccessfulDelete", message);
         }
+        let mut status = self.settle(&cron, &jobs, &too_old);
         let schedule =
             Schedule::read(cron.str_at(&["spec", "schedule"]), cron.at(&["spec", "timeZone"]).and_then(Value::as_str));
         let is_suspended = cron.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
@@ -84,8 +86,8 @@ impl Reconciler for CronJobs {
 }
 
 impl CronJobs {
-    /// The status without the jobs that have ended.
-    async fn settle(&self, cron: &Value, jobs: &[Value]) -> Result<Value, Status> {
+    /// The status without the jobs that have ended, which are told of unless they are `gone`.
+    fn settle(&self, cron: &Value, jobs: &[Value], gone: &[&Value]) -> Value {
         let mut status = cron.get("status").filter(|status| !status.is_null()).cloned().unwrap_or_else(|| object! {});
         let mut active = Vec::new();
         for reference in cron.items_at(&["status", "active"]) {
@@ -97,6 +99,9 @@ impl CronJobs {
             };
             if !conditions::is_finished(job) {
                 active.push(reference.clone());
+                continue;
+            }
+            if gone.iter().any(|job| job.str_at(&["metadata", "uid"]) == uid) {
                 continue;
             }
             let has_succeeded = conditions::holds(conditions::of(job), "Complete");
@@ -117,7 +122,7 @@ impl CronJobs {
             status.make_object().insert("lastSuccessfulTime", at);
         }
         put_active(&mut status, active);
-        Ok(status)
+        status
     }
 
     /// Starts the Job of a moment, as far as others that run allow it.

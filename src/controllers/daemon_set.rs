@@ -426,7 +426,8 @@ fn status_of(seen: &Seen<'_>) -> (Value, Option<Duration>) {
 pub(super) fn start(means: &Means) -> Running {
     let family = Family::new(SETS, TYPE, PODS);
     let failures = Mutex::new(BackOff::new(FAILURE_S, FAILURE_S_MAX));
-    let sets = DaemonSets { client: means.client("daemonset-controller"), family, sets: Mutex::default(), failures };
+    let client = means.client("daemon-set-controller").called("daemonset-controller");
+    let sets = DaemonSets { client, family, sets: Mutex::default(), failures };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), sets))
 }
 

@@ -39,7 +39,7 @@ async fn replace(client: &Client, kind: Kind, object: &Value, finalizers: Vec<Va
 }
 
 /// The merge patch that replaces the finalizers of an object which still is as it was read.
-fn patch(object: &Value, finalizers: Vec<Value>) -> Value {
+pub(super) fn patch(object: &Value, finalizers: Vec<Value>) -> Value {
     let finalizers = if finalizers.is_empty() { Value::Null } else { Value::Array(finalizers) };
     object! { "metadata" => object! {
         "uid" => object.str_at(&["metadata", "uid"]),

@@ -1,12 +1,13 @@
 //! Services of the type LoadBalancer get an address, as a cloud would give them one.
 //!
 //! Nothing listens there. Each has an address of its own, of those behind [`BASE_IPV4`] and [`BASE_IPV6`], for as long as it is
-//! of this type; one that names an address (`spec.loadBalancerIP`) has that, whoever else has it. A service of another class
+//! of this type; one that names an address (`spec.loadBalancerIP`) has that, unless another has it: then it waits. A service of another class
 //! (`spec.loadBalancerClass`) is left to others until it goes or is of another type.
 //!
 //! Source: `k8s.io/cloud-provider/controllers/service` of Kubernetes 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,61 +37,114 @@ struct LoadBalancers {
     pool: Mutex<Pool>,
 }
 
-/// The numbers of services, of which their addresses are made. A service that names its address has none.
+/// What is taken by a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// The addresses that are made of a number.
+    Number(u16),
+    /// An address that no number makes.
+    Elsewhere(IpAddr),
+}
+
+impl Place {
+    fn of(address: IpAddr) -> Self {
+        let number = match address {
+            IpAddr::V4(address) => u32::from(address).checked_sub(BASE_IPV4).map(u128::from),
+            IpAddr::V6(address) => u128::from(address).checked_sub(BASE_IPV6),
+        };
+        let number = number.and_then(|number| u16::try_from(number).ok());
+        number.filter(|number| (1..=NUMBER_MAX).contains(number)).map_or(Place::Elsewhere(address), Place::Number)
+    }
+
+    fn number(self) -> Option<u16> {
+        match self {
+            Place::Number(number) => Some(number),
+            Place::Elsewhere(_) => None,
+        }
+    }
+}
+
+/// The places of services: no two have the same.
 #[derive(Default)]
 struct Pool {
-    numbers: BTreeMap<String, u16>,
-    // INVARIANT: the values of `numbers`.
-    used: BTreeSet<u16>,
+    places: BTreeMap<String, Place>,
+    // INVARIANT: the values of `places`.
+    taken: BTreeSet<Place>,
+}
+
+/// Why a service has no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lack {
+    AllTaken,
+    /// The one that it names is another's.
+    Taken(IpAddr),
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::AllTaken => write!(out, "no address is left"),
+            Lack::Taken(address) => write!(out, "another service has the address {address}"),
+        }
+    }
 }
 
 impl Pool {
     fn release(&mut self, key: &str) {
-        if let Some(number) = self.numbers.remove(key) {
-            self.used.remove(&number);
+        if let Some(place) = self.places.remove(key) {
+            self.taken.remove(&place);
         }
     }
 
-    /// Notes the number that a service has by its status, instead of the one that was known; not one that another has.
-    fn hold(&mut self, key: &str, number: u16) {
-        if !self.used.insert(number) {
-            return;
+    /// Takes a place for a service, instead of the one that it had; not one that another has.
+    fn claim(&mut self, key: &str, place: Place) -> bool {
+        if self.places.get(key) == Some(&place) {
+            return true;
         }
-        if let Some(old) = self.numbers.insert(key.to_owned(), number) {
-            self.used.remove(&old);
+        if !self.taken.insert(place) {
+            return false;
         }
+        if let Some(old) = self.places.insert(key.to_owned(), place) {
+            self.taken.remove(&old);
+        }
+        true
     }
 
     /// Takes in how a service is stored now.
     fn note(&mut self, key: &str, service: &Value) {
-        if named_address(service).is_some() || !is_concerned(service) {
+        let said = place_of(service);
+        let named = named_address(service).map(Place::of);
+        if !is_concerned(service) || (named.is_some() && named != said) {
             self.release(key);
         } else if is_wanted(service)
-            && let Some(number) = number_of(service)
+            && let Some(place) = said.filter(|place| named.is_some() || place.number().is_some())
         {
-            self.hold(key, number);
+            self.claim(key, place);
         }
     }
 
-    /// The addresses of a service: the one that it names, or one of each of its families; `None` where all are taken.
-    fn addresses_of(&mut self, key: &str, service: &Value) -> Option<Vec<IpAddr>> {
+    /// The addresses of a service: the one that it names, or one of each of its families.
+    fn addresses_of(&mut self, key: &str, service: &Value) -> Result<Vec<IpAddr>, Lack> {
         match named_address(service) {
-            Some(named) => Some(vec![named]),
-            None => self.number_of(key).map(|number| made_addresses(service, number)),
+            Some(named) if self.claim(key, Place::of(named)) => Ok(vec![named]),
+            Some(named) => Err(Lack::Taken(named)),
+            None => {
+                let number = self.number_of(key).ok_or(Lack::AllTaken)?;
+                Ok(made_addresses(service, number))
+            }
         }
     }
 
     /// The number of a service, which it keeps; `None` where all are taken.
     fn number_of(&mut self, key: &str) -> Option<u16> {
-        if let Some(number) = self.numbers.get(key) {
-            return Some(*number);
+        if let Some(number) = self.places.get(key).and_then(|place| place.number()) {
+            return Some(number);
         }
-        let number = (1..=NUMBER_MAX).zip(self.used.iter().chain(&[0])).find(|(free, used)| free != *used);
-        let number = number.map_or(NUMBER_MAX, |(free, _)| free);
-        self.used.insert(number).then(|| {
-            self.numbers.insert(key.to_owned(), number);
-            number
-        })
+        // Numbers come before other places.
+        let numbers = self.taken.iter().map_while(|place| place.number());
+        let free = (1..=NUMBER_MAX).zip(numbers.chain([0])).find(|(free, used)| free != used);
+        let number = free.map_or(NUMBER_MAX, |(free, _)| free);
+        self.claim(key, Place::Number(number)).then_some(number)
     }
 }
 
@@ -113,14 +167,10 @@ fn is_concerned(service: &Value) -> bool {
     is_wanted(service) || needs_cleanup(service)
 }
 
-/// The number behind the first address of a service, if it is one that was given here.
-fn number_of(service: &Value) -> Option<u16> {
+/// The place of the first address in the status of a service.
+fn place_of(service: &Value) -> Option<Place> {
     let first = service.items_at(&["status", "loadBalancer", "ingress"]).first()?;
-    let number = match first.str_at(&["ip"]).parse().ok()? {
-        IpAddr::V4(address) => u128::from(u32::from(address).checked_sub(BASE_IPV4)?),
-        IpAddr::V6(address) => u128::from(address).checked_sub(BASE_IPV6)?,
-    };
-    u16::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number))
+    first.str_at(&["ip"]).parse().ok().map(Place::of)
 }
 
 /// The address that a service names; `None` where it names none, or one that can't be read.
@@ -156,12 +206,16 @@ impl LoadBalancers {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a service its addresses. Where none is left it is tried again: no change of this service says that one is free.
+    /// Gives a service its addresses. Where it gets none it is tried again: no change of this service says that one is free.
     async fn ensure(&self, key: &str, service: Value) -> Result<Progress, Status> {
-        let Some(addresses) = self.pool().addresses_of(key, &service) else {
-            let message = "Error syncing load balancer: no address is left".to_owned();
-            self.client.tell_warning(&service, "SyncLoadBalancerFailed", message);
-            return Ok(Progress::Failed);
+        let found = self.pool().addresses_of(key, &service);
+        let addresses = match found {
+            Ok(addresses) => addresses,
+            Err(lack) => {
+                let message = format!("Error syncing load balancer: {lack}");
+                self.client.tell_warning(&service, "SyncLoadBalancerFailed", message);
+                return Ok(Progress::Failed);
+            }
         };
         let is_held = finalizers::has(&service, FINALIZER);
         if is_held && has_addresses(&service, &addresses) {
@@ -247,7 +301,7 @@ mod tests {
     #[test]
     fn the_first_free_number_is_given() {
         let mut pool = Pool::default();
-        pool.hold("d/b", 2);
+        pool.claim("d/b", Place::Number(2));
         assert_eq!((pool.number_of("d/a"), pool.number_of("d/c"), pool.number_of("d/b")), (Some(1), Some(3), Some(2)));
         pool.release("d/a");
         assert_eq!((pool.number_of("d/e"), pool.number_of("d/f")), (Some(1), Some(4)));
@@ -256,11 +310,11 @@ mod tests {
     #[test]
     fn a_number_that_is_free_again_is_given_where_all_were_taken() {
         let mut pool = Pool::default();
-        (1..=NUMBER_MAX).for_each(|number| pool.hold(&number.to_string(), number));
+        (1..=NUMBER_MAX).for_each(|number| _ = pool.claim(&number.to_string(), Place::Number(number)));
         let service = read_yaml("spec: {type: LoadBalancer, ipFamilies: [IPv4]}");
-        assert_eq!(pool.addresses_of("d/a", &service), None);
+        assert_eq!(pool.addresses_of("d/a", &service), Err(Lack::AllTaken));
         pool.release("256");
-        assert_eq!(pool.addresses_of("d/a", &service), Some(vec![IpAddr::from([172, 30, 1, 0])]));
+        assert_eq!(pool.addresses_of("d/a", &service), Ok(vec![IpAddr::from([172, 30, 1, 0])]));
     }
 
     #[test]
@@ -274,20 +328,20 @@ mod tests {
         for last in 1..=9 {
             pool.note("d/a", &service(&format!("172.30.0.{last}"), ""));
         }
-        assert_eq!((pool.used.len(), pool.number_of("d/a")), (1, Some(9)));
+        assert_eq!((pool.taken.len(), pool.number_of("d/a")), (1, Some(9)));
         // The number of another stays with it.
         pool.note("d/b", &service("172.30.0.9", ""));
-        assert_eq!((pool.used.len(), pool.number_of("d/b")), (1, Some(1)));
+        assert_eq!((pool.taken.len(), pool.number_of("d/b")), (1, Some(1)));
         for other in [", loadBalancerIP: 1.2.3.4", ", loadBalancerClass: example.com/b"] {
             pool.note("d/b", &service("172.30.0.1", other));
-            assert_eq!((pool.used.len(), pool.numbers.len()), (1, 1), "{other}");
+            assert_eq!((pool.taken.len(), pool.places.len()), (1, 1), "{other}");
         }
     }
 
     #[test]
     fn a_service_has_an_address_of_each_of_its_families_or_the_one_that_it_names() {
         let mut pool = Pool::default();
-        pool.hold("d/a", 7);
+        pool.claim("d/a", Place::Number(7));
         let mut check = |spec: &str, expected: &[&str]| {
             let addresses = pool.addresses_of("d/a", &read_yaml(&format!("spec: {{{spec}}}"))).expect("one is left");
             assert_eq!(addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>(), expected, "{spec}");
@@ -297,23 +351,55 @@ mod tests {
         // The status must not have these as they are written.
         check("ipFamilies: [IPv4], loadBalancerIP: '::ffff:1.2.3.4'", &["1.2.3.4"]);
         check("ipFamilies: [IPv6], loadBalancerIP: 'FD00:0::1'", &["fd00::1"]);
-        check("ipFamilies: [IPv4], loadBalancerIP: 01.2.3.4", &["172.30.0.7"]);
+        // What is not an address names none; the number was given up for the others.
+        check("ipFamilies: [IPv4], loadBalancerIP: 01.2.3.4", &["172.30.0.1"]);
     }
 
     #[test]
-    fn an_address_that_is_named_takes_no_number() {
+    fn an_address_that_is_named_is_given_to_one_service() {
         let mut pool = Pool::default();
-        let service = read_yaml("spec: {type: LoadBalancer, ipFamilies: [IPv4], loadBalancerIP: 172.30.0.1}");
-        assert_eq!(pool.addresses_of("d/a", &service), Some(vec![IpAddr::from([172, 30, 0, 1])]));
-        assert!(pool.used.is_empty());
+        let named =
+            |ip: &str| read_yaml(&format!("spec: {{type: LoadBalancer, ipFamilies: [IPv4], loadBalancerIP: {ip}}}"));
+        let given = |ip: &str| {
+            let mut service = named(ip);
+            service.make_object().insert("status", read_yaml(&format!("loadBalancer: {{ingress: [{{ip: {ip}}}]}}")));
+            service
+        };
+        // One of the range, which is nobody's number then, and one beside it.
+        for ip in ["172.30.0.1", "192.0.2.1"] {
+            let address: IpAddr = ip.parse().expect("an address");
+            assert_eq!(pool.addresses_of("d/a", &named(ip)), Ok(vec![address]));
+            assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
+            pool.note("d/a", &given(ip));
+            assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
+            assert_eq!(pool.number_of("d/c"), Some(2));
+            pool.release("d/a");
+            assert_eq!(pool.addresses_of("d/b", &named(ip)), Ok(vec![address]));
+            pool.release("d/b");
+        }
     }
 
     #[test]
-    fn the_number_of_an_address_is_known() {
-        for (ip, number) in [("172.30.1.0", Some(256)), ("fd1e::9", Some(9)), ("1.2.3.4", None), ("172.30.0.0", None)] {
-            let service = read_yaml(&format!("status: {{loadBalancer: {{ingress: [{{ip: '{ip}'}}]}}}}"));
-            assert_eq!(number_of(&service), number, "{ip}");
-        }
+    fn a_service_that_names_no_address_any_more_gets_a_number() {
+        let mut pool = Pool::default();
+        let status = "status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}";
+        pool.note("d/a", &read_yaml(&format!("spec: {{type: LoadBalancer, loadBalancerIP: 192.0.2.1}}\n{status}")));
+        let service = read_yaml(&format!("spec: {{type: LoadBalancer, ipFamilies: [IPv4]}}\n{status}"));
+        pool.note("d/a", &service);
+        assert_eq!(pool.addresses_of("d/a", &service), Ok(vec![IpAddr::from([172, 30, 0, 1])]));
+        assert_eq!(pool.taken.len(), 1);
+    }
+
+    #[test]
+    fn the_place_of_an_address_is_known() {
+        let check = |ip: &str, number: Option<u16>| {
+            let address: IpAddr = ip.parse().expect("an address");
+            assert_eq!(Place::of(address), number.map_or(Place::Elsewhere(address), Place::Number), "{ip}");
+        };
+        check("172.30.1.0", Some(256));
+        check("fd1e::9", Some(9));
+        check("1.2.3.4", None);
+        check("172.30.0.0", None);
     }
 
     #[test]

@@ -80,7 +80,11 @@ impl Reconciler for Lifecycle {
         match change.stored.as_ref().map(|stored| json::decode(&stored.bytes)) {
             Some(Ok(node)) => self.hear(&change.key, &node),
             Some(Err(_)) => {}
-            None => _ = self.heard().remove(&*change.key),
+            None => {
+                if self.heard().remove(&*change.key).is_some() {
+                    self.tell_of(&change.key, &change.uid, "RemovingNode", "Removing", "from");
+                }
+            }
         }
         vec![change.key.to_string()]
     }
@@ -88,8 +92,10 @@ impl Reconciler for Lifecycle {
     async fn reconcile(&self, name: &str) -> Result<Progress, Status> {
         let Some(node) = self.client.get(NODES, name).await? else { return Ok(Progress::Done) };
         let now = self.client.now();
-        if let Some(tainted) = tainted(&node, &written(now)) {
-            self.client.update(NODES, &tainted).await?;
+        let labelled = labelled(&node);
+        let changed = tainted(labelled.as_ref().unwrap_or(&node), &written(now)).or(labelled);
+        if let Some(changed) = changed {
+            self.client.update(NODES, &changed).await?;
         }
         if simulated::is_simulated(&node) {
             return Ok(Progress::Done);
@@ -120,11 +126,21 @@ impl Lifecycle {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells that a node has come, or that it is gone.
+    fn tell_of(&self, name: &str, uid: &str, reason: &'static str, what: &str, where_: &str) {
+        let metadata = object! { "name" => name, "uid" => uid };
+        let node = object! { "apiVersion" => "v1", "kind" => "Node", "metadata" => metadata };
+        self.client.tell_normal(&node, reason, format!("Node {name} event: {what} Node {name} {where_} Controller"));
+    }
+
     /// Takes in what a node says, if that is new.
     fn hear(&self, name: &str, node: &Value) {
         let ready = conditions::find(node, conditions::READY);
         let heartbeat = ready.map(|ready| ready.str_at(&["lastHeartbeatTime"]).to_owned());
         let mut heard = self.heard();
+        if !heard.contains_key(name) {
+            self.tell_of(name, node.str_at(&["metadata", "uid"]), "RegisteredNode", "Registered", "in");
+        }
         // What this controller writes of a node that never said anything is not its word.
         let is_own = ready.is_some_and(|ready| ready.str_at(&["reason"]) == NEVER_UPDATED);
         let is_new = heard.get(name).is_none_or(|known| known.heartbeat != heartbeat && !is_own);
@@ -186,6 +202,19 @@ fn silent(node: &Value, now: &str) -> Option<Value> {
     }
     status.make_object().insert("conditions", Value::Array(list));
     is_changed.then_some(status)
+}
+
+/// The node with the earlier names of its labels of system and architecture; `None` where it has them.
+fn labelled(node: &Value) -> Option<Value> {
+    let mut changed = node.clone();
+    for name in ["os", "arch"] {
+        let said = node.str_at(&["metadata", "labels", &format!("kubernetes.io/{name}")]);
+        if !said.is_empty() {
+            let labels = changed.make_object().entry("metadata").make_object().entry("labels").make_object();
+            labels.insert(format!("beta.kubernetes.io/{name}"), Value::from(said));
+        }
+    }
+    (changed != *node).then_some(changed)
 }
 
 /// The node with the taints that its conditions ask for; `None` where it has them.
@@ -280,6 +309,21 @@ mod tests {
         assert_eq!(check(spoke).expect("it changes"), expected);
         let unknown = OF_KUBELET.map(|type_| format!("{{type: {type_}, status: Unknown}}")).join(", ");
         assert_eq!(check(&unknown), None);
+    }
+
+    #[test]
+    fn labels_stand_under_their_earlier_names_too() {
+        let check = |labels: &str, expected: Option<&str>| {
+            let node = |labels: &str| read(&format!("metadata: {{labels: {{{labels}}}}}"));
+            assert_eq!(labelled(&node(labels)), expected.map(node), "{labels}");
+        };
+        check("kubernetes.io/os: linux", Some("kubernetes.io/os: linux, beta.kubernetes.io/os: linux"));
+        check("kubernetes.io/os: linux, beta.kubernetes.io/os: linux", None);
+        check(
+            "kubernetes.io/arch: a, beta.kubernetes.io/arch: b",
+            Some("kubernetes.io/arch: a, beta.kubernetes.io/arch: a"),
+        );
+        check("beta.kubernetes.io/arch: b", None);
     }
 
     #[test]

@@ -83,6 +83,25 @@ pub(super) fn is_selected(spec: &Value, name: &str, labels: &Map) -> bool {
         })
 }
 
+/// Whether a pod's spec asks for nodes by their names, in each term of its required node affinity, and not for this one.
+pub(super) fn is_ruled_out_by_name(spec: &Value, name: &str) -> bool {
+    const TERMS: [&str; 4] =
+        ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
+    let is_by_name = |field: &&Value| field.str_at(&["key"]) == "metadata.name" && field.str_at(&["operator"]) == "In";
+    let names = |field: &Value| {
+        let values = field.items_at(&["values"]);
+        work::steps(1 + values.len());
+        values.iter().any(|value| value.as_str() == Some(name))
+    };
+    let mut has_terms = false;
+    let rules_out = |term: &Value| {
+        has_terms = true;
+        let fields = || term.items_at(&["matchFields"]).iter().filter(is_by_name);
+        fields().next().is_some() && !fields().all(names)
+    };
+    spec.items_at(&TERMS).iter().all(rules_out) && has_terms
+}
+
 /// Whether a term of a node selector matches a node; an empty one matches none.
 pub(super) fn matches_term(term: &Value, name: &str, labels: &Map) -> bool {
     let (expressions, fields) = (term.items_at(&["matchExpressions"]), term.items_at(&["matchFields"]));

@@ -90,7 +90,7 @@ impl Switches {
     }
 
     /// Whether a controller of workloads runs.
-    pub(super) fn has_workloads(self) -> bool {
+    pub fn has_workloads(self) -> bool {
         self.1.contains(&true)
     }
 

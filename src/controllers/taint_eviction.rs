@@ -84,18 +84,28 @@ impl Reconciler for TaintEviction {
         let taints: Vec<Value> = node.items_at(&["spec", "taints"]).to_vec();
         let bound: Vec<String> = self.bound().pods.get(name).into_iter().flatten().cloned().collect();
         if !taints.iter().any(|taint| taint.str_at(&["effect"]) == "NoExecute") {
-            let mut known = self.bound();
-            bound.iter().for_each(|key| _ = known.tolerating.remove(key));
+            for key in bound {
+                self.cancel(&key).await?;
+            }
             return Ok(Progress::Done);
         }
         let (mut again, now) = (None, self.client.now());
         for key in bound {
             let Some(pod) = self.client.get(PODS, &key).await? else { continue };
-            let since = *self.bound().tolerating.entry(key.clone()).or_insert(now);
-            match stays(&pod, &taints, since, now) {
-                Stay::ForGood => _ = self.bound().tolerating.remove(&key),
-                Stay::For(pause) => again = sooner(again, Some(pause)),
-                Stay::No => self.evict(&pod).await?,
+            let known = self.bound().tolerating.get(&key).copied();
+            match stays(&pod, &taints, known.unwrap_or(now), now) {
+                Stay::ForGood => self.cancel(&key).await?,
+                Stay::For(pause) => {
+                    self.bound().tolerating.entry(key).or_insert(now);
+                    again = sooner(again, Some(pause));
+                }
+                Stay::No => {
+                    if nodes::untolerated(&taints, pod.items_at(&["spec", "tolerations"]), &["NoExecute"]).is_some() {
+                        self.cancel(&key).await?;
+                    }
+                    self.bound().tolerating.remove(&key);
+                    self.evict(&pod).await?;
+                }
             }
         }
         Ok(again.map_or(Progress::Done, Progress::After))
@@ -103,6 +113,19 @@ impl Reconciler for TaintEviction {
 }
 
 impl TaintEviction {
+    /// Tells that a pod which was to go later need not go then, if it was to.
+    async fn cancel(&self, key: &str) -> Result<(), Status> {
+        if self.bound().tolerating.remove(key).is_none() {
+            return Ok(());
+        }
+        let Some(pod) = self.client.get(PODS, key).await? else { return Ok(()) };
+        if !is_going(&pod) {
+            let message = format!("Cancelling deletion of Pod {key}");
+            self.client.tell_normal(&pod, "TaintManagerEviction", message);
+        }
+        Ok(())
+    }
+
     async fn evict(&self, pod: &Value) -> Result<(), Status> {
         let message = "Taint manager: deleting due to NoExecute taint";
         let said = Condition { kind: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager", message };
@@ -149,7 +172,9 @@ fn stays(pod: &Value, taints: &[Value], since: Timestamp, now: Timestamp) -> Sta
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let eviction = TaintEviction { client: means.client("taint-eviction-controller"), bound: Mutex::default() };
+    // It has the account of the controller that it once was a part of.
+    let client = means.client("node-controller").called("taint-eviction-controller");
+    let eviction = TaintEviction { client, bound: Mutex::default() };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), eviction))
 }
 

@@ -12,7 +12,7 @@ use super::update::UpdateRequest;
 use super::{Body, DeleteRequest, FieldValidation, Format, Registry, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
 use crate::kinds;
-use crate::kinds::default_roles::{AUTO_UPDATE, cluster_role_bindings, cluster_roles};
+use crate::kinds::default_roles::{AUTO_UPDATE, Extent, cluster_role_bindings, cluster_roles};
 use crate::meta::Status;
 use crate::store::Collection;
 use crate::value::{Map, Value, json};
@@ -24,10 +24,10 @@ pub(super) const MANAGER: &str = "kube-apiserver";
 
 impl Registry {
     /// Makes the default roles and bindings as they are to be, all at once: on disk at the cost of one.
-    pub async fn reconcile_default_roles(self: &Arc<Self>) -> Result<(), Status> {
+    pub async fn reconcile_default_roles(self: &Arc<Self>, extent: Extent) -> Result<(), Status> {
         let registry = Arc::clone(self);
-        let roles = cluster_roles().map(|role| (ROLES, role));
-        let wanted: Vec<_> = roles.chain(cluster_role_bindings().map(|binding| (BINDINGS, binding))).collect();
+        let roles = cluster_roles(extent).map(|role| (ROLES, role));
+        let wanted: Vec<_> = roles.chain(cluster_role_bindings(extent).map(|binding| (BINDINGS, binding))).collect();
         // In a task of their own, as the first namespaces are.
         let made = tokio::spawn(async move {
             try_join_all(wanted.into_iter().map(|(plural, wanted)| registry.reconcile(plural, wanted))).await
@@ -223,9 +223,9 @@ mod tests {
     #[tokio::test]
     async fn the_second_start_writes_nothing() {
         let registry = fixture::registry().await;
-        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        registry.reconcile_default_roles(Extent::Server).await.expect("nothing stands in the way");
         let before = (fixture::newest(&registry), registry.storage.counts());
-        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        registry.reconcile_default_roles(Extent::Server).await.expect("nothing stands in the way");
         assert_eq!(before, (fixture::newest(&registry), registry.storage.counts()));
     }
 
@@ -246,7 +246,7 @@ mod tests {
     #[tokio::test]
     async fn a_role_is_restored_unless_it_says_not_to() {
         let registry = fixture::registry().await;
-        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        registry.reconcile_default_roles(Extent::Server).await.expect("nothing stands in the way");
         let emptied = |name: &str, auto_update: &str| {
             yaml(&format!(
                 "{{apiVersion: {GROUP}/v1, kind: ClusterRole, metadata: {{name: '{name}', \
@@ -264,7 +264,7 @@ mod tests {
             };
             registry.update(&target, &own_user(), &request, &mut Warnings::default()).await.expect("it is valid");
         }
-        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        registry.reconcile_default_roles(Extent::Server).await.expect("nothing stands in the way");
         let rules = async |name| {
             let stored = registry.storage.get(&Collection::new(GROUP, ROLES), name).await.expect("the store works");
             let role = json::decode(&stored.expect("it is there").bytes).expect("it is JSON");

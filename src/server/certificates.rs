@@ -2,6 +2,7 @@
 //!
 //! An RSA key alone would spend the start budget.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
@@ -11,9 +12,13 @@ use rcgen::{
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateSigningRequestDer, PrivateKeyDer};
 use thiserror::Error;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::prelude::FromDer as _;
 
 use super::Secrets;
+use super::subject::with_subject;
 use crate::controllers::Sign;
+use crate::value::base64;
 
 /// The name under which the CA is kept.
 pub const SECRET: &str = "ca";
@@ -130,6 +135,7 @@ const SIGNED_SHORT: Duration = Duration::from_secs(8 * 3600);
 
 impl Sign for Authority {
     fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String> {
+        let (_, asked) = X509CertificationRequest::from_der(request).map_err(|error| error.to_string())?;
         let request = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
             .map_err(|error| error.to_string())?;
         let CertificateSigningRequestParams { mut params, public_key } = request;
@@ -151,9 +157,21 @@ impl Sign for Authority {
         }
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
-        let request = CertificateSigningRequestParams { params, public_key };
-        request.signed_by(&self.issuer).map(|certificate| certificate.pem()).map_err(|error| error.to_string())
+        let signed = CertificateSigningRequestParams { params, public_key }.signed_by(&self.issuer);
+        let signed = signed.map_err(|error| error.to_string())?;
+        let subject = asked.certification_request_info.subject.as_raw();
+        let der = with_subject(signed.der(), subject, self.issuer.key()).map_err(|error| error.to_string())?;
+        Ok(pem(&der))
     }
+}
+
+/// A certificate as text.
+fn pem(der: &[u8]) -> String {
+    const LINE: usize = 64;
+    let encoded = base64::encode(der);
+    let lines = encoded.as_bytes().chunks(LINE).map(String::from_utf8_lossy);
+    let lines: String = lines.flat_map(|line| [line, Cow::Borrowed("\n")]).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{lines}-----END CERTIFICATE-----\n")
 }
 
 fn key_usage(usage: &str) -> Option<KeyUsagePurpose> {
@@ -304,6 +322,20 @@ pub mod tests {
         let identity = Identity { certificate_pem: pem, key_pem };
         let authority_trust = super::super::Trust::of(&authority).expect("it is an authority");
         drop(super::super::Tls::new(authority_trust, &identity).expect("the key is that of the certificate"));
+        // Each organization is a group.
+        let more =
+            CertificateSigningRequestDer::from(include_bytes!("../../tests/data/two-organizations.csr").as_slice());
+        let pem = authority.sign(&more, &usages, Duration::from_secs(600)).expect("it is signed");
+        let chain = CertificateDer::from_pem_slice(pem.as_bytes()).expect("it is a certificate");
+        let user = crate::auth::user_of_certificate(&chain).expect("it names a user");
+        assert_eq!((user.name.as_str(), &user.groups[..2]), ("jane", &["dev".to_owned(), "ops".to_owned()][..]));
+        let trusted = x509_parser::parse_x509_certificate(&chain).expect("it is a certificate").1;
+        let (_, own) = x509_parser::pem::parse_x509_pem(authority.certificate_pem().as_bytes()).expect("it is PEM");
+        let own = own.parse_x509().expect("it is a certificate");
+        assert_eq!(trusted.issuer().as_raw(), own.subject().as_raw());
+        let algorithm = &ring::signature::ECDSA_P256_SHA256_ASN1;
+        let signer = ring::signature::UnparsedPublicKey::new(algorithm, authority.issuer.key().public_key_raw());
+        signer.verify(trusted.tbs_certificate.as_ref(), &trusted.signature_value.data).expect("the signature is good");
         assert!(authority.sign(b"x", &usages, Duration::from_secs(600)).is_err());
         assert!(authority.sign(request.der(), &["x"], Duration::from_secs(600)).is_err());
     }

@@ -36,6 +36,7 @@ mod plain;
 mod secrets;
 mod signals;
 mod stall;
+mod subject;
 mod tls;
 mod version_1;
 

@@ -1,5 +1,6 @@
 //! What controllers leave behind in objects and events, as kube-controller-manager and kube-scheduler 1.36 were seen to.
 
+use super::overrides::until;
 use super::workloads::{Cluster, PATIENCE, PROFILE, cluster};
 
 /// What selects the events of an object with a reason.
@@ -9,7 +10,8 @@ fn events_of(name: &str, reason: &str) -> String {
 
 /// Waits for an event of an object with a reason.
 fn wait_for_event(cluster: &Cluster, name: &str, reason: &str) {
-    cluster.ok(&format!("wait --for=create event {} {PATIENCE}", events_of(name, reason)));
+    // kubectl's own wait ends at once where a selector finds nothing yet.
+    until(reason, || !cluster.ok(&format!("get events {} -o name", events_of(name, reason))).is_empty());
 }
 
 /// A path of the first event of an object with a reason.
@@ -104,6 +106,28 @@ fn a_claim_is_told_why_nothing_is_made_for_it() {
         wait_for_event(&cluster, name, reason);
         assert_eq!(event(&cluster, name, reason, ".message"), message);
     }
+}
+
+#[test]
+fn no_two_services_have_the_same_address_of_a_load_balancer() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let service = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{type: LoadBalancer, loadBalancerIP: 172.30.0.1, \
+             ports: [{{port: 80}}]}}"
+        )
+    };
+    let address = ".status.loadBalancer.ingress[0].ip";
+    cluster.apply(&service("first"));
+    cluster.wait("service/first", address, "172.30.0.1");
+    cluster.apply(&service("second"));
+    wait_for_event(&cluster, "second", "SyncLoadBalancerFailed");
+    let message = event(&cluster, "second", "SyncLoadBalancerFailed", ".message");
+    assert_eq!(message, "Error syncing load balancer: another service has the address 172.30.0.1");
+    cluster.ok("create service loadbalancer third --tcp=80");
+    cluster.wait("service/third", address, "172.30.0.2");
+    cluster.ok("delete service first");
+    cluster.wait("service/second", address, "172.30.0.1");
 }
 
 #[test]

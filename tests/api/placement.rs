@@ -74,6 +74,34 @@ fn the_time_for_which_a_taint_is_tolerated_counts_from_the_taint() {
 }
 
 #[test]
+fn a_pod_that_need_not_go_any_more_is_told_so() {
+    let Some(cluster) = tainted() else { return };
+    cluster.ok("taint node node-0 k-");
+    let told = "--field-selector involvedObject.name=patient,reason=TaintManagerEviction";
+    cluster.ok(&format!("wait --for=create event {told} {PATIENCE}"));
+    assert_eq!(
+        cluster.get(&format!("events {told}"), ".items[*].message"),
+        "Cancelling deletion of Pod default/patient"
+    );
+}
+
+#[test]
+fn nodes_that_come_and_go_are_told() {
+    let Some(cluster) = cluster(&["--controllers", "*,nodelifecycle"]) else { return };
+    cluster.apply("apiVersion: v1\nkind: Node\nmetadata: {name: mine, labels: {kubernetes.io/arch: arm64}}");
+    cluster.wait("node/mine", ".metadata.labels.beta\\.kubernetes\\.io/arch", "arm64");
+    cluster.ok("delete node mine");
+    for (reason, message) in [
+        ("RegisteredNode", "Node mine event: Registered Node mine in Controller"),
+        ("RemovingNode", "Node mine event: Removing Node mine from Controller"),
+    ] {
+        let told = format!("--field-selector involvedObject.name=mine,reason={reason}");
+        until("it is told", || !cluster.ok(&format!("get events {told} -o name")).is_empty());
+        assert_eq!(cluster.get(&format!("events {told}"), ".items[*].message"), message);
+    }
+}
+
+#[test]
 fn a_node_that_comes_back_keeps_its_pods() {
     let Some(cluster) = cluster(&["--simulate-nodes", "1", "--controllers", "*,podgc"]) else { return };
     cluster.apply(&pod("web", ""));

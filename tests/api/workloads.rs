@@ -168,20 +168,81 @@ fn a_deployment_follows_what_its_pods_use() {
 }
 
 #[test]
-fn who_asks_for_a_certificate_gets_one_once_that_is_approved() {
-    let Some(cluster) = cluster(&["--controllers", "*,csrsigning,csrapproving"]) else { return };
-    let request = |name: &str, signer: &str, usages: &str, subject: &[(rcgen::DnType, &str)]| {
-        let mut params = rcgen::CertificateParams::default();
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        subject.iter().for_each(|(attribute, text)| params.distinguished_name.push(attribute.clone(), *text));
-        let key = rcgen::KeyPair::generate().expect("ring makes P-256 keys");
-        let pem = params.serialize_request(&key).and_then(|request| request.pem()).expect("it is a request");
-        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pem);
+fn autoscalers_of_the_same_pods_all_say_so() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create deployment web --image=web:1");
+    cluster.rolled_out("deployment/web");
+    let autoscaler = |name: &str| {
         format!(
-            "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {{name: {name}}}\n\
-             spec: {{signerName: kubernetes.io/{signer}, usages: [{usages}], request: {encoded}}}"
+            "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {{name: {name}}}\nspec: {{scaleTargetRef: \
+             {{apiVersion: apps/v1, kind: Deployment, name: web}}, maxReplicas: 3}}"
         )
     };
+    let reason = ".status.conditions[?(@.type==\"ScalingActive\")].reason";
+    cluster.apply(&autoscaler("web"));
+    cluster.wait("hpa/web", reason, "FailedGetResourceMetric");
+    cluster.apply(&autoscaler("again"));
+    cluster.wait("hpa/again", reason, "AmbiguousSelector");
+    cluster.wait("hpa/web", reason, "AmbiguousSelector");
+    let message = cluster.get("hpa/web", ".status.conditions[?(@.type==\"ScalingActive\")].message");
+    let both = "[default/again default/web]";
+    assert_eq!(message, format!("pods by selector app=web are controlled by multiple HPAs: {both}"));
+    cluster.ok("delete hpa again");
+    cluster.wait("hpa/web", reason, "FailedGetResourceMetric");
+}
+
+/// A request for a certificate.
+fn request(name: &str, signer: &str, usages: &str, subject: &[(rcgen::DnType, &str)]) -> String {
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    subject.iter().for_each(|(attribute, text)| params.distinguished_name.push(attribute.clone(), *text));
+    let key = rcgen::KeyPair::generate().expect("ring makes P-256 keys");
+    let pem = params.serialize_request(&key).and_then(|request| request.pem()).expect("it is a request");
+    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pem);
+    format!(
+        "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {{name: {name}}}\n\
+         spec: {{signerName: kubernetes.io/{signer}, usages: [{usages}], request: {encoded}}}"
+    )
+}
+
+#[test]
+fn a_node_that_joins_gets_its_certificate_by_roles() {
+    let Some(cluster) = cluster(&["--profile", "cluster", "--authorization-mode", "RBAC"]) else { return };
+    let subject = [(rcgen::DnType::OrganizationName, "system:nodes"), (rcgen::DnType::CommonName, "system:node:a")];
+    let usages = "digital signature, key encipherment, client auth";
+    let asks = "create -f - --as=joe --as-group=joining --as-group=system:authenticated";
+    cluster.ok("create clusterrolebinding ask --clusterrole=system:node-bootstrapper --group=joining");
+    let ask =
+        |name: &str| cluster.kubectl.pipe_ok(&request(name, "kube-apiserver-client-kubelet", usages, &subject), asks);
+    ask("early");
+    let role = "system:certificates.k8s.io:certificatesigningrequests:nodeclient";
+    cluster.ok(&format!("create clusterrolebinding join --clusterrole={role} --group=joining"));
+    ask("node");
+    cluster.ok(&format!("wait --for=jsonpath={{.status.certificate}} csr/node {PATIENCE}"));
+    // Without the role nobody has approved it.
+    assert_eq!(cluster.get("csr/early", ".status.conditions[*].type"), "");
+    cluster.ok("certificate approve early");
+    cluster.ok(&format!("wait --for=jsonpath={{.status.certificate}} csr/early {PATIENCE}"));
+}
+
+#[test]
+fn controllers_may_do_what_they_do_where_roles_count() {
+    let plugin = ["--enable-admission-plugins", "OwnerReferencesPermissionEnforcement", "--authorization-mode", "RBAC"];
+    let Some(cluster) = cluster(&[&PROFILE[..], &plugin[..]].concat()) else { return };
+    cluster.ok("create deployment web --image=web:1");
+    cluster.ok("expose deployment web --port=80");
+    cluster.apply(
+        "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    \
+         metadata: {labels: {a: b}}\n    spec: {containers: [{name: c, image: i}]}",
+    );
+    cluster.rolled_out("deployment/web");
+    cluster.rolled_out("daemonset/agent");
+    cluster.wait("endpointslices -l kubernetes.io/service-name=web", ".endpoints[0].conditions.ready", "true");
+}
+
+#[test]
+fn who_asks_for_a_certificate_gets_one_once_that_is_approved() {
+    let Some(cluster) = cluster(&["--controllers", "*,csrsigning,csrapproving"]) else { return };
     let (organization, name) = (rcgen::DnType::OrganizationName, rcgen::DnType::CommonName);
     cluster.apply(&request("jane", "kube-apiserver-client", "client auth", &[(name.clone(), "jane")]));
     cluster.ok("certificate approve jane");
@@ -339,6 +400,16 @@ fn a_cron_job_starts_jobs() {
          {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}",
     );
     cluster.ok(&format!("wait --for=jsonpath={{.status.lastSuccessfulTime}} cronjob/often {PATIENCE}"));
+    // Jobs that are not kept go without being told of.
+    cluster.apply(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: brief}\nspec:\n  schedule: '@every 1s'\n  \
+         successfulJobsHistoryLimit: 0\n  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: \
+         i}]}}}}",
+    );
+    let events = |reason: &str| format!("--field-selector involvedObject.name=brief,reason={reason}");
+    until("one has gone", || !cluster.ok(&format!("get events {} -o name", events("SuccessfulDelete"))).is_empty());
+    cluster.ok(&format!("wait --for=jsonpath={{.status.lastSuccessfulTime}} cronjob/brief {PATIENCE}"));
+    assert_eq!(cluster.ok(&format!("get events {} -o name", events("SawCompletedJob"))), "");
 }
 
 #[test]
@@ -669,6 +740,9 @@ fn a_simulated_pod_says_what_it_is_said_to_say() {
     assert_eq!(cluster.ok("logs web -c quiet"), "");
     let previous = cluster.kubectl.fails("logs web -c c --previous");
     assert!(previous.contains("previous terminated container \"c\" in pod \"web\" not found"), "{previous}");
+    // One to debug with is there at once, so that kubectl does not wait for it.
+    cluster.ok("debug web --image=i --container=debugger --profile=general");
+    cluster.wait("pod/web", ".status.ephemeralContainerStatuses[0].name", "debugger");
     for (command, why) in [
         ("exec web -c c -- true", "no command can be run in it"),
         ("attach web -c c", "there is no process to attach to"),
@@ -693,6 +767,77 @@ fn stages_of_kwok_are_followed() {
     assert_eq!(cluster.ok("logs p"), "p\n");
     let told = cluster.ok("get events --field-selector reason=Said");
     assert!(told.contains("it says something"), "{told}");
+}
+
+#[test]
+fn stages_are_for_nodes_and_for_any_other_kind() {
+    let stages = "
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: node-fails}
+spec:
+  resourceRef: {kind: Node}
+  selector:
+    matchLabels: {fails: 'yes'}
+    matchExpressions:
+    - {key: '.status.conditions.[] | select( .type == \"Ready\" ) | .status', operator: In, values: ['True']}
+    - {key: .status.phase, operator: In, values: [Running]}
+  next:
+    statusTemplate: |
+      conditions:
+      {{ range NodeConditions }}
+      {{ if eq .type \"Ready\" }}
+      - {type: Ready, status: \"False\", reason: Fails, message: {{ NodeName | Quote }}}
+      {{ end }}
+      {{ end }}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: map-is-kept}
+spec:
+  resourceRef: {apiGroup: v1, kind: ConfigMap}
+  selector: {matchLabels: {kept: 'yes'}}
+  steps:
+  - patch: {type: merge, template: 'data: {seen: \"yes\"}'}
+  - finalizers: {add: [{value: example.com/a}]}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: boat-floats}
+spec:
+  resourceRef: {apiGroup: example.com/v1, kind: Boat}
+  selector:
+    matchExpressions:
+    - {key: .status.phase, operator: DoesNotExist}
+  next:
+    event: {type: Normal, reason: Floats, message: it floats}
+    statusTemplate: 'phase: Afloat'
+";
+    let Some(cluster) = staged(stages) else { return };
+    cluster.ok("label node node-1 fails=yes");
+    cluster.wait("node/node-1", ".status.conditions[?(@.type==\"Ready\")].message", "node-1");
+    cluster.ok(&format!(
+        "wait --for=jsonpath={{.spec.taints[0].key}}=node.kubernetes.io/not-ready node/node-1 {PATIENCE}"
+    ));
+    cluster.apply(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, labels: {kept: 'yes'}, finalizers: [example.com/a, example.com/b]}",
+    );
+    cluster.wait("configmap/m", ".data.seen", "yes");
+    cluster.ok("patch configmap m --type=merge -p {\"metadata\":{\"finalizers\":[\"example.com/b\"]}}");
+    let finalizers = |last: &str| cluster.wait("configmap/m", ".metadata.finalizers[1]", last);
+    finalizers("example.com/a");
+    assert_eq!(cluster.get("configmap/m", ".metadata.finalizers"), "[\"example.com/b\",\"example.com/a\"]");
+    // The definition comes after the stages.
+    cluster.apply(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: boats.example.com}\nspec:\n  \
+         group: example.com\n  scope: Namespaced\n  names: {plural: boats, kind: Boat}\n  versions:\n  - name: v1\n    \
+         served: true\n    storage: true\n    subresources: {status: {}}\n    schema: {openAPIV3Schema: {type: object, \
+         x-kubernetes-preserve-unknown-fields: true}}",
+    );
+    cluster.ok(&format!("wait --for=condition=Established crd/boats.example.com {PATIENCE}"));
+    cluster.apply("apiVersion: example.com/v1\nkind: Boat\nmetadata: {name: b}");
+    cluster.wait("boat/b", ".status.phase", "Afloat");
+    assert!(cluster.ok("get events --field-selector reason=Floats").contains("it floats"));
 }
 
 #[test]

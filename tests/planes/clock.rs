@@ -1,5 +1,7 @@
 //! A control plane's clock is set, moved and stopped, and what goes by it follows.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::server::{MAPS, Server};
@@ -94,6 +96,42 @@ async fn jobs_are_made_when_the_clock_says_so_also_where_it_stands() {
     assert!(kind == "ADDED" && name.starts_with("daily-"), "{kind} {name}");
     let job = server.main.get(&format!("{path}/jobs/{name}")).await;
     assert_eq!(job["metadata"]["creationTimestamp"], "2031-01-02T00:00:10Z");
+}
+
+#[tokio::test]
+async fn the_clock_of_a_plane_drives_what_its_controllers_wait_for() {
+    let server = Server::start(&[]).await;
+    let own = server.create(json!({ "profile": "cluster", "simulateNodes": "1" })).await;
+    own.set_clock(json!({ "time": "2031-01-01T00:00:10Z", "frozen": true })).await;
+    let (batch, pods) = ("/apis/batch/v1/namespaces/default", "/api/v1/namespaces/default/pods");
+    let spec = json!({ "schedule": "0 0 * * *", "jobTemplate": job_template() });
+    own.post(&format!("{batch}/cronjobs"), json!({ "metadata": { "name": "daily" }, "spec": spec })).await;
+    // A container that fails, and then waits to be started again.
+    let fails = "pod-container-running-failed.stage.kwok.x-k8s.io";
+    let annotations = json!({ fails: "true", format!("{fails}/delay"): "1h" });
+    let metadata = json!({ "name": "p", "annotations": annotations });
+    let spec = json!({ "containers": [{ "name": "c", "image": "i" }] });
+    own.post(pods, json!({ "metadata": metadata, "spec": spec })).await;
+    let restarts = async |count: i64| {
+        for _ in 0..600 {
+            let pod = own.get(&format!("{pods}/p")).await;
+            if pod["status"]["containerStatuses"][0]["restartCount"] == count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("it has not been started {count} times again: {}", own.get(&format!("{pods}/p")).await);
+    };
+    restarts(0).await;
+    own.set_clock(json!({ "advance": "2h" })).await;
+    restarts(1).await;
+    own.set_clock(json!({ "advance": "22h" })).await;
+    let mut watch = own.watch(&format!("{batch}/jobs?watch=1")).await;
+    let (kind, name) = watch.next().await.expect("it goes on");
+    assert!(kind == "ADDED" && name.starts_with("daily-"), "{kind} {name}");
+    // That of the main control plane has not moved.
+    let now = server.main.get(CLOCK).await["time"].as_str().expect("it has one").to_owned();
+    assert!(now.as_str() < "2031", "{now}");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::author::policies::admit::{Admission, Admitted, Sent};
 use crate::author::policies::coverage::{Coverage, Tried};
 use crate::author::policies::{Place, Policies, RequestUser, case};
 use crate::author::{Catalog, Checked};
-use crate::kinds::default_roles::{cluster_role_bindings, cluster_roles};
+use crate::kinds::default_roles::{Extent, cluster_role_bindings, cluster_roles};
 use crate::meta::minor::Minor;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -76,7 +76,8 @@ impl Given {
     /// Takes policies, what they look up, and roles out of manifests, for that version of Kubernetes.
     pub fn new<'m>(minor: Minor, manifests: impl Iterator<Item = &'m Value> + Clone) -> Self {
         let mut roles = Policy::default();
-        let mut objects: Vec<Value> = cluster_roles().chain(cluster_role_bindings()).collect();
+        let extent = Extent::Server;
+        let mut objects: Vec<Value> = cluster_roles(extent).chain(cluster_role_bindings(extent)).collect();
         objects.extend(manifests.clone().filter(|object| is_role(object)).cloned());
         gather_rules(&mut objects);
         objects.iter().for_each(|object| take_role(&mut roles, object));

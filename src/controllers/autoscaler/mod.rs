@@ -51,6 +51,8 @@ struct Known {
     changed: Option<Timestamp>,
     /// The selector of its target's pods.
     selector: String,
+    /// Whether the others of the namespace are still to be told of this selector: it may be about pods of theirs.
+    is_news: bool,
     /// What it depends on beside pods.
     watched: Vec<(Collection, String)>,
 }
@@ -92,19 +94,22 @@ impl Reconciler for Autoscalers {
     fn note(&self, change: &Entry) -> Vec<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if AUTOSCALERS.is(&change.collection) {
-            match change.stored {
-                Some(_) => _ = known.entry(change.key.to_string()).or_default(),
-                None => _ = known.remove(&*change.key),
+            let is_news = match change.stored {
+                Some(_) => std::mem::take(&mut known.entry(change.key.to_string()).or_default().is_news),
+                None => known.remove(&*change.key).is_some(),
+            };
+            let mut keys = vec![change.key.to_string()];
+            if is_news {
+                let others = beside(&known, &change.key).filter(|(other, _)| ***other != *change.key);
+                keys.extend(others.map(|(other, _)| other.clone()));
             }
-            return vec![change.key.to_string()];
+            return keys;
         }
-        let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
-        let prefix = format!("{namespace}/");
         let is_pod = PODS.is(&change.collection);
         let is_watched = |known: &Known| {
             known.watched.iter().any(|(collection, key)| *collection == change.collection && **key == *change.key)
         };
-        let those = known.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(&prefix));
+        let those = beside(&known, &change.key);
         those.filter(|(_, known)| is_pod || is_watched(known)).map(|(key, _)| key.clone()).collect()
     }
 
@@ -151,6 +156,7 @@ impl Autoscalers {
         let watched = look.watched(&target).await?;
         self.with(look.key, |known| {
             known.memory.begin(current, look.now);
+            known.is_news |= known.selector != selector;
             (known.selector, known.watched) = (selector.clone(), watched);
         });
         let (least, most) = bounds(spec);
@@ -217,13 +223,21 @@ impl Autoscalers {
 
     /// The selectors of the other autoscalers of the namespace, by their keys.
     fn others(&self, key: &str, own: &str) -> Vec<(String, String)> {
-        let Some((namespace, _)) = key.split_once('/') else { return Vec::new() };
-        let prefix = format!("{namespace}/");
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let those = known.range(prefix.clone()..).take_while(|(other, _)| other.starts_with(&prefix));
+        let those = beside(&known, key);
         let those = those.filter(|(other, known)| *other != key && !known.selector.is_empty() && !own.is_empty());
         those.map(|(other, known)| (other.clone(), known.selector.clone())).collect()
     }
+}
+
+/// What is known of the autoscalers in the namespace of an object.
+fn beside<'k>(
+    known: &'k BTreeMap<String, Known>,
+    key: &str,
+) -> impl Iterator<Item = (&'k String, &'k Known)> + use<'k> {
+    let prefix = key.split_once('/').map(|(namespace, _)| format!("{namespace}/")).unwrap_or_default();
+    let from = known.range(prefix.clone()..);
+    from.take_while(move |(other, _)| other.starts_with(&prefix))
 }
 
 impl Look<'_> {
@@ -370,8 +384,7 @@ impl Look<'_> {
         }
         keys.push(self.key);
         keys.sort_unstable();
-        let shown: Vec<String> = keys.iter().map(|key| format!("{{{}}}", key.replacen('/', " ", 1))).collect();
-        let why = format!("pods by selector {text} are controlled by multiple HPAs: [{}]", shown.join(" "));
+        let why = format!("pods by selector {text} are controlled by multiple HPAs: [{}]", keys.join(" "));
         self.client.tell_warning(self.autoscaler, "AmbiguousSelector", why.clone());
         self.say(("ScalingActive", "False", "AmbiguousSelector"), &why);
         Ok(Err(why))

@@ -96,6 +96,9 @@ fn has_port_taken(wanted: &Wanted<'_>, node: &Node) -> bool {
 
 /// Whether the node itself allows the pod, whatever else is there.
 fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
+    if nodes::is_ruled_out_by_name(wanted.spec(), &node.name) {
+        return never(Awaits::NODE, "node(s) didn't satisfy plugin(s) [NodeAffinity]");
+    }
     let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
     let unschedulable = object! { "key" => "node.kubernetes.io/unschedulable", "effect" => "NoSchedule" };
     if node.is_unschedulable && !tolerations.iter().any(|it| nodes::tolerates(it, &unschedulable)) {
@@ -323,8 +326,9 @@ fn score(wanted: &Wanted<'_>, node: &Node, state: &State) -> f64 {
         let domain = node.labels.get(constraint.str_at(&["topologyKey"])).and_then(Value::as_str);
         score -= 200 * domain.and_then(|domain| counts.get(domain)).copied().unwrap_or_default();
     }
+    // Less than what a pod prefers in the usual way, by the weight 100.
     let alike = |pod: &&Pod| !pod.owner.is_empty() && pod.owner == wanted.pod.owner;
-    score -= 200 * node.pods.values().filter(alike).count() as i64;
+    score -= 50 * node.pods.values().filter(alike).count() as i64;
     score as f64 + 100.0 * free(wanted, node)
 }
 
@@ -428,6 +432,12 @@ pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> Strin
         }
     });
     format!("{reasons} {NO_CLAIMS}, preemption: {}", counted(helpful, refused.len()))
+}
+
+/// What is told of a pod that waits for others to go from the node that it is to have.
+pub(super) fn told_while_others_go(refused: &BTreeMap<String, Refused>) -> String {
+    let reasons = reasons(refused);
+    format!("{reasons} {NO_CLAIMS}, preemption: not eligible due to a terminating pod on the nominated node.")
 }
 
 /// Why a pod finds no place.
@@ -579,6 +589,46 @@ mod tests {
                          affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: \
                          [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}";
         assert_eq!(chosen(&state, tolerates).as_deref(), Ok("a"));
+    }
+
+    #[test]
+    fn a_pod_that_is_to_go_to_certain_nodes_by_name_goes_to_no_other() {
+        let state = state();
+        let of = |fields: &str| {
+            format!(
+                "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{fields}]}}}}}}"
+            )
+        };
+        let named = |name: &str| format!("{{matchFields: [{{key: metadata.name, operator: In, values: [{name}]}}]}}");
+        let why = |spec: &str| {
+            let pod = pod("p", spec);
+            choose(&Wanted::of(&pod), &state).map_err(|refused| reasons(&refused))
+        };
+        assert_eq!(why(&of(&named("b"))).as_deref(), Ok("b"));
+        let told = "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity].";
+        assert_eq!(why(&of(&named("z"))), Err(told.to_owned()));
+        // One term that names no node leaves all of them.
+        let either = format!("{}, {{matchExpressions: [{{key: zone, operator: In, values: [z]}}]}}", named("z"));
+        let told = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.";
+        assert_eq!(why(&of(&either)), Err(told.to_owned()));
+    }
+
+    #[test]
+    fn a_pod_prefers_company_over_being_alone_of_its_kind() {
+        let mut state = state();
+        let owned = |name: &str, spec: &str| {
+            let mut pod = pod(name, spec);
+            let owner = read("[{kind: ReplicaSet, name: r, uid: u, controller: true}]");
+            pod.make_object().entry("metadata").make_object().insert("ownerReferences", owner);
+            pod
+        };
+        put(&mut state, "web", "a", "");
+        state.place("a", Pod::of(&owned("first", "")));
+        let preferring = "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: \
+                          {topologyKey: name, labelSelector: {matchLabels: {app: web}}}}]}}";
+        let choose_for = |spec: &str| choose(&Wanted::of(&owned("second", spec)), &state).expect("there is room");
+        assert_eq!(choose_for(preferring), "a");
+        assert_ne!(choose_for(""), "a");
     }
 
     #[test]

@@ -172,6 +172,7 @@ impl Scheduler {
                 state.nominated.insert(wanted.pod.key.clone(), (node.clone(), wanted.pod));
                 Decision::Preempt(node, victims, filter::reasons(&refused))
             }
+            None if preempts && is_promised => Decision::Wait(filter::told_while_others_go(&refused)),
             None => Decision::Wait(filter::told(&refused, preempts)),
         }
     }
@@ -302,7 +303,7 @@ fn note_generation(status: &mut Value, generation: i64) {
 
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("kube-scheduler").called(NAME);
+    let client = means.client("kube-scheduler").of_user("system:kube-scheduler").called(NAME);
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), Scheduler { client, state: Mutex::default() }))
 }
 

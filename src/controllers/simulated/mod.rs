@@ -1,28 +1,28 @@
 //! Nodes that nothing is behind: they are ready, and so is what is bound to them. No image and no command is run.
 //!
-//! A pod on one goes through the stages that files say ([`stages`]); where it fits none, it goes the usual way, which its annotations
-//! change ([`stage`]).
+//! They and the pods on them go through the stages that files say ([`stages`]); where a pod fits none, it goes the usual way, which
+//! its annotations change ([`stage`]). Stages of other kinds are followed beside that ([`others`]).
 //!
 //! Simulated is a node with kwok's annotation, and those of `--simulate-nodes`, which are made at the start. Nothing is
 //! renewed while nothing happens: such nodes have no leases, and nobody judges them by the time of their last word.
 
+mod node_conditions;
 mod node;
 mod plan;
 mod stage;
 mod stages;
 mod query;
 mod template;
+mod follow;
+mod others;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use jiff::Timestamp;
-
+use self::follow::Followed;
 use self::node::Block;
 use self::stage::{Addresses, Step};
-use self::stages::{Deed, Told};
 use self::template::Context;
 use super::client::{Client, NODES, PODS, written};
 use super::queue::Progress;
@@ -45,6 +45,8 @@ struct Simulated {
     client: Client,
     plan: NodePlan,
     nodes: Mutex<Nodes>,
+    stages_of_nodes: Followed,
+    stages_of_pods: Followed,
 }
 
 #[derive(Default)]
@@ -55,15 +57,6 @@ struct Nodes {
     next: u32,
     /// The node and the address of each pod.
     pods: HashMap<String, (String, Ipv4Addr)>,
-    /// The stage that each pod is in, if it is in one.
-    stays: HashMap<String, Stay>,
-}
-
-/// A pod in a stage.
-#[derive(Clone, Copy)]
-struct Stay {
-    stage: usize,
-    since: Timestamp,
 }
 
 struct Node {
@@ -74,6 +67,11 @@ struct Node {
 impl Simulated {
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn release_pod(&self, key: &str) {
+        self.nodes().release(key);
+        self.stages_of_pods.release(key);
     }
 
     fn pods_max(&self) -> i64 {
@@ -105,7 +103,20 @@ impl Simulated {
         if is_first {
             self.begin_pods_of(name).await?;
         }
-        Ok(Progress::Done)
+        let addresses = Addresses { host: block.node, pod: block.node };
+        Ok(self.follow(&self.stages_of_nodes, name, &node, addresses).await?.unwrap_or(Progress::Done))
+    }
+
+    /// Has a node or a pod go through its stages; `None` where it is in none.
+    async fn follow(
+        &self,
+        followed: &Followed,
+        key: &str,
+        object: &Value,
+        addresses: Addresses,
+    ) -> Result<Option<Progress>, Status> {
+        let context = Context { now: self.client.now(), addresses: Some(addresses) };
+        followed.follow(&self.client, key, object, &context).await
     }
 
     /// Sees to the pods that were bound to a node before it was known.
@@ -121,14 +132,14 @@ impl Simulated {
 
     async fn reconcile_pod(&self, key: &str) -> Result<Progress, Status> {
         let Some(pod) = self.client.get(PODS, key).await? else {
-            self.nodes().release(key);
+            self.release_pod(key);
             return Ok(Progress::Done);
         };
         let known = pod.str_at(&["status", "podIP"]).parse().ok();
         let Some(addresses) = self.nodes().place(key, pod.str_at(&["spec", "nodeName"]), known) else {
             return Ok(Progress::Done);
         };
-        if let Some(progress) = self.follow_stage(key, &pod, addresses).await? {
+        if let Some(progress) = self.follow(&self.stages_of_pods, key, &pod, addresses).await? {
             return Ok(progress);
         }
         match stage::next(&pod, addresses, self.client.now()) {
@@ -144,58 +155,7 @@ impl Simulated {
     }
 }
 
-impl Simulated {
-    /// Has a pod stay in the stage that it is in, or go on from it; `None` where it is in none.
-    async fn follow_stage(&self, key: &str, pod: &Value, at: Addresses) -> Result<Option<Progress>, Status> {
-        let (stages, now) = (&self.plan.stages, self.client.now());
-        if stages.is_empty() {
-            return Ok(None);
-        }
-        let Some(stay) = self.nodes().stay(key, stages, pod, now) else { return Ok(None) };
-        let stage = &stages[stay.stage];
-        let spent = Duration::try_from(now.duration_since(stay.since)).unwrap_or_default();
-        if let Some(left) = stage.delay(pod, now).checked_sub(spent).filter(|left| !left.is_zero()) {
-            return Ok(Some(Progress::After(left)));
-        }
-        self.nodes().stays.remove(key);
-        let context = Context { now, node: at.host, pod: at.pod };
-        match stage.deeds(pod, &context) {
-            Ok(deeds) => {
-                for deed in deeds {
-                    self.carry_out(deed, pod).await?;
-                }
-            }
-            Err(why) => tracing::warn!(key, "{why}"),
-        }
-        // What it is in next is told by the change.
-        Ok(Some(Progress::Done))
-    }
-
-    async fn carry_out(&self, deed: Deed, pod: &Value) -> Result<(), Status> {
-        match deed {
-            Deed::Tell(Told { is_warning, reason, message }) => {
-                let type_ = if is_warning { "Warning" } else { "Normal" };
-                self.client.tell(pod, type_, reason, message);
-                Ok(())
-            }
-            Deed::Patch(part, type_, bytes) => self.client.patch(PODS, part, pod, (type_, bytes)).await.map(drop),
-            Deed::Delete => self.client.delete(PODS, pod, Some(0)).await,
-        }
-    }
-}
-
 impl Nodes {
-    /// The stage that a pod is in, and since when: the one that it was in, as long as it fits that.
-    fn stay(&mut self, key: &str, stages: &[Stage], pod: &Value, now: Timestamp) -> Option<Stay> {
-        let known = self.stays.get(key).copied().filter(|stay| stages[stay.stage].fits(pod));
-        let stay = known.or_else(|| stages::stage_of(stages, pod).map(|stage| Stay { stage, since: now }));
-        match stay {
-            Some(stay) => _ = self.stays.insert(key.to_owned(), stay),
-            None => _ = self.stays.remove(key),
-        }
-        stay
-    }
-
     /// The addresses of a node, which is known from now on.
     fn block_of(&mut self, name: &str, pods_max: i64) -> Block {
         if let Some(node) = self.known.get(name) {
@@ -223,7 +183,6 @@ impl Nodes {
     }
 
     fn release(&mut self, key: &str) {
-        self.stays.remove(key);
         if let Some((node, address)) = self.pods.remove(key)
             && let Some(node) = self.known.get_mut(&node)
         {
@@ -249,6 +208,7 @@ impl Reconciler for Simulated {
         if NODES.is(&change.collection) {
             if change.stored.is_none() {
                 self.nodes().known.remove(&*change.key);
+                self.stages_of_nodes.release(&change.key);
             }
             return vec![change.key.to_string()];
         }
@@ -260,7 +220,7 @@ impl Reconciler for Simulated {
             Some(stored) if !is_bound(&stored.bytes) => Vec::new(),
             Some(_) => vec![change.key.to_string()],
             None => {
-                self.nodes().release(&change.key);
+                self.release_pod(&change.key);
                 Vec::new()
             }
         }
@@ -274,34 +234,26 @@ impl Reconciler for Simulated {
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
     let client = means.client("kubelet");
-    let simulated = Simulated { client, plan: means.nodes.clone(), nodes: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), simulated))
+    let (of_pods, rest): (Vec<_>, Vec<_>) =
+        means.nodes.stages.iter().cloned().partition(|stage| stage.of.is_core("Pod"));
+    let (of_nodes, others) = rest.into_iter().partition(|stage| stage.of.is_core("Node"));
+    let simulated = Simulated {
+        client: client.clone(),
+        plan: means.nodes.clone(),
+        nodes: Mutex::default(),
+        stages_of_nodes: Followed::new(of_nodes),
+        stages_of_pods: Followed::new(of_pods),
+    };
+    let run = super::reconcile::run(Arc::clone(&means.registry), simulated);
+    let follow = others::run(Arc::clone(&means.registry), client, others);
+    Box::pin(async {
+        tokio::join!(run, follow);
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pod_stays_in_its_stage_as_long_as_it_fits() {
-        let stage = |name: &str, phase: &str| {
-            let text = format!(
-                "{{apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage, metadata: {{name: {name}}}, spec: {{resourceRef: {{kind: Pod}}, \
-                 selector: {{matchExpressions: [{{key: .status.phase, operator: In, values: [{phase}]}}]}}}}}}"
-            );
-            let object = crate::value::yaml::decode(text.as_bytes()).expect("YAML");
-            Stage::read(&object).expect("it is understood").expect("it is a stage")
-        };
-        let stages = [stage("a", "Pending"), stage("b", "Running")];
-        let mut nodes = Nodes::default();
-        let mut stay = |phase: &str, second: i64| {
-            let pod = crate::object! { "status" => crate::object! { "phase" => phase } };
-            let stay = nodes.stay("d/p", &stages, &pod, Timestamp::from_second(second).expect("a time"));
-            stay.map(|stay| (stay.stage, stay.since.as_second()))
-        };
-        assert_eq!([stay("Pending", 1), stay("Pending", 2)], [Some((0, 1)), Some((0, 1))]);
-        assert_eq!([stay("Running", 3), stay("Failed", 4), stay("Running", 5)], [Some((1, 3)), None, Some((1, 5))]);
-    }
 
     #[test]
     fn a_pod_has_an_address_of_its_node_until_it_is_gone() {

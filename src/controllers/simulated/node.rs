@@ -2,20 +2,13 @@
 
 use std::net::Ipv4Addr;
 
+use super::node_conditions;
 use super::plan::NodePlan;
 use crate::kinds::pod_object::simulated;
 use crate::object;
 use crate::value::{Map, Value};
 
 const VERSION: &str = "v1.37.0-simulated";
-
-/// The conditions of a node: what each says while all is well.
-const CONDITIONS: [(&str, &str, &str, &str); 4] = [
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-];
 
 /// A node of the plan.
 pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Value {
@@ -77,19 +70,19 @@ pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &Blo
         fields.insert("nodeInfo", info());
     }
     let mut conditions = node.items_at(&["status", "conditions"]).to_vec();
-    for (type_, status, reason, message) in CONDITIONS {
-        if !conditions.iter().any(|known| known.str_at(&["type"]) == type_) {
-            conditions.push(object! {
-                "type" => type_,
-                "status" => status,
-                "reason" => reason,
-                "message" => message,
-                "lastHeartbeatTime" => now.clone(),
-                "lastTransitionTime" => now.clone(),
-            });
+    for mut condition in node_conditions::of_a_node_that_is_well() {
+        if !conditions.iter().any(|known| known.str_at(&["type"]) == condition.str_at(&["type"])) {
+            let fields = condition.make_object();
+            fields.insert("lastHeartbeatTime", now.clone());
+            fields.insert("lastTransitionTime", now.clone());
+            conditions.push(condition);
         }
     }
     fields.insert("conditions", Value::Array(conditions));
+    if !fields.contains_key("phase") {
+        // As kwok's nodes have it: its stages look at it.
+        fields.insert("phase", Value::from("Running"));
+    }
     status
 }
 

@@ -38,7 +38,7 @@ pub struct NodePlan {
     pub capacity: Vec<(String, String)>,
     /// Labels beside those that every node has.
     pub labels: Vec<(String, String)>,
-    /// What files say of the pods on them.
+    /// What files say of them, of the pods on them, and of objects of other kinds.
     pub stages: Arc<[Stage]>,
 }
 

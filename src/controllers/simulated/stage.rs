@@ -8,6 +8,7 @@
 //!
 //! Conditions and reasons: the kubelet of Kubernetes 1.37.
 
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -230,7 +231,8 @@ impl Exit<'_> {
 
 /// A pod that runs.
 fn go_on(pod: &Value, now: Timestamp) -> Step {
-    let steps = [restart(pod, now), fail(pod, now), become_ready(pod, now), complete(pod, now)];
+    let steps =
+        [restart(pod, now), fail(pod, now), begin_ephemeral(pod, now), become_ready(pod, now), complete(pod, now)];
     let mut pause = None;
     for step in steps {
         match step {
@@ -245,6 +247,23 @@ fn go_on(pod: &Value, now: Timestamp) -> Step {
         Some(pause) => Step::After(pause),
         None => Step::Nothing,
     }
+}
+
+/// Ephemeral containers that were added to the pod: they run from now on.
+fn begin_ephemeral(pod: &Value, now: Timestamp) -> Step {
+    const STATUSES: &str = "ephemeralContainerStatuses";
+    let known: HashSet<&str> =
+        pod.items_at(&["status", STATUSES]).iter().map(|status| status.str_at(&["name"])).collect();
+    let added = pod.items_at(&["spec", "ephemeralContainers"]).iter();
+    let begun = added.filter(|container| !known.contains(container.str_at(&["name"])));
+    let begun: Vec<Value> = begun.map(|container| running(pod, container, false, now)).collect();
+    if begun.is_empty() {
+        return Step::Nothing;
+    }
+    let mut status = pod.get("status").cloned().unwrap_or_default();
+    let statuses = pod.items_at(&["status", STATUSES]).iter().cloned().chain(begun).collect();
+    status.make_object().insert(STATUSES, Value::Array(statuses));
+    Step::Status(status)
 }
 
 /// The containers of a pod that are in a state: `running`, `waiting` or `terminated`.
@@ -371,7 +390,7 @@ fn complete(pod: &Value, now: Timestamp) -> Step {
 /// The status of a pod whose containers have ended: `only` one of them with `exit`, or all.
 fn ended(pod: &Value, exit: &Exit<'_>, only: &str, now: Timestamp) -> Value {
     let mut changed = pod.clone();
-    for list in ["containerStatuses", "initContainerStatuses"] {
+    for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
         let Some(Value::Array(statuses)) = changed.at_mut(&["status", list]) else { continue };
         for status in statuses.iter_mut().filter(|status| status.at(&["state", "terminated"]).is_none()) {
             let is_it = list == "containerStatuses" && (only.is_empty() || status.str_at(&["name"]) == only);

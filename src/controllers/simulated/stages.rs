@@ -1,8 +1,9 @@
-//! Stages that files say: which one a pod is in, how long it waits there, and what is done then.
+//! Stages that files say: which one an object is in, how long it waits there, and what is done then.
 //!
-//! In: `Stage` objects of `kwok.x-k8s.io/v1alpha1` for pods. Out: for a pod the stage that it is in, and the steps of it. Of several
-//! that a pod fits, one is chosen by their weights, and a pod always has the same choice in the same state.
+//! In: `Stage` objects of `kwok.x-k8s.io/v1alpha1`. Out: for an object the stage that it is in, and the steps of it. Of several
+//! that an object fits, one is chosen by their weights, and an object always has the same choice in the same state.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
@@ -44,20 +45,46 @@ pub enum StageFault {
     Apply,
     #[error("a patch of the subresource `{0}` is not understood")]
     Subresource(String),
+    #[error("`resourceRef` names no kind")]
+    Kind,
     #[error("the type of a patch `{0}` is none of json, merge and strategic")]
     PatchType(String),
 }
 
-/// A stage of pods.
+/// The kind that a stage is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KindOfStage {
+    pub api_version: String,
+    pub kind: String,
+}
+
+impl KindOfStage {
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// How objects of it are patched where a stage does not say it.
+    fn usual_patch(&self) -> PatchType {
+        if self.is_core("Pod") || self.is_core("Node") { PatchType::StrategicMerge } else { PatchType::Merge }
+    }
+
+    /// Whether it is a kind of the group without a name.
+    pub fn is_core(&self, kind: &str) -> bool {
+        self.group().is_empty() && self.kind == kind
+    }
+}
+
+/// A stage of the objects of a kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     name: String,
-    /// What a pod fits; `None` for a stage that none fits.
+    pub(super) of: KindOfStage,
+    /// What an object fits; `None` for a stage that none fits.
     selector: Option<Vec<Requirement>>,
     weight: u64,
     weight_from: Option<Query>,
     delay: Length,
-    /// Up to how long it may be, where pods differ.
+    /// Up to how long it may be, where objects differ.
     jitter: Option<Length>,
     steps: Vec<Step>,
 }
@@ -86,9 +113,29 @@ enum Operator {
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Event(Told),
-    Finalizers { add: Vec<String>, remove: Vec<String>, empty: bool },
+    Finalizers(FinalizerChange),
     Patch { part: Subresource, root: Option<String>, type_: PatchType, template: Template },
     Delete,
+}
+
+/// What becomes of the finalizers of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FinalizerChange {
+    add: Vec<String>,
+    remove: Vec<String>,
+    empty: bool,
+}
+
+impl FinalizerChange {
+    /// The finalizers that an object is to have, each once; `None` where it has these.
+    pub fn of(&self, object: &Value) -> Option<Vec<Value>> {
+        let old: Vec<&str> = object.items_at(&["metadata", "finalizers"]).iter().filter_map(Value::as_str).collect();
+        let kept = old.iter().copied().filter(|name| !self.empty && !self.remove.iter().any(|it| it == name));
+        let mut seen = HashSet::new();
+        let new: Vec<&str> =
+            kept.chain(self.add.iter().map(String::as_str)).filter(|name| seen.insert(*name)).collect();
+        (new != old).then(|| new.into_iter().map(Value::from).collect())
+    }
 }
 
 /// An event of a stage.
@@ -99,16 +146,17 @@ pub(super) struct Told {
     pub message: String,
 }
 
-/// What is to be done for a pod at the end of a stage.
+/// What is to be done for an object at the end of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Tell(Told),
+    Finalize(FinalizerChange),
     Patch(Subresource, PatchType, Vec<u8>),
     Delete,
 }
 
 impl Stage {
-    /// Reads a stage; `None` for an object of another kind, and for a stage of other things than pods.
+    /// Reads a stage; `None` for an object of another kind.
     ///
     /// # Errors
     ///
@@ -119,55 +167,58 @@ impl Stage {
         }
         let name = object.str_at(&["metadata", "name"]);
         let spec = object.get("spec").cloned().unwrap_or_default();
-        if spec.str_at(&["resourceRef", "kind"]) != "Pod" {
-            return Ok(None);
-        }
         let stage = read_spec(name, &spec);
         stage.map(Some).map_err(|fault| StageError { stage: name.to_owned(), fault })
     }
 
-    /// Whether a pod may be in it.
-    pub(super) fn fits(&self, pod: &Value) -> bool {
-        self.selector.as_ref().is_some_and(|all| all.iter().all(|one| one.holds(pod)))
+    /// Whether an object may be in it.
+    pub(super) fn fits(&self, object: &Value) -> bool {
+        self.selector.as_ref().is_some_and(|all| all.iter().all(|one| one.holds(object)))
     }
 
-    fn weight(&self, pod: &Value) -> u64 {
-        let said = self.weight_from.as_ref().and_then(|from| from.texts(pod).first()?.parse().ok());
+    fn weight(&self, object: &Value) -> u64 {
+        let said = self.weight_from.as_ref().and_then(|from| from.texts(object).first()?.parse().ok());
         said.unwrap_or(self.weight)
     }
 
-    /// How long a pod stays.
-    pub(super) fn delay(&self, pod: &Value, now: Timestamp) -> Duration {
-        let delay = self.delay.of(pod, now);
-        let Some(most) = self.jitter.as_ref().map(|jitter| jitter.of(pod, now)) else { return delay };
+    /// How long an object stays.
+    pub(super) fn delay(&self, object: &Value, now: Timestamp) -> Duration {
+        let delay = self.delay.of(object, now);
+        let Some(most) = self.jitter.as_ref().map(|jitter| jitter.of(object, now)) else { return delay };
         match most.checked_sub(delay).and_then(|span| u64::try_from(span.as_millis()).ok()) {
             // Less than the delay is the delay.
             None => most,
             Some(0) => delay,
-            Some(span) => delay + Duration::from_millis(luck(pod, &self.name) % span),
+            Some(span) => delay + Duration::from_millis(luck(object, &self.name) % span),
         }
     }
 
-    /// What is done for a pod at the end of its stay.
-    pub(super) fn deeds(&self, pod: &Value, context: &Context) -> Result<Vec<Deed>, StageError> {
+    /// What is done for an object at the end of its stay.
+    pub(super) fn deeds(&self, object: &Value, context: &Context) -> Result<Vec<Deed>, StageError> {
         let told = |fault: StageFault| StageError { stage: self.name.clone(), fault };
-        self.steps.iter().filter_map(|step| step.deed(pod, context).map_err(told).transpose()).collect()
+        self.steps.iter().map(|step| step.deed(object, context).map_err(told)).collect()
     }
 }
 
-/// Which of the stages a pod is in.
-pub(super) fn stage_of(stages: &[Stage], pod: &Value) -> Option<usize> {
+/// Whether an object that is in a stage may stay in it: as long as it fits, unless others that it fits have come to outweigh it.
+pub(super) fn may_stay(stages: &[Stage], at: usize, object: &Value) -> bool {
+    let outweighs = |stage: &Stage| stage.fits(object) && stage.weight(object) > 0;
+    stages[at].fits(object) && (stages[at].weight(object) > 0 || !stages.iter().any(outweighs))
+}
+
+/// Which of the stages an object is in.
+pub(super) fn stage_of(stages: &[Stage], object: &Value) -> Option<usize> {
     let fitting: Vec<(usize, u64)> = stages
         .iter()
         .enumerate()
-        .filter(|(_, stage)| stage.fits(pod))
-        .map(|(at, stage)| (at, stage.weight(pod)))
+        .filter(|(_, stage)| stage.fits(object))
+        .map(|(at, stage)| (at, stage.weight(object)))
         .collect();
     let sum: u64 = fitting.iter().map(|(_, weight)| weight).sum();
     if sum == 0 {
         return fitting.first().map(|(at, _)| *at);
     }
-    let mut left = luck(pod, "") % sum;
+    let mut left = luck(object, "") % sum;
     let chosen = fitting.iter().find(|(_, weight)| match left.checked_sub(*weight) {
         None => true,
         Some(rest) => {
@@ -178,18 +229,18 @@ pub(super) fn stage_of(stages: &[Stage], pod: &Value) -> Option<usize> {
     chosen.map(|(at, _)| *at)
 }
 
-/// A number that a pod has in its present state.
-fn luck(pod: &Value, salt: &str) -> u64 {
+/// A number that an object has in its present state.
+fn luck(object: &Value, salt: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let field = |name: &str| pod.str_at(&["metadata", name]).to_owned();
+    let field = |name: &str| object.str_at(&["metadata", name]).to_owned();
     (field("uid"), field("resourceVersion"), salt).hash(&mut hasher);
     hasher.finish()
 }
 
 impl Length {
-    /// What the pod says, as a Go duration or a time that it lasts until; else what the stage says.
-    fn of(&self, pod: &Value, now: Timestamp) -> Duration {
-        let said = self.from.as_ref().and_then(|from| from.texts(pod).into_iter().next());
+    /// What the object says, as a Go duration or a time that it lasts until; else what the stage says.
+    fn of(&self, object: &Value, now: Timestamp) -> Duration {
+        let said = self.from.as_ref().and_then(|from| from.texts(object).into_iter().next());
         let read = |text: &str| {
             let until = |time: Timestamp| i64::try_from(time.duration_since(now).as_nanos()).unwrap_or(i64::MAX);
             let nanos = text.parse().map(until).ok().or_else(|| duration::parse_go(text).ok())?;
@@ -200,8 +251,8 @@ impl Length {
 }
 
 impl Requirement {
-    fn holds(&self, pod: &Value) -> bool {
-        let found = self.of.texts(pod);
+    fn holds(&self, object: &Value) -> bool {
+        let found = self.of.texts(object);
         let is_in = || found.iter().any(|text| self.values.contains(text));
         match self.operator {
             Operator::In => is_in(),
@@ -213,54 +264,59 @@ impl Requirement {
 }
 
 impl Step {
-    /// `None` where there is nothing to do.
-    fn deed(&self, pod: &Value, context: &Context) -> Result<Option<Deed>, StageFault> {
+    fn deed(&self, object: &Value, context: &Context) -> Result<Deed, StageFault> {
         match self {
-            Step::Event(told) => Ok(Some(Deed::Tell(told.clone()))),
-            Step::Delete => Ok(Some(Deed::Delete)),
-            Step::Finalizers { add, remove, empty } => {
-                let old: Vec<&str> =
-                    pod.items_at(&["metadata", "finalizers"]).iter().filter_map(Value::as_str).collect();
-                let mut new: Vec<&str> = if *empty { Vec::new() } else { old.clone() };
-                new.retain(|name| !remove.iter().any(|removed| removed == name));
-                new.extend(add.iter().map(String::as_str));
-                new.dedup();
-                if new == old {
-                    return Ok(None);
-                }
-                let list = new.into_iter().map(Value::from).collect();
-                let patch = object! { "metadata" => object! { "finalizers" => Value::Array(list) } };
-                Ok(Some(Deed::Patch(Subresource::Main, PatchType::Merge, json::encode(&patch))))
-            }
+            Step::Event(told) => Ok(Deed::Tell(told.clone())),
+            Step::Delete => Ok(Deed::Delete),
+            Step::Finalizers(change) => Ok(Deed::Finalize(change.clone())),
             Step::Patch { part, root, type_, template } => {
-                let text = template.render(pod, context)?;
+                let text = template.render(object, context)?;
                 let made = yaml::decode(text.as_bytes())?;
                 let patch = match root {
+                    Some(root) if *type_ == PatchType::Json => below(root, made),
                     Some(root) => object! { root.as_str() => made },
                     None => made,
                 };
-                Ok(Some(Deed::Patch(*part, *type_, json::encode(&patch))))
+                Ok(Deed::Patch(*part, *type_, json::encode(&patch)))
             }
         }
     }
 }
 
+/// A patch in JSON whose paths begin at a field.
+fn below(root: &str, mut operations: Value) -> Value {
+    if let Value::Array(operations) = &mut operations {
+        for operation in operations {
+            let path = format!("/{root}{}", operation.str_at(&["path"]));
+            operation.make_object().insert("path", Value::String(path));
+        }
+    }
+    operations
+}
+
 fn read_spec(name: &str, spec: &Value) -> Result<Stage, StageFault> {
+    let api_version = match spec.str_at(&["resourceRef", "apiGroup"]) {
+        "" => "v1".to_owned(),
+        api_version => api_version.to_owned(),
+    };
+    let kind = spec.str_at(&["resourceRef", "kind"]).to_owned();
+    if kind.is_empty() {
+        return Err(StageFault::Kind);
+    }
     let selector = match spec.get("selector").filter(|selector| !selector.is_null()) {
         Some(selector) => Some(read_selector(selector)?),
         None => None,
     };
+    let of = KindOfStage { api_version, kind };
     let mut steps = Vec::new();
-    if let Some(next) = spec.get("next") {
-        read_steps(next, &mut steps)?;
-    }
-    for step in spec.items_at(&["steps"]) {
-        read_steps(step, &mut steps)?;
+    for next in spec.get("next").into_iter().chain(spec.items_at(&["steps"])) {
+        read_steps(next, of.usual_patch(), &mut steps)?;
     }
     let jitter = ["jitterDurationMilliseconds", "jitterDurationFrom"];
     let has_jitter = jitter.iter().any(|field| spec.at(&["delay", field]).is_some());
     Ok(Stage {
         name: name.to_owned(),
+        of,
         selector,
         weight: spec.get("weight").and_then(Value::as_i64).and_then(|weight| u64::try_from(weight).ok()).unwrap_or(0),
         weight_from: read_from(spec.get("weightFrom"))?,
@@ -302,6 +358,8 @@ fn read_selector(selector: &Value) -> Result<Vec<Requirement>, StageFault> {
         }
     }
     for one in selector.items_at(&["matchExpressions"]) {
+        // First: such an expression has no operator.
+        let of = expression(one, "key")?;
         let said = one.get("jq").filter(|jq| !jq.is_null()).unwrap_or(one);
         let operator = match said.str_at(&["operator"]) {
             "In" => Operator::In,
@@ -311,13 +369,13 @@ fn read_selector(selector: &Value) -> Result<Vec<Requirement>, StageFault> {
             other => return Err(StageFault::Operator(other.to_owned())),
         };
         let values = said.items_at(&["values"]).iter().map(text_of).collect();
-        all.push(Requirement { of: expression(one, "key")?, operator, values });
+        all.push(Requirement { of, operator, values });
     }
     Ok(all)
 }
 
 /// What is done of `next`, or of one of `steps`.
-fn read_steps(next: &Value, steps: &mut Vec<Step>) -> Result<(), StageFault> {
+fn read_steps(next: &Value, usual_patch: PatchType, steps: &mut Vec<Step>) -> Result<(), StageFault> {
     let is_there = |field: &str| next.get(field).is_some_and(|value| !value.is_null());
     if is_there("apply") {
         return Err(StageFault::Apply);
@@ -333,43 +391,43 @@ fn read_steps(next: &Value, steps: &mut Vec<Step>) -> Result<(), StageFault> {
             items.map(|item| item.str_at(&["value"]).to_owned()).collect()
         };
         let empty = next.at(&["finalizers", "empty"]).and_then(Value::as_bool) == Some(true);
-        steps.push(Step::Finalizers { add: names("add"), remove: names("remove"), empty });
+        let change = FinalizerChange { add: names("add"), remove: names("remove"), empty };
+        steps.push(Step::Finalizers(change));
     }
     if next.get("delete").and_then(Value::as_bool) == Some(true) {
         steps.push(Step::Delete);
     }
     let template = next.str_at(&["statusTemplate"]);
     if !template.is_empty() {
-        let (part, type_) = (Subresource::Status, PatchType::StrategicMerge);
+        let (part, type_) = (Subresource::Status, usual_patch);
         steps.push(Step::Patch { part, root: Some("status".to_owned()), type_, template: Template::parse(template)? });
     }
     let one = next.get("patch").filter(|patch| !patch.is_null());
     for patch in next.items_at(&["patches"]).iter().chain(one) {
-        steps.push(read_patch(patch)?);
+        steps.push(read_patch(patch, usual_patch)?);
     }
     Ok(())
 }
 
-fn read_patch(patch: &Value) -> Result<Step, StageFault> {
+fn read_patch(patch: &Value, usual: PatchType) -> Result<Step, StageFault> {
     let part = match patch.str_at(&["subresource"]) {
         "" => Subresource::Main,
         "status" => Subresource::Status,
         other => return Err(StageFault::Subresource(other.to_owned())),
     };
     let type_ = match patch.str_at(&["type"]) {
-        "" | "strategic" => PatchType::StrategicMerge,
+        "" => usual,
+        "strategic" => PatchType::StrategicMerge,
         "merge" => PatchType::Merge,
         "json" => PatchType::Json,
         other => return Err(StageFault::PatchType(other.to_owned())),
     };
-    let root = Some(patch.str_at(&["root"]).to_owned()).filter(|root| !root.is_empty() && type_ != PatchType::Json);
+    let root = Some(patch.str_at(&["root"]).to_owned()).filter(|root| !root.is_empty());
     Ok(Step::Patch { part, root, type_, template: Template::parse(patch.str_at(&["template"]))? })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     fn read(text: &str) -> Value {
@@ -445,13 +503,17 @@ mod tests {
              statusTemplate: |\n      phase: Failed\n      startTime: {{ Now | Quote }}\n    patches:\n    - {type: merge, template: \
              'metadata: {annotations: {k: v}}'}\n  steps:\n  - delete: true",
         );
-        let context = Context { now: at(0), node: Ipv4Addr::LOCALHOST, pod: Ipv4Addr::LOCALHOST };
+        let context = Context { now: at(0), addresses: None };
         let deeds = one.deeds(&pod(1, "finalizers: [a/b]"), &context).expect("they are made");
         let told = Told { is_warning: true, reason: "R".to_owned(), message: "m".to_owned() };
         let (main, status) = (Subresource::Main, Subresource::Status);
+        let change = |names: [&str; 2]| {
+            let [add, remove] = names.map(|name| vec![name.to_owned()]);
+            FinalizerChange { add, remove, empty: false }
+        };
         let expected = vec![
             Deed::Tell(told),
-            Deed::Patch(main, PatchType::Merge, br#"{"metadata":{"finalizers":["x/y"]}}"#.to_vec()),
+            Deed::Finalize(change(["x/y", "a/b"])),
             Deed::Patch(
                 status,
                 PatchType::StrategicMerge,
@@ -464,6 +526,56 @@ mod tests {
     }
 
     #[test]
+    fn how_an_object_is_patched_is_as_its_kind_has_it_unless_the_stage_says_it() {
+        let check = |kind: &str, patch: &str, expected: (PatchType, &str)| {
+            let text = format!(
+                "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nspec: {{resourceRef: {{kind: {kind}}}, steps: [{{patch: {{{patch}}}}}]}}"
+            );
+            let one = Stage::read(&read(&text)).expect("it is understood").expect("it is a stage");
+            let deeds = one.deeds(&pod(1, ""), &Context { now: at(0), addresses: None }).expect("they are made");
+            let (type_, bytes) = expected;
+            assert_eq!(deeds, [Deed::Patch(Subresource::Main, type_, bytes.as_bytes().to_vec())], "{kind} {patch}");
+        };
+        let template = "root: spec, template: 'a: 1'";
+        check("Pod", template, (PatchType::StrategicMerge, r#"{"spec":{"a":1}}"#));
+        check("Node", template, (PatchType::StrategicMerge, r#"{"spec":{"a":1}}"#));
+        check("ConfigMap", template, (PatchType::Merge, r#"{"spec":{"a":1}}"#));
+        let json = "root: spec, type: json, template: '[{op: add, path: /a, value: 1}]'";
+        check("Pod", json, (PatchType::Json, r#"[{"op":"add","path":"/spec/a","value":1}]"#));
+    }
+
+    #[test]
+    fn a_finalizer_is_there_once() {
+        let check = |old: &str, add: &[&str], remove: &[&str], empty: bool, expected: Option<&[&str]>| {
+            let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let change = FinalizerChange { add: names(add), remove: names(remove), empty };
+            let expected = expected.map(|names| names.iter().map(|name| Value::from(*name)).collect());
+            assert_eq!(change.of(&pod(1, &format!("finalizers: [{old}]"))), expected, "{old} {add:?} {remove:?}");
+        };
+        check("a, b", &["a"], &[], false, None);
+        check("a, b", &["c", "c"], &[], false, Some(&["a", "b", "c"]));
+        check("a, b", &["c"], &["a"], false, Some(&["b", "c"]));
+        check("a, b", &["b"], &[], true, Some(&["b"]));
+        check("a", &[], &["z"], false, None);
+    }
+
+    #[test]
+    fn a_stage_is_for_a_kind() {
+        let of = |reference: &str| {
+            let text =
+                format!("apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nspec: {{resourceRef: {{{reference}}}}}");
+            Stage::read(&read(&text)).map(|stage| stage.expect("it is a stage").of)
+        };
+        let check = |reference: &str, api_version: &str, group: &str, kind: &str| {
+            let of = of(reference).expect("it names a kind");
+            assert_eq!((of.api_version.as_str(), of.group(), of.kind.as_str()), (api_version, group, kind));
+        };
+        check("kind: Node", "v1", "", "Node");
+        check("apiGroup: apps/v1, kind: Deployment", "apps/v1", "apps", "Deployment");
+        assert_eq!(of("apiGroup: v1").expect_err("it names none").fault, StageFault::Kind);
+    }
+
+    #[test]
     fn what_is_not_understood_is_told() {
         let check = |spec: &str, why: &str| {
             let text = format!(
@@ -473,7 +585,7 @@ mod tests {
             assert!(told.starts_with("the stage `s`: ") && told.contains(why), "{told}");
         };
         check("selector: {matchExpressions: [{key: .a, operator: Like}]}", "the operator `Like`");
-        check("selector: {matchExpressions: [{cel: {expression: 'true'}, operator: Exists}]}", "CEL");
+        check("selector: {matchExpressions: [{cel: {expression: 'true'}}]}", "CEL");
         check("next: {statusTemplate: '{{ if .a }}'}", "without an end");
         check("next: {patches: [{subresource: exec, template: ''}]}", "the subresource `exec`");
         check("steps: [{apply: {template: x}}]", "applies other objects");

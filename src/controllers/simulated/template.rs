@@ -1,14 +1,16 @@
 //! Templates of stages: the part of Go's `text/template` that kwok's stages use.
 //!
-//! In: a text with actions in `{{ }}`, and a pod. Out: the text that they make. Variables, `if`, `range`, `with`, pipelines and the
+//! In: a text with actions in `{{ }}`, and an object. Out: the text that they make. Variables, `if`, `range`, `with`, pipelines and the
 //! functions in [`FUNCTIONS`] are known; all else is refused when the text is read. What is made has a bound, and so have the steps.
 
 use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
 
+use super::node_conditions;
 use super::query::text_of;
-use crate::value::{Map, Value, json};
+use super::stage::Addresses;
+use crate::value::{Map, Value, json, yaml};
 
 /// How long a text may become, and how many actions may be carried out for it.
 const BYTES_MAX: usize = 1 << 20;
@@ -17,7 +19,7 @@ const STEPS_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 50;
 
 /// Go's, and kwok's.
-const FUNCTIONS: [&str; 19] = [
+const FUNCTIONS: [&str; 23] = [
     "and",
     "default",
     "dict",
@@ -27,16 +29,20 @@ const FUNCTIONS: [&str; 19] = [
     "ne",
     "not",
     "or",
+    "printf",
     "Now",
+    "NodeConditions",
     "NodeIP",
     "NodeIPs",
     "NodeIPWith",
     "NodeIPsWith",
     "NodeName",
+    "NodePort",
     "PodIPWith",
     "PodIPsWith",
     "Quote",
     "Version",
+    "YAML",
 ];
 
 /// Why there is no template, or no text of it.
@@ -68,6 +74,8 @@ pub enum TemplateError {
     Bound,
     #[error("the length of {} is not known", text_of(.0))]
     Length(Value),
+    #[error("of the verbs of printf, %s, %v and %d are understood, and not `%{0}`")]
+    Verb(String),
     #[error("a range can't go over {}", text_of(.0))]
     Range(Value),
 }
@@ -76,11 +84,11 @@ pub enum TemplateError {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template(Vec<Node>);
 
-/// What a template is told beside the pod.
+/// What a template is told beside the object.
 pub(super) struct Context {
     pub now: Timestamp,
-    pub node: Ipv4Addr,
-    pub pod: Ipv4Addr,
+    /// Those of a pod, or of a node.
+    pub addresses: Option<Addresses>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -132,10 +140,10 @@ impl Template {
         }
     }
 
-    /// What it makes of a pod. Errors: a value that an action can't take, or a bound that is met.
-    pub fn render(&self, pod: &Value, context: &Context) -> Result<String, TemplateError> {
-        let mut run = Run { pod, context, variables: Vec::new(), text: String::new(), steps: 0 };
-        run.all(&self.0, pod)?;
+    /// What it makes of an object. Errors: a value that an action can't take, or a bound that is met.
+    pub fn render(&self, object: &Value, context: &Context) -> Result<String, TemplateError> {
+        let mut run = Run { object, context, variables: Vec::new(), text: String::new(), steps: 0 };
+        run.all(&self.0, object)?;
         Ok(run.text)
     }
 }
@@ -391,7 +399,7 @@ impl<'t> Reader<'t> {
 
 /// A template at work.
 struct Run<'r> {
-    pod: &'r Value,
+    object: &'r Value,
     context: &'r Context,
     variables: Vec<(String, Value)>,
     text: String,
@@ -480,7 +488,7 @@ impl Run<'_> {
             Operand::Function(name) => self.call(name, &[])?,
             Operand::Dot(path) => at(dot, path),
             // The variable without a name is the whole.
-            Operand::Variable(name, path) if name.is_empty() => at(self.pod, path),
+            Operand::Variable(name, path) if name.is_empty() => at(self.object, path),
             Operand::Variable(name, path) => {
                 let known = self.variables.iter().rev().find(|(known, _)| known == name);
                 at(&known.ok_or_else(|| TemplateError::UnknownVariable(name.clone()))?.1, path)
@@ -490,9 +498,13 @@ impl Run<'_> {
     }
 
     fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, TemplateError> {
-        let address = |address: Ipv4Addr| Value::String(address.to_string());
+        // Of an object that has none it is an empty text.
+        let address = |of: fn(&Addresses) -> Ipv4Addr| {
+            Value::String(self.context.addresses.as_ref().map(|all| of(all).to_string()).unwrap_or_default())
+        };
         let first = arguments.first().cloned().unwrap_or_default();
-        let pod = || if arguments.get(1).is_some_and(is_true) { self.context.node } else { self.context.pod };
+        let is_of_host = arguments.get(1).is_some_and(is_true);
+        let of_pod: fn(&Addresses) -> Ipv4Addr = if is_of_host { |all| all.host } else { |all| all.pod };
         Ok(match name {
             "and" => arguments.iter().find(|value| !is_true(value)).or(arguments.last()).cloned().unwrap_or_default(),
             "or" => arguments.iter().find(|value| is_true(value)).or(arguments.last()).cloned().unwrap_or_default(),
@@ -514,19 +526,63 @@ impl Run<'_> {
                 Value::Object(fields) => number(fields.len()),
                 other => return Err(TemplateError::Length(other.clone())),
             },
+            "printf" => Value::String(printf(&text_of(&first), arguments.get(1..).unwrap_or_default())?),
             "Now" => Value::String(self.context.now.to_string()),
             "Quote" => {
                 let text = if first.is_null() { String::new() } else { text_of(&first) };
                 Value::String(json::encode_to_string(&Value::String(text)))
             }
-            "NodeIP" | "NodeIPWith" => address(self.context.node),
-            "NodeIPs" | "NodeIPsWith" => Value::Array(vec![address(self.context.node)]),
-            "NodeName" => Value::from(self.pod.str_at(&["spec", "nodeName"])),
-            "PodIPWith" => address(pod()),
-            "PodIPsWith" => Value::Array(vec![address(pod())]),
+            "NodeConditions" => Value::Array(node_conditions::of_a_node_that_is_well().collect()),
+            "NodeIP" | "NodeIPWith" => address(|all| all.host),
+            "NodeIPs" | "NodeIPsWith" => Value::Array(vec![address(|all| all.host)]),
+            "NodeName" => Value::from(match self.object.str_at(&["kind"]) {
+                "Node" => self.object.str_at(&["metadata", "name"]),
+                _ => self.object.str_at(&["spec", "nodeName"]),
+            }),
+            // No kubelet listens.
+            "NodePort" => Value::Int(0),
+            "PodIPWith" => address(of_pod),
+            "PodIPsWith" => Value::Array(vec![address(of_pod)]),
+            "YAML" => Value::String(yaml_of(&first, arguments.get(1))?),
             _ => Value::from(env!("CARGO_PKG_VERSION")),
         })
     }
+}
+
+/// A text with values in the place of `%s`, `%v` and `%d`.
+fn printf(format: &str, values: &[Value]) -> Result<String, TemplateError> {
+    let mut parts = format.split('%');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut values = values.iter();
+    while let Some(part) = parts.next() {
+        match part.chars().next() {
+            // Two signs stand for one.
+            None => {
+                text.push('%');
+                text.push_str(parts.next().unwrap_or_default());
+            }
+            Some('s' | 'v' | 'd') => {
+                text.push_str(&values.next().map(text_of).unwrap_or_default());
+                text.push_str(&part[1..]);
+            }
+            Some(verb) => return Err(TemplateError::Verb(verb.to_string())),
+        }
+    }
+    Ok(text)
+}
+
+/// A value as YAML, so many steps to the right.
+fn yaml_of(value: &Value, steps: Option<&Value>) -> Result<String, TemplateError> {
+    let text = yaml::encode_within(value, BYTES_MAX).map_err(|_| TemplateError::Bound)?;
+    let steps = steps.and_then(Value::as_i64).and_then(|steps| usize::try_from(steps).ok()).unwrap_or_default();
+    if steps == 0 {
+        return Ok(text);
+    }
+    if steps > DEPTH_MAX {
+        return Err(TemplateError::Bound);
+    }
+    let line = format!("\n{}", "  ".repeat(steps));
+    Ok(format!("\n{text}").replace('\n', &line))
 }
 
 /// Whether a value counts as true: what is empty or zero does not.
@@ -578,17 +634,14 @@ fn items(value: Value) -> Result<Vec<(Value, Value)>, TemplateError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
 
     fn render(template: &str) -> Result<String, TemplateError> {
         let pod = "metadata: {name: p, annotations: {a.b/c: x}}\nspec: {nodeName: host, hostNetwork: true, containers: [{name: c, \
                    image: i}, {name: d}]}";
         let pod = yaml::decode(pod.as_bytes()).expect("YAML");
-        let context = Context {
-            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-            node: Ipv4Addr::new(172, 31, 0, 1),
-            pod: Ipv4Addr::new(10, 64, 0, 2),
-        };
+        let addresses = Addresses { host: Ipv4Addr::new(172, 31, 0, 1), pod: Ipv4Addr::new(10, 64, 0, 2) };
+        let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let context = Context { now, addresses: Some(addresses) };
         Template::parse(template)?.render(&pod, &context)
     }
 
@@ -606,6 +659,13 @@ mod tests {
         check("{{ NodeIPWith .spec.nodeName }} {{ PodIPWith .spec.nodeName false }}", "172.31.0.1 10.64.0.2");
         check("{{ PodIPWith .spec.nodeName ( or .spec.hostNetwork false ) }}", "172.31.0.1");
         check("a {{- /* nothing */ -}} b{{- 1 -}} c", "ab1c");
+        check("a:{{ YAML .metadata.annotations 1 }}", "a:\n  a.b/c: x\n  ");
+        check("{{ printf \"%s-%v: 100%% of %d\" .metadata.name true 7 }}", "p-true: 100% of 7");
+        check("{{ YAML .spec.hostNetwork }}", "true\n");
+        check(
+            "{{ range NodeConditions }}{{ .type }}={{ .status }} {{ end }}{{ with NodePort }}x{{ end }}",
+            "MemoryPressure=False DiskPressure=False PIDPressure=False Ready=True ",
+        );
     }
 
     #[test]
@@ -628,6 +688,7 @@ mod tests {
             ("{{ end }}", "the template has {{ end }} without a beginning"),
             ("{{ .a .b }}", "the action `.a .b` of the template is not understood"),
             ("{{ $x }}", "the template has no variable $x"),
+            ("{{ printf \"%x\" 1 }}", "of the verbs of printf, %s, %v and %d are understood, and not `%x`"),
             ("{{ range .metadata.name }}{{ end }}", "a range can't go over p"),
         ] {
             assert_eq!(render(template).expect_err(template).to_string(), why);

@@ -6,8 +6,12 @@
 //! that `admin` is whole in the first request. Without RBAC they are not made: they would grant nothing, and cost
 //! each test server some thirty writes before it is ready.
 //!
-//! Source: the bootstrap policy of Kubernetes, release 1.36: what concerns users, and the controllers that this server has.
-//! Roles of programs that do not run here (kubelet, scheduler, proxy) are left out.
+//! Those of the scheduler and of the controllers of workloads ([`workloads`]) are made where such controllers run. Roles of
+//! programs that never run here (kubelet, proxy) are left out.
+//!
+//! Source: the bootstrap policy of Kubernetes, release 1.36.
+
+mod workloads;
 
 use crate::object;
 use crate::value::{Map, Value};
@@ -38,19 +42,31 @@ struct Role {
 /// Verbs, and the resources or paths that they are about; words apart by blanks.
 enum Rule {
     Resources { verbs: &'static str, groups: &'static [&'static str], resources: &'static str },
+    Named { verbs: &'static str, groups: &'static [&'static str], resources: &'static str, names: &'static str },
     Paths { verbs: &'static str, paths: &'static str },
 }
 
 enum Subject {
     Group(&'static str),
+    User(&'static str),
     /// An account of the namespace `kube-system`.
     Controller(&'static str),
 }
 
-use Subject::{Controller, Group};
+use Subject::{Controller, Group, User};
 
 const fn resources(verbs: &'static str, groups: &'static [&'static str], resources: &'static str) -> Rule {
     Rule::Resources { verbs, groups, resources }
+}
+
+/// Objects of these names.
+const fn named(
+    verbs: &'static str,
+    groups: &'static [&'static str],
+    resources: &'static str,
+    names: &'static str,
+) -> Rule {
+    Rule::Named { verbs, groups, resources, names }
 }
 
 const fn paths(verbs: &'static str, paths: &'static str) -> Rule {
@@ -238,14 +254,30 @@ static ROLES: &[Role] = &[
     ),
 ];
 
+/// Whose roles are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Those of users, and of the controllers that an API server needs.
+    Server,
+    /// Those of the controllers of workloads, too.
+    Workloads,
+}
+
+impl Extent {
+    fn roles(self) -> impl Iterator<Item = &'static Role> {
+        let of_workloads = (self == Extent::Workloads).then_some(workloads::ROLES);
+        ROLES.iter().chain(of_workloads.into_iter().flatten())
+    }
+}
+
 /// The cluster roles, as they are to be written.
-pub fn cluster_roles() -> impl Iterator<Item = Value> {
-    ROLES.iter().map(Role::object)
+pub fn cluster_roles(extent: Extent) -> impl Iterator<Item = Value> {
+    extent.roles().map(Role::object)
 }
 
 /// The bindings of cluster roles.
-pub fn cluster_role_bindings() -> impl Iterator<Item = Value> {
-    ROLES.iter().filter(|role| !role.subjects.is_empty()).map(Role::binding)
+pub fn cluster_role_bindings(extent: Extent) -> impl Iterator<Item = Value> {
+    extent.roles().filter(|role| !role.subjects.is_empty()).map(Role::binding)
 }
 
 impl Role {
@@ -295,6 +327,11 @@ impl Rule {
                 "apiGroups" => groups.iter().map(|group| Value::from(*group)).collect::<Vec<_>>(),
                 "resources" => words(resources),
             },
+            Rule::Named { verbs, groups, resources: of, names } => {
+                let mut rule = resources(verbs, groups, of).object();
+                rule.make_object().insert("resourceNames", Value::Array(words(names)));
+                rule
+            }
             Rule::Paths { verbs, paths } => object! { "verbs" => words(verbs), "nonResourceURLs" => words(paths) },
         }
     }
@@ -304,6 +341,7 @@ impl Subject {
     fn object(&self) -> Value {
         match self {
             Group(name) => object! { "kind" => "Group", "apiGroup" => GROUP, "name" => *name },
+            User(name) => object! { "kind" => "User", "apiGroup" => GROUP, "name" => *name },
             Controller(name) => {
                 object! { "kind" => "ServiceAccount", "name" => *name, "namespace" => "kube-system" }
             }
