@@ -42,7 +42,7 @@ pub fn definitions(folder: &Path, corpus: &str) -> Result<(), Failure> {
     }
     // The first round fills caches, and leaves room that the allocator keeps.
     let grown = resident[ROUNDS - 1].saturating_sub(resident[0]);
-    println!("\n{} KiB for each definition after the first round", grown / later.max(1) >> 10);
+    println!("\n{} KiB for each definition after the first round", (grown / later.max(1)) >> 10);
     Ok(())
 }
 

@@ -233,8 +233,6 @@ pub mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
     use rcgen::SigningKey as _;
     use x509_parser::certificate::X509Certificate;
     use x509_parser::prelude::FromDer as _;
@@ -268,7 +266,7 @@ pub mod tests {
         let signature = authority.issuer.key().sign(&body).expect("P-256 signs");
         let signature = der(3, &[&[0], &signature[..]].concat());
         let whole = der(0x30, &[&body[..], &algorithm, &signature].concat());
-        let whole = STANDARD.encode(whole);
+        let whole = base64::encode(&whole);
         let certificate_pem = format!("-----BEGIN CERTIFICATE-----\n{whole}\n-----END CERTIFICATE-----\n");
         Identity { certificate_pem, key_pem: issued.key_pem }
     }
