@@ -233,6 +233,11 @@ impl Client {
         }
     }
 
+    /// Whether the kind of an object has its status apart, as a subresource.
+    pub async fn has_status(&self, object: &Value) -> Result<bool, Status> {
+        Ok(self.target_of_object(object).await?.version.status)
+    }
+
     /// Patches an object of any kind, or a part of it; returns it as it is then.
     pub async fn patch(
         &self,

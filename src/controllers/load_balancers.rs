@@ -1,8 +1,9 @@
 //! Services of the type LoadBalancer get an address, as a cloud would give them one.
 //!
 //! Nothing listens there. Each has an address of its own, of those behind [`BASE_IPV4`] and [`BASE_IPV6`], for as long as it is
-//! of this type; one that names an address (`spec.loadBalancerIP`) has that, unless another has it: then it waits. A service of another class
-//! (`spec.loadBalancerClass`) is left to others until it goes or is of another type.
+//! of this type; one that names an address (`spec.loadBalancerIP`) has that, unless another has it: then it waits. The addresses of a
+//! number, one of each family, go together: no two services have one each. A service of another class (`spec.loadBalancerClass`) is
+//! left to others until it goes or is of another type.
 //!
 //! Source: `k8s.io/cloud-provider/controllers/service` of Kubernetes 1.37.
 
@@ -76,7 +77,7 @@ struct Pool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     AllTaken,
-    /// The one that it names is another's.
+    /// The one that it names is another's, or goes with one that is.
     Taken(IpAddr),
 }
 
@@ -84,7 +85,13 @@ impl fmt::Display for Lack {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lack::AllTaken => write!(out, "no address is left"),
-            Lack::Taken(address) => write!(out, "another service has the address {address}"),
+            Lack::Taken(address) => match Place::of(*address) {
+                Place::Elsewhere(address) => write!(out, "another service has the address {address}"),
+                Place::Number(number) => {
+                    let (ipv4, ipv6) = (ipv4_of(number), ipv6_of(number));
+                    write!(out, "another service has one or both of {ipv4} and {ipv6}, which go together")
+                }
+            },
         }
     }
 }
@@ -114,7 +121,9 @@ impl Pool {
     fn note(&mut self, key: &str, service: &Value) {
         let said = place_of(service);
         let named = named_address(service).map(Place::of);
-        if !is_concerned(service) || (named.is_some() && named != said) {
+        // One that has just been given the address that it names does not say so yet, and keeps it.
+        let is_outdated = named.is_some() && named.as_ref() != self.places.get(key);
+        if !is_concerned(service) || (is_outdated && named != said) {
             self.release(key);
         } else if is_wanted(service)
             && let Some(place) = said.filter(|place| named.is_some() || place.number().is_some())
@@ -181,11 +190,19 @@ fn named_address(service: &Value) -> Option<IpAddr> {
     Some(named.to_canonical())
 }
 
+fn ipv4_of(number: u16) -> Ipv4Addr {
+    Ipv4Addr::from(BASE_IPV4 + u32::from(number))
+}
+
+fn ipv6_of(number: u16) -> Ipv6Addr {
+    Ipv6Addr::from(BASE_IPV6 + u128::from(number))
+}
+
 /// The addresses of a number: one of each family of the service.
 fn made_addresses(service: &Value, number: u16) -> Vec<IpAddr> {
     let of_family = |family: &Value| match family.as_str() {
-        Some("IPv6") => IpAddr::from(Ipv6Addr::from(BASE_IPV6 + u128::from(number))),
-        _ => IpAddr::from(Ipv4Addr::from(BASE_IPV4 + u32::from(number))),
+        Some("IPv6") => IpAddr::from(ipv6_of(number)),
+        _ => IpAddr::from(ipv4_of(number)),
     };
     service.items_at(&["spec", "ipFamilies"]).iter().map(of_family).collect()
 }
@@ -370,6 +387,9 @@ mod tests {
             let address: IpAddr = ip.parse().expect("an address");
             assert_eq!(pool.addresses_of("d/a", &named(ip)), Ok(vec![address]));
             assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
+            // Its finalizer is stored before its status.
+            pool.note("d/a", &named(ip));
+            assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
             pool.note("d/a", &given(ip));
             assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
             assert_eq!(pool.number_of("d/c"), Some(2));
@@ -377,6 +397,20 @@ mod tests {
             assert_eq!(pool.addresses_of("d/b", &named(ip)), Ok(vec![address]));
             pool.release("d/b");
         }
+    }
+
+    #[test]
+    fn who_names_an_address_that_goes_with_one_of_another_is_told_so() {
+        let mut pool = Pool::default();
+        let named = |ip: &str| read_yaml(&format!("spec: {{type: LoadBalancer, loadBalancerIP: '{ip}'}}"));
+        let mut check = |first: &str, second: &str, expected: &str| {
+            pool.addresses_of("d/a", &named(first)).expect("nobody has it");
+            let lack = pool.addresses_of("d/b", &named(second)).expect_err("it is taken");
+            assert_eq!(lack.to_string(), expected);
+        };
+        let together = "another service has one or both of 172.30.0.9 and fd1e::9, which go together";
+        check("172.30.0.9", "fd1e::9", together);
+        check("1.2.3.4", "1.2.3.4", "another service has the address 1.2.3.4");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Source: `k8s.io/component-helpers/scheduling/corev1`, release 1.37.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::value::{Map, Value};
 use crate::work;
@@ -83,23 +83,39 @@ pub(super) fn is_selected(spec: &Value, name: &str, labels: &Map) -> bool {
         })
 }
 
+const NODE_TERMS: [&str; 4] =
+    ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
+
+/// The requirements of a term of a node selector that list the names of nodes.
+fn lists_of_names(term: &Value) -> impl Iterator<Item = &[Value]> {
+    let is_by_name = |field: &&Value| field.str_at(&["key"]) == "metadata.name" && field.str_at(&["operator"]) == "In";
+    term.items_at(&["matchFields"]).iter().filter(is_by_name).map(|field| {
+        let names = field.items_at(&["values"]);
+        work::steps(1 + names.len());
+        names
+    })
+}
+
 /// Whether a pod's spec asks for nodes by their names, in each term of its required node affinity, and not for this one.
 pub(super) fn is_ruled_out_by_name(spec: &Value, name: &str) -> bool {
-    const TERMS: [&str; 4] =
-        ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
-    let is_by_name = |field: &&Value| field.str_at(&["key"]) == "metadata.name" && field.str_at(&["operator"]) == "In";
-    let names = |field: &Value| {
-        let values = field.items_at(&["values"]);
-        work::steps(1 + values.len());
-        values.iter().any(|value| value.as_str() == Some(name))
-    };
-    let mut has_terms = false;
+    let terms = spec.items_at(&NODE_TERMS);
     let rules_out = |term: &Value| {
-        has_terms = true;
-        let fields = || term.items_at(&["matchFields"]).iter().filter(is_by_name);
-        fields().next().is_some() && !fields().all(names)
+        let has = |names: &[Value]| names.iter().any(|value| value.as_str() == Some(name));
+        lists_of_names(term).next().is_some() && !lists_of_names(term).all(has)
     };
-    spec.items_at(&TERMS).iter().all(rules_out) && has_terms
+    !terms.is_empty() && terms.iter().all(rules_out)
+}
+
+/// Whether a pod's spec asks for nodes by their names, in each term of its required node affinity, and no name is in all lists of
+/// a term.
+pub(super) fn has_conflicting_names(spec: &Value) -> bool {
+    let terms = spec.items_at(&NODE_TERMS);
+    let conflicts = |term: &Value| {
+        let names = |names: &[Value]| names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let common = lists_of_names(term).map(names).reduce(|one: BTreeSet<String>, other| &one & &other);
+        common.is_some_and(|common| common.is_empty())
+    };
+    !terms.is_empty() && terms.iter().all(conflicts)
 }
 
 /// Whether a term of a node selector matches a node; an empty one matches none.

@@ -4,6 +4,7 @@
 //! scope. Changes are gathered for a moment, so that what comes in a row is looked at once. A controller that is switched
 //! off takes no task and no memory.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -25,6 +26,11 @@ pub(super) trait Reconciler: Send + Sync {
 
     /// The collections that it knows from the start: what they hold is noted as if it came then, in this order.
     fn collections(&self) -> Vec<Collection>;
+
+    /// Further ones, looked up at each beginning: those of kinds that are defined while it runs.
+    fn found_collections(&self) -> impl Future<Output = Vec<Collection>> + Send {
+        ready(Vec::new())
+    }
 
     /// What is looked at at the start, whatever is there.
     fn first_keys(&self) -> Vec<String> {
@@ -61,7 +67,9 @@ impl<R: Reconciler> Controller for Loop<R> {
         // Before the state is read: what changes meanwhile is seen twice rather than never.
         let before = self.registry.storage.now();
         self.reconciler.forget();
-        for collection in self.reconciler.collections() {
+        let mut collections = self.reconciler.collections();
+        collections.extend(self.reconciler.found_collections().await);
+        for collection in collections {
             let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
             let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
             for stored in snapshot.range("", None) {

@@ -103,8 +103,9 @@ impl Reconciler for TaintEviction {
                     if nodes::untolerated(&taints, pod.items_at(&["spec", "tolerations"]), &["NoExecute"]).is_some() {
                         self.cancel(&key).await?;
                     }
-                    self.bound().tolerating.remove(&key);
+                    // One that can't be evicted now is evicted at the next look: its time does not begin anew.
                     self.evict(&pod).await?;
+                    self.bound().tolerating.remove(&key);
                 }
             }
         }
@@ -181,6 +182,10 @@ pub(super) fn start(means: &Means) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::client::Kind;
+    use crate::controllers::recorder::Recorder;
+    use crate::registry::{Registry, fixture};
+    use crate::store;
     use crate::value::yaml;
 
     fn read(text: &str) -> Value {
@@ -202,5 +207,38 @@ mod tests {
         check("[{key: k, operator: Exists}]", Stay::ForGood);
         check("[{key: k, operator: Exists, tolerationSeconds: 300}]", Stay::For(Duration::from_secs(240)));
         check("[{key: k, operator: Exists, tolerationSeconds: 30}]", Stay::No);
+    }
+
+    async fn store(registry: &Registry, kind: Kind, key: &str, object: &Value) {
+        let put = store::Put {
+            bytes: store::compact_json(object),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        };
+        let (collection, op) = (kind.collection(), store::Op::Put(put));
+        let write = store::Write { collection, key: key.into(), op, guards: Vec::new() };
+        registry.storage.write(write).await.expect("it is stored");
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_pod_does_not_begin_anew_where_it_can_not_be_evicted_yet() {
+        let registry = fixture::registry().await;
+        let node =
+            "{apiVersion: v1, kind: Node, metadata: {name: n, uid: u}, spec: {taints: [{key: k, effect: NoExecute}]}}";
+        store(&registry, NODES, "n", &read(node)).await;
+        // A condition keeps its status from being written.
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default, uid: u}, spec: {nodeName: n, containers: [{name: c, \
+                   image: i}], tolerations: [{operator: Exists, tolerationSeconds: 30}]}, status: {conditions: [{type: not qualified}]}}";
+        store(&registry, PODS, "default/p", &read(pod)).await;
+        let client = Client::new(&registry, &Recorder::start(&registry), "node-controller");
+        let eviction = TaintEviction { client, bound: Mutex::default() };
+        let since: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        eviction.bound().pods.entry("n".to_owned()).or_default().insert("default/p".to_owned());
+        eviction.bound().tolerating.insert("default/p".to_owned(), since);
+        assert!(eviction.reconcile("n").await.is_err());
+        assert_eq!(eviction.bound().tolerating.get("default/p"), Some(&since));
     }
 }

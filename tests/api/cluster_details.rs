@@ -123,7 +123,8 @@ fn no_two_services_have_the_same_address_of_a_load_balancer() {
     cluster.apply(&service("second"));
     wait_for_event(&cluster, "second", "SyncLoadBalancerFailed");
     let message = event(&cluster, "second", "SyncLoadBalancerFailed", ".message");
-    assert_eq!(message, "Error syncing load balancer: another service has the address 172.30.0.1");
+    let together = "another service has one or both of 172.30.0.1 and fd1e::1, which go together";
+    assert_eq!(message, format!("Error syncing load balancer: {together}"));
     cluster.ok("create service loadbalancer third --tcp=80");
     cluster.wait("service/third", address, "172.30.0.2");
     cluster.ok("delete service first");

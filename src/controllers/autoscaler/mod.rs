@@ -230,14 +230,15 @@ impl Autoscalers {
     }
 }
 
-/// What is known of the autoscalers in the namespace of an object.
+/// What is known of the autoscalers in the namespace of an object; nothing for one of cluster scope.
 fn beside<'k>(
     known: &'k BTreeMap<String, Known>,
     key: &str,
 ) -> impl Iterator<Item = (&'k String, &'k Known)> + use<'k> {
-    let prefix = key.split_once('/').map(|(namespace, _)| format!("{namespace}/")).unwrap_or_default();
-    let from = known.range(prefix.clone()..);
-    from.take_while(move |(other, _)| other.starts_with(&prefix))
+    let prefix = key.split_once('/').map(|(namespace, _)| format!("{namespace}/"));
+    let those =
+        prefix.map(|prefix| known.range(prefix.clone()..).take_while(move |(other, _)| other.starts_with(&prefix)));
+    those.into_iter().flatten()
 }
 
 impl Look<'_> {
@@ -628,4 +629,22 @@ pub(super) fn start(means: &Means) -> Running {
     let client = means.client("horizontal-pod-autoscaler");
     let autoscalers = Autoscalers { client, known: Mutex::default() };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), autoscalers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn autoscalers_are_beside_the_objects_of_their_namespace() {
+        let keys = ["a/x", "b/x", "b/y", "b-c/x"];
+        let known: BTreeMap<String, Known> = keys.iter().map(|key| ((*key).to_owned(), Known::default())).collect();
+        let check = |key: &str, expected: &[&str]| {
+            assert_eq!(beside(&known, key).map(|(key, _)| key.as_str()).collect::<Vec<_>>(), expected, "{key}");
+        };
+        check("b/z", &["b/x", "b/y"]);
+        check("c/z", &[]);
+        // One of cluster scope is in no namespace.
+        check("b", &[]);
+    }
 }

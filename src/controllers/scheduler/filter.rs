@@ -94,6 +94,9 @@ fn has_port_taken(wanted: &Wanted<'_>, node: &Node) -> bool {
     })
 }
 
+/// Why a pod goes to no node that asks for several by name at once.
+const CONFLICT: &str = "pod affinity terms conflict";
+
 /// Whether the node itself allows the pod, whatever else is there.
 fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
     if nodes::is_ruled_out_by_name(wanted.spec(), &node.name) {
@@ -346,8 +349,10 @@ fn free(wanted: &Wanted<'_>, node: &Node) -> f64 {
 pub(super) fn choose(wanted: &Wanted<'_>, state: &State) -> Result<String, BTreeMap<String, Refused>> {
     let mut refused = BTreeMap::new();
     let mut best: Option<(f64, &Node)> = None;
+    let has_conflict = nodes::has_conflicting_names(wanted.spec());
     for node in state.nodes() {
-        match fits(wanted, node, state) {
+        let outcome = if has_conflict { never(Awaits::NODE, CONFLICT) } else { fits(wanted, node, state) };
+        match outcome {
             Ok(()) => {
                 let score = score(wanted, node, state);
                 if best.is_none_or(|(known, _)| score > known) {
@@ -444,6 +449,10 @@ pub(super) fn told_while_others_go(refused: &BTreeMap<String, Refused>) -> Strin
 pub(super) fn reasons(refused: &BTreeMap<String, Refused>) -> String {
     match refused.len() {
         0 => "no nodes available to schedule pods".to_owned(),
+        // It is told before any node is looked at, and so not counted.
+        nodes if refused.values().all(|why| why.reasons == [CONFLICT]) => {
+            format!("0/{nodes} nodes are available: {CONFLICT}.")
+        }
         nodes => counted(refused.values().flat_map(|why| why.reasons.iter().cloned()), nodes),
     }
 }
@@ -607,6 +616,11 @@ mod tests {
         assert_eq!(why(&of(&named("b"))).as_deref(), Ok("b"));
         let told = "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity].";
         assert_eq!(why(&of(&named("z"))), Err(told.to_owned()));
+        let both = "{matchFields: [{key: metadata.name, operator: In, values: [a]}, {key: metadata.name, operator: In, values: [b]}]}";
+        let told = "0/3 nodes are available: pod affinity terms conflict.";
+        assert_eq!(why(&of(both)), Err(told.to_owned()));
+        // Another term that names a node is enough.
+        assert_eq!(why(&of(&format!("{both}, {}", named("c")))).as_deref(), Ok("c"));
         // One term that names no node leaves all of them.
         let either = format!("{}, {{matchExpressions: [{{key: zone, operator: In, values: [z]}}]}}", named("z"));
         let told = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.";

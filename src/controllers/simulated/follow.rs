@@ -1,6 +1,6 @@
 //! Objects on their way through stages: in which each is, since when, and what is carried out at the end of one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use crate::value::{Value, json};
 pub(super) struct Followed {
     stages: Vec<Stage>,
     stays: Mutex<HashMap<String, Stay>>,
+    /// The stages of which it was told that they patch a part that their kind has not.
+    warned: Mutex<HashSet<usize>>,
 }
 
 /// An object in a stage.
@@ -27,11 +29,13 @@ pub(super) struct Followed {
 struct Stay {
     stage: usize,
     since: Timestamp,
+    /// How much of what the stage ends with is done: after an error the rest follows, and nothing is done twice.
+    done: usize,
 }
 
 impl Followed {
     pub fn new(stages: Vec<Stage>) -> Self {
-        Followed { stages, stays: Mutex::default() }
+        Followed { stages, ..Followed::default() }
     }
 
     fn stays(&self) -> MutexGuard<'_, HashMap<String, Stay>> {
@@ -41,6 +45,11 @@ impl Followed {
     /// Forgets an object that is gone.
     pub fn release(&self, key: &str) {
         self.stays().remove(key);
+    }
+
+    /// Forgets all objects.
+    pub fn forget(&self) {
+        self.stays().clear();
     }
 
     /// Has an object stay in the stage that it is in, or go on from it; `None` where it is in none.
@@ -58,11 +67,12 @@ impl Followed {
         let Some(stay) = self.stay(key, object, now) else { return Ok(None) };
         let stage = &self.stages[stay.stage];
         let spent = Duration::try_from(now.duration_since(stay.since)).unwrap_or_default();
-        if let Some(left) = stage.delay(object, now).checked_sub(spent).filter(|left| !left.is_zero()) {
+        let left = stage.delay(object, now).checked_sub(spent).filter(|left| !left.is_zero());
+        if let Some(left) = left.filter(|_| stay.done == 0) {
             return Ok(Some(Progress::After(left)));
         }
         match stage.deeds(object, context) {
-            Ok(deeds) => carry_out(client, object, deeds).await?,
+            Ok(deeds) => self.carry_out(client, key, object, stay, deeds).await?,
             Err(why) => tracing::warn!(key, "{why}"),
         }
         // What it is in next is told by the change; where that is the same stage, it begins anew.
@@ -74,46 +84,118 @@ impl Followed {
     fn stay(&self, key: &str, object: &Value, now: Timestamp) -> Option<Stay> {
         let mut stays = self.stays();
         let known = stays.get(key).copied().filter(|stay| stages::may_stay(&self.stages, stay.stage, object));
-        let stay = known.or_else(|| stages::stage_of(&self.stages, object).map(|stage| Stay { stage, since: now }));
+        let stay =
+            known.or_else(|| stages::stage_of(&self.stages, object).map(|stage| Stay { stage, since: now, done: 0 }));
         match stay {
             Some(stay) => _ = stays.insert(key.to_owned(), stay),
             None => _ = stays.remove(key),
         }
         stay
     }
-}
 
-/// Carries out what a stage ends with, step by step, each on the object as the one before has left it. Once it is deleted, only
-/// events are left to tell.
-async fn carry_out(client: &Client, object: &Value, deeds: Vec<Deed>) -> Result<(), Status> {
-    let mut object = object.clone();
-    let mut is_deleted = false;
-    for deed in deeds {
-        match deed {
-            Deed::Tell(Told { is_warning, reason, message }) => {
-                let type_ = if is_warning { "Warning" } else { "Normal" };
-                client.tell(&object, type_, reason, message);
-            }
-            _ if is_deleted => {}
-            Deed::Finalize(change) => {
-                if let Some(names) = change.of(&object) {
-                    let patch = json::encode(&finalizers::patch(&object, names));
-                    object = client.patch(&object, Subresource::Main, (PatchType::Merge, patch)).await?;
+    /// Carries out what a stage ends with and was not done before, step by step, each on the object as the one before has left it.
+    /// Once it is deleted, only events are left to tell.
+    async fn carry_out(
+        &self,
+        client: &Client,
+        key: &str,
+        object: &Value,
+        stay: Stay,
+        deeds: Vec<Deed>,
+    ) -> Result<(), Status> {
+        let mut object = object.clone();
+        let mut is_deleted = false;
+        for (at, deed) in deeds.into_iter().enumerate().skip(stay.done) {
+            match deed {
+                Deed::Tell(Told { is_warning, reason, message }) => {
+                    let type_ = if is_warning { "Warning" } else { "Normal" };
+                    client.tell(&object, type_, reason, message);
+                }
+                _ if is_deleted => {}
+                Deed::Finalize(change) => {
+                    if let Some(names) = change.of(&object) {
+                        let patch = json::encode(&finalizers::patch(&object, names));
+                        object = client.patch(&object, Subresource::Main, (PatchType::Merge, patch)).await?;
+                    }
+                }
+                Deed::Patch(Subresource::Status, ..) if !client.has_status(&object).await? => {
+                    self.warn(stay.stage, &object);
+                }
+                Deed::Patch(part, type_, bytes) => object = client.patch(&object, part, (type_, bytes)).await?,
+                Deed::Delete => {
+                    client.delete_at_once(&object).await?;
+                    is_deleted = true;
                 }
             }
-            Deed::Patch(part, type_, bytes) => object = client.patch(&object, part, (type_, bytes)).await?,
-            Deed::Delete => {
-                client.delete_at_once(&object).await?;
-                is_deleted = true;
-            }
+            _ = self.stays().get_mut(key).map(|stay| stay.done = at + 1);
+        }
+        Ok(())
+    }
+
+    /// Says, once for a stage, that its patches of the status are left out.
+    fn warn(&self, stage: usize, object: &Value) {
+        if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(stage) {
+            let (stage, kind) = (self.stages[stage].name(), object.str_at(&["kind"]));
+            tracing::warn!(stage, kind, "a stage patches the status, which its kind has not as a subresource");
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::client::Kind;
+    use crate::controllers::recorder::Recorder;
+    use crate::registry::fixture;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    /// The stage of all objects of a kind, and one of these.
+    async fn first(kind: Kind, object: &str, steps: &str) -> (Client, Value, Followed) {
+        let registry = fixture::registry().await;
+        let client = Client::new(&registry, &Recorder::start(&registry), "kubelet");
+        let object = client.create(kind, &read(object)).await.expect("it is made");
+        let stage = format!(
+            "{{apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage, metadata: {{name: s}}, spec: {{resourceRef: {{kind: {}}}, selector: {{}}, \
+             steps: [{steps}]}}}}",
+            object.str_at(&["kind"])
+        );
+        let stage = Stage::read(&read(&stage)).expect("it is understood").expect("it is a stage");
+        (client, object, Followed::new(vec![stage]))
+    }
+
+    #[tokio::test]
+    async fn what_is_done_is_not_done_again_after_an_error() {
+        const ACCOUNTS: Kind = Kind("", "serviceaccounts");
+        let account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: default}, imagePullSecrets: [{name: x}]}";
+        let steps = "{patch: {type: json, template: '[{op: add, path: /imagePullSecrets/-, value: {name: z}}]'}}, \
+                     {patch: {template: 'metadata: {labels: {l: not/a/label}}'}}";
+        let (client, mut account, followed) = first(ACCOUNTS, account, steps).await;
+        let context = Context { now: client.now(), addresses: None };
+        for _ in 0..3 {
+            let outcome = followed.follow(&client, "default/a", &account, &context).await;
+            assert_eq!(outcome.expect_err("a label is refused").code, 422);
+            account = client.get(ACCOUNTS, "default/a").await.expect("it is read").expect("it is there");
+        }
+        assert_eq!(account.items_at(&["imagePullSecrets"]), [read("{name: x}"), read("{name: z}")]);
+    }
+
+    #[tokio::test]
+    async fn a_status_that_is_not_served_is_told_and_left_out() {
+        const MAPS: Kind = Kind("", "configmaps");
+        let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default}}";
+        let (client, map, followed) =
+            first(MAPS, map, "{statusTemplate: 'phase: Done'}, {patch: {template: 'data: {k: v}'}}").await;
+        let context = Context { now: client.now(), addresses: None };
+        let outcome = followed.follow(&client, "default/m", &map, &context).await;
+        assert_eq!(outcome.ok().flatten(), Some(Progress::Done));
+        assert_eq!(followed.warned.lock().expect("nothing panicked").len(), 1);
+        let map = client.get(MAPS, "default/m").await.expect("it is read").expect("it is there");
+        assert_eq!(map.str_at(&["data", "k"]), "v");
+    }
 
     #[test]
     fn an_object_stays_in_its_stage_as_long_as_it_fits() {
@@ -123,8 +205,7 @@ mod tests {
                 "{{apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage, metadata: {{name: {name}}}, spec: {{resourceRef: {{kind: Pod}}, \
                  weight: {weight}, selector: {{matchExpressions: [{{key: .status.phase, operator: In, values: [{phase}]}}]}}}}}}"
             );
-            let object = crate::value::yaml::decode(text.as_bytes()).expect("YAML");
-            Stage::read(&object).expect("it is understood").expect("it is a stage")
+            Stage::read(&read(&text)).expect("it is understood").expect("it is a stage")
         };
         let followed = Followed::new(vec![stage("a", "Pending"), stage("b", "Running, Bad"), stage("heavy", "Bad")]);
         let stay = |phase: &str, second: i64| {
@@ -136,5 +217,7 @@ mod tests {
         assert_eq!([stay("Running", 3), stay("Failed", 4), stay("Running", 5)], [Some((1, 3)), None, Some((1, 5))]);
         // What is of no weight is left for what has come to fit, too, and has some.
         assert_eq!(stay("Bad", 6), Some((2, 6)));
+        followed.forget();
+        assert_eq!(stay("Bad", 7), Some((2, 7)));
     }
 }

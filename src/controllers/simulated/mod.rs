@@ -204,6 +204,11 @@ impl Reconciler for Simulated {
         self.plan.names().collect()
     }
 
+    fn forget(&self) {
+        self.stages_of_nodes.forget();
+        self.stages_of_pods.forget();
+    }
+
     fn note(&self, change: &Entry) -> Vec<String> {
         if NODES.is(&change.collection) {
             if change.stored.is_none() {

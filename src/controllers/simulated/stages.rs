@@ -47,6 +47,8 @@ pub enum StageFault {
     Subresource(String),
     #[error("`resourceRef` names no kind")]
     Kind,
+    #[error("the `apiGroup` of `resourceRef` is to name a version, as `apps/v1` does, and `{0}` names none")]
+    Version(String),
     #[error("the type of a patch `{0}` is none of json, merge and strategic")]
     PatchType(String),
 }
@@ -171,6 +173,10 @@ impl Stage {
         stage.map(Some).map_err(|fault| StageError { stage: name.to_owned(), fault })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether an object may be in it.
     pub(super) fn fits(&self, object: &Value) -> bool {
         self.selector.as_ref().is_some_and(|all| all.iter().all(|one| one.holds(object)))
@@ -214,7 +220,7 @@ pub(super) fn stage_of(stages: &[Stage], object: &Value) -> Option<usize> {
         .filter(|(_, stage)| stage.fits(object))
         .map(|(at, stage)| (at, stage.weight(object)))
         .collect();
-    let sum: u64 = fitting.iter().map(|(_, weight)| weight).sum();
+    let sum = fitting.iter().fold(0, |sum: u64, (_, weight)| sum.saturating_add(*weight));
     if sum == 0 {
         return fitting.first().map(|(at, _)| *at);
     }
@@ -297,7 +303,8 @@ fn below(root: &str, mut operations: Value) -> Value {
 fn read_spec(name: &str, spec: &Value) -> Result<Stage, StageFault> {
     let api_version = match spec.str_at(&["resourceRef", "apiGroup"]) {
         "" => "v1".to_owned(),
-        api_version => api_version.to_owned(),
+        api_version if api_version == "v1" || api_version.contains('/') => api_version.to_owned(),
+        group => return Err(StageFault::Version(group.to_owned())),
     };
     let kind = spec.str_at(&["resourceRef", "kind"]).to_owned();
     if kind.is_empty() {
@@ -477,6 +484,8 @@ mod tests {
         assert!((250..350).contains(&chosen("")), "{}", chosen(""));
         assert_eq!(chosen("annotations: {w: '0'}"), 400);
         assert_eq!(stage_of(&stages, &pod(7, "")), stage_of(&stages, &pod(7, "")));
+        // More than the sum of the weights can be.
+        assert!(stage_of(&stages, &pod(7, &format!("annotations: {{w: '{}'}}", u64::MAX))).is_some());
     }
 
     #[test]
@@ -573,6 +582,8 @@ mod tests {
         check("kind: Node", "v1", "", "Node");
         check("apiGroup: apps/v1, kind: Deployment", "apps/v1", "apps", "Deployment");
         assert_eq!(of("apiGroup: v1").expect_err("it names none").fault, StageFault::Kind);
+        let fault = of("apiGroup: apps, kind: Deployment").expect_err("it names no version").fault;
+        assert_eq!(fault, StageFault::Version("apps".to_owned()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::query::text_of;
 use super::stage::Addresses;
 use crate::value::{Map, Value, json, yaml};
 
-/// How long a text may become, and how many actions may be carried out for it.
+/// How long a text may become, and all that functions make for it together; and how many actions may be carried out for it.
 const BYTES_MAX: usize = 1 << 20;
 const STEPS_MAX: usize = 100_000;
 /// How deep parentheses and blocks may be nested.
@@ -142,7 +142,7 @@ impl Template {
 
     /// What it makes of an object. Errors: a value that an action can't take, or a bound that is met.
     pub fn render(&self, object: &Value, context: &Context) -> Result<String, TemplateError> {
-        let mut run = Run { object, context, variables: Vec::new(), text: String::new(), steps: 0 };
+        let mut run = Run { object, context, variables: Vec::new(), text: String::new(), made: 0, steps: 0 };
         run.all(&self.0, object)?;
         Ok(run.text)
     }
@@ -403,6 +403,8 @@ struct Run<'r> {
     context: &'r Context,
     variables: Vec<(String, Value)>,
     text: String,
+    /// How many bytes functions have made: variables may keep them, and functions make more of these.
+    made: usize,
     steps: usize,
 }
 
@@ -413,6 +415,17 @@ impl Run<'_> {
             return Err(TemplateError::Bound);
         }
         Ok(())
+    }
+
+    /// A text that a function has made, which counts against the bound.
+    fn text(&mut self, text: String) -> Result<Value, TemplateError> {
+        self.charge(text.len())?;
+        Ok(Value::String(text))
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), TemplateError> {
+        self.made = self.made.saturating_add(bytes);
+        if self.made > BYTES_MAX { Err(TemplateError::Bound) } else { Ok(()) }
     }
 
     fn all(&mut self, nodes: &[Node], dot: &Value) -> Result<(), TemplateError> {
@@ -497,10 +510,11 @@ impl Run<'_> {
         })
     }
 
-    fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, TemplateError> {
+    fn call(&mut self, name: &str, arguments: &[Value]) -> Result<Value, TemplateError> {
         // Of an object that has none it is an empty text.
+        let context = self.context;
         let address = |of: fn(&Addresses) -> Ipv4Addr| {
-            Value::String(self.context.addresses.as_ref().map(|all| of(all).to_string()).unwrap_or_default())
+            Value::String(context.addresses.as_ref().map(|all| of(all).to_string()).unwrap_or_default())
         };
         let first = arguments.first().cloned().unwrap_or_default();
         let is_of_host = arguments.get(1).is_some_and(is_true);
@@ -517,7 +531,9 @@ impl Run<'_> {
                 for pair in arguments.chunks(2) {
                     fields.insert(text_of(&pair[0]), pair.get(1).cloned().unwrap_or_default());
                 }
-                Value::Object(fields)
+                let made = Value::Object(fields);
+                self.charge(json::encode(&made).len())?;
+                made
             }
             "index" => arguments.iter().skip(1).fold(first, |value, key| indexed(&value, key)),
             "len" => match &first {
@@ -526,11 +542,11 @@ impl Run<'_> {
                 Value::Object(fields) => number(fields.len()),
                 other => return Err(TemplateError::Length(other.clone())),
             },
-            "printf" => Value::String(printf(&text_of(&first), arguments.get(1..).unwrap_or_default())?),
+            "printf" => self.text(printf(&text_of(&first), arguments.get(1..).unwrap_or_default())?)?,
             "Now" => Value::String(self.context.now.to_string()),
             "Quote" => {
                 let text = if first.is_null() { String::new() } else { text_of(&first) };
-                Value::String(json::encode_to_string(&Value::String(text)))
+                self.text(json::encode_to_string(&Value::String(text)))?
             }
             "NodeConditions" => Value::Array(node_conditions::of_a_node_that_is_well().collect()),
             "NodeIP" | "NodeIPWith" => address(|all| all.host),
@@ -543,7 +559,7 @@ impl Run<'_> {
             "NodePort" => Value::Int(0),
             "PodIPWith" => address(of_pod),
             "PodIPsWith" => Value::Array(vec![address(of_pod)]),
-            "YAML" => Value::String(yaml_of(&first, arguments.get(1))?),
+            "YAML" => self.text(yaml_of(&first, arguments.get(1))?)?,
             _ => Value::from(env!("CARGO_PKG_VERSION")),
         })
     }
@@ -702,5 +718,11 @@ mod tests {
     fn what_is_made_is_bounded() {
         let nested = "{{ range $.spec.containers }}".repeat(40) + &"{{ end }}".repeat(40);
         assert_eq!(render(&nested), Err(TemplateError::Bound));
+        // What is kept in a variable grows, too.
+        for make in ["printf \"%s%s\" $x $x", "dict \"a\" $x \"b\" $x", "Quote $x", "YAML (dict \"a\" $x \"b\" $x)"] {
+            let thirty_two = "{{ range $.spec.containers }}".repeat(5);
+            let growing = format!("{{{{ $x := \"\\\"\" }}}}{thirty_two}{{{{ $x = {make} }}}}{}", "{{ end }}".repeat(5));
+            assert_eq!(render(&growing), Err(TemplateError::Bound), "{make}");
+        }
     }
 }

@@ -6,6 +6,7 @@ const MANAGE: &str = "create delete get list patch update watch";
 const CORE: &[&str] = &[""];
 const APPS: &[&str] = &["apps", "extensions"];
 const CERTIFICATES: &[&str] = &["certificates.k8s.io"];
+const DEVICES: &[&str] = &["resource.k8s.io"];
 
 pub(super) static ROLES: &[Role] = &[
     role(
@@ -305,6 +306,15 @@ pub(super) static ROLES: &[Role] = &[
             resources(READ, CORE, "namespaces"),
             resources(READ, &["storage.k8s.io"], "csidrivers"),
             resources(READ, &["storage.k8s.io"], "csistoragecapacities"),
+            resources(READ, DEVICES, "deviceclasses"),
+            resources("get list patch update watch", DEVICES, "resourceclaims"),
+            resources("get list patch update watch", DEVICES, "resourceclaims/status"),
+            resources("update", CORE, "pods/finalizers"),
+            resources(READ, DEVICES, "resourceslices"),
+            resources("create delete", DEVICES, "resourceclaims"),
+            // Behind a gate in 1.36; 1.37 has the kind in v1.
+            resources(READ, DEVICES, "devicetaintrules"),
+            resources("patch update", DEVICES, "resourceclaims/binding"),
         ],
         &[User("system:kube-scheduler")],
     ),
@@ -353,3 +363,34 @@ pub(super) static ROLES: &[Role] = &[
         &[],
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rule;
+    use super::*;
+
+    #[test]
+    fn the_scheduler_may_allocate_devices() {
+        let role = ROLES.iter().find(|role| role.name == "system:kube-scheduler").expect("it is one of them");
+        let verbs = |of: &str, what: &str| {
+            let mut verbs = Vec::new();
+            for rule in role.rules {
+                if let Rule::Resources { verbs: more, groups, resources } = rule
+                    && groups.contains(&of)
+                    && resources.split(' ').any(|resource| resource == what)
+                {
+                    verbs.extend(more.split(' '));
+                }
+            }
+            verbs.sort_unstable();
+            verbs.join(" ")
+        };
+        let check = |what: &str, expected: &str| assert_eq!(verbs("resource.k8s.io", what), expected, "{what}");
+        check("deviceclasses", "get list watch");
+        check("resourceclaims", "create delete get list patch update watch");
+        check("resourceclaims/status", "get list patch update watch");
+        check("resourceclaims/binding", "patch update");
+        check("resourceslices", "get list watch");
+        assert_eq!(verbs("", "pods/finalizers"), "update");
+    }
+}
