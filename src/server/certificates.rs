@@ -3,22 +3,26 @@
 //! An RSA key alone would spend the start budget.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType, SubjectPublicKeyInfo,
 };
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, CertificateSigningRequestDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer as _;
 
 use super::Secrets;
 use super::subject::with_subject;
 use crate::controllers::Sign;
+use crate::kinds::certificates::Subject;
 use crate::value::base64;
+use crate::work;
 
 /// The name under which the CA is kept.
 pub const SECRET: &str = "ca";
@@ -135,16 +139,22 @@ const SIGNED_SHORT: Duration = Duration::from_secs(8 * 3600);
 
 impl Sign for Authority {
     fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String> {
-        let (_, asked) = X509CertificationRequest::from_der(request).map_err(|error| error.to_string())?;
-        let request = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
-            .map_err(|error| error.to_string())?;
-        let CertificateSigningRequestParams { mut params, public_key } = request;
+        // rcgen has a reader of requests, which refuses names that Go writes and extensions that are of no account.
+        let (_, request) = X509CertificationRequest::from_der(request).map_err(|error| error.to_string())?;
+        request.verify_signature().map_err(|error| error.to_string())?;
+        let asked = &request.certification_request_info;
+        let key = SubjectPublicKeyInfo::from_der(asked.subject_pki.raw).map_err(|error| error.to_string())?;
+        let subject = Subject::of(&asked.subject).map_err(|error| error.to_string())?;
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = alternative_names(&request)?;
+        if subject.attributes().next().is_none() {
+            // The other names are critical then.
+            params.distinguished_name = DistinguishedName::new();
+        }
         let now = SystemTime::now();
         let life = if valid_for < SIGNED_SHORT { valid_for } else { valid_for - SIGNED_BACKDATE };
         params.not_before = (now - SIGNED_BACKDATE).into();
         params.not_after = (now + life).into();
-        params.key_usages.clear();
-        params.extended_key_usages.clear();
         for usage in usages {
             match (key_usage(usage), extended_usage(usage)) {
                 (Some(usage), _) if !params.key_usages.contains(&usage) => params.key_usages.push(usage),
@@ -157,12 +167,40 @@ impl Sign for Authority {
         }
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
-        let signed = CertificateSigningRequestParams { params, public_key }.signed_by(&self.issuer);
-        let signed = signed.map_err(|error| error.to_string())?;
-        let subject = asked.certification_request_info.subject.as_raw();
-        let der = with_subject(signed.der(), subject, self.issuer.key()).map_err(|error| error.to_string())?;
+        let signed = params.signed_by(&key, &self.issuer).map_err(|error| error.to_string())?;
+        let der = with_subject(signed.der(), &subject, self.issuer.key()).map_err(|error| error.to_string())?;
         Ok(pem(&der))
     }
+}
+
+/// The other names that are asked for, of the sorts that Kubernetes' signer copies.
+fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanType>, String> {
+    let mut names = Vec::new();
+    for extension in request.requested_extensions().into_iter().flatten() {
+        let ParsedExtension::SubjectAlternativeName(asked) = extension else { continue };
+        for name in &asked.general_names {
+            work::step();
+            names.extend(alternative_name(name)?);
+        }
+    }
+    Ok(names)
+}
+
+fn alternative_name(name: &GeneralName<'_>) -> Result<Option<SanType>, String> {
+    let text = |text: &str| text.try_into().map_err(|error: rcgen::Error| error.to_string());
+    Ok(Some(match name {
+        GeneralName::DNSName(name) => SanType::DnsName(text(name)?),
+        GeneralName::RFC822Name(name) => SanType::Rfc822Name(text(name)?),
+        GeneralName::URI(name) => SanType::URI(text(name)?),
+        GeneralName::IPAddress(bytes) => SanType::IpAddress(address(bytes)?),
+        _ => return Ok(None),
+    }))
+}
+
+fn address(bytes: &[u8]) -> Result<IpAddr, String> {
+    let (four, sixteen) = (<[u8; 4]>::try_from(bytes), <[u8; 16]>::try_from(bytes));
+    let address = four.map(IpAddr::from).or_else(|_| sixteen.map(IpAddr::from));
+    address.map_err(|_| format!("x509: cannot parse IP address of length {}", bytes.len()))
 }
 
 /// A certificate as text.
@@ -233,7 +271,7 @@ pub mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use rcgen::SigningKey as _;
+    use rcgen::{DnValue, SigningKey as _};
     use x509_parser::certificate::X509Certificate;
     use x509_parser::prelude::FromDer as _;
 
@@ -269,6 +307,12 @@ pub mod tests {
         let whole = base64::encode(&whole);
         let certificate_pem = format!("-----BEGIN CERTIFICATE-----\n{whole}\n-----END CERTIFICATE-----\n");
         Identity { certificate_pem, key_pem: issued.key_pem }
+    }
+
+    /// One that has the authority's name, but may not sign others.
+    pub fn posing_as(authority: &Authority) -> Authority {
+        let leaf = authority.issue_client("skiff-ca", &[]).expect("a certificate is issued");
+        Authority::from_bytes((leaf.certificate_pem + &leaf.key_pem).into_bytes()).expect("they fit")
     }
 
     /// A value of ASN.1 of less than 64 KiB.
@@ -321,9 +365,8 @@ pub mod tests {
         let authority_trust = super::super::Trust::of(&authority).expect("it is an authority");
         drop(super::super::Tls::new(authority_trust, &identity).expect("the key is that of the certificate"));
         // Each organization is a group.
-        let more =
-            CertificateSigningRequestDer::from(include_bytes!("../../tests/data/two-organizations.csr").as_slice());
-        let pem = authority.sign(&more, &usages, Duration::from_secs(600)).expect("it is signed");
+        let more = include_bytes!("../../tests/data/two-organizations.csr");
+        let pem = authority.sign(more, &usages, Duration::from_secs(600)).expect("it is signed");
         let chain = CertificateDer::from_pem_slice(pem.as_bytes()).expect("it is a certificate");
         let user = crate::auth::user_of_certificate(&chain).expect("it names a user");
         assert_eq!((user.name.as_str(), &user.groups[..2]), ("jane", &["dev".to_owned(), "ops".to_owned()][..]));
@@ -336,6 +379,54 @@ pub mod tests {
         signer.verify(trusted.tbs_certificate.as_ref(), &trusted.signature_value.data).expect("the signature is good");
         assert!(authority.sign(b"x", &usages, Duration::from_secs(600)).is_err());
         assert!(authority.sign(request.der(), &["x"], Duration::from_secs(600)).is_err());
+    }
+
+    /// The certificate that the authority signs for a request.
+    fn signed(authority: &Authority, request: &[u8]) -> CertificateDer<'static> {
+        let pem = authority.sign(request, &["client auth"], Duration::from_secs(600)).expect("it is signed");
+        CertificateDer::from_pem_slice(pem.as_bytes()).expect("it is a certificate")
+    }
+
+    #[test]
+    fn a_request_as_go_makes_it_is_signed() {
+        // All organizations stand in one set.
+        let request = include_bytes!("../../tests/data/organizations-in-one-set.csr");
+        let (_, asked) = X509CertificationRequest::from_der(request).expect("it is a request");
+        let chain = signed(&Authority::generate().expect("a CA is made"), request);
+        let (_, certificate) = X509Certificate::from_der(&chain).expect("it is a certificate");
+        // As both are written by the rules of Go, they are the same.
+        assert_eq!(certificate.subject().as_raw(), asked.certification_request_info.subject.as_raw());
+        let names = certificate.subject_alternative_name().expect("it is well-formed").expect("there are some");
+        let expected = [GeneralName::DNSName("a.example"), GeneralName::IPAddress(&[10, 0, 0, 1])];
+        assert_eq!((names.critical, &names.value.general_names[..]), (false, &expected[..]));
+    }
+
+    #[test]
+    fn a_request_that_another_key_signed_is_not_signed() {
+        let authority = Authority::generate().expect("a CA is made");
+        let mut request = include_bytes!("../../tests/data/organizations-in-one-set.csr").to_vec();
+        let at = request.windows(4).position(|letters| letters == b"jane").expect("it is for jane");
+        request[at] = b'd';
+        let error = authority.sign(&request, &["client auth"], Duration::from_secs(600));
+        assert_eq!(error, Err("signature verification error".to_owned()));
+    }
+
+    #[test]
+    fn only_what_was_looked_at_is_signed() {
+        let authority = Authority::generate().expect("a CA is made");
+        let key = KeyPair::generate().expect("ring makes P-256 keys");
+        let request = |identifier: &[u64], value: DnValue| {
+            let mut asked = params("jane", &[], 1);
+            asked.distinguished_name.push(DnType::CustomDnType(identifier.to_vec()), value);
+            asked.serialize_request(&key).expect("it is a request")
+        };
+        let uid = request(&[1, 3, 6, 1, 4, 1, 57_683, 2], DnValue::from("1"));
+        let chain = signed(&authority, uid.der());
+        let (_, certificate) = X509Certificate::from_der(&chain).expect("it is a certificate");
+        assert_eq!(certificate.subject().to_string(), "CN=jane");
+        let masters = DnValue::BmpString("system:masters".try_into().expect("it has such letters"));
+        let masters = request(&[2, 5, 4, 10], masters);
+        assert!(authority.sign(masters.der(), &["client auth"], Duration::from_secs(600)).is_err());
     }
 
     #[test]

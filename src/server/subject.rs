@@ -1,15 +1,23 @@
 //! A certificate under the subject that was asked for.
 //!
-//! In: a certificate, and the subject of a request, in DER. Out: the same certificate with that subject, signed anew. rcgen keeps one
-//! value of each kind in a name, so that of several organizations, which are groups to a server, only the last would stay.
+//! In: a certificate in DER, and the subject of a request. Out: the same certificate with that subject, written as Go writes it, and
+//! signed anew. rcgen keeps one value of each kind in a name, so that of several organizations, which are groups to a server, only
+//! the last would stay.
 
 use rcgen::{KeyPair, SigningKey as _};
 use x509_parser::asn1_rs::{Any, FromDer as _};
 
+use crate::kinds::certificates::Subject;
+use crate::work;
+
 /// Where the subject stands: behind version, serial number, algorithm, issuer and validity.
 const SUBJECT: usize = 5;
 const BIT_STRING: u8 = 0x03;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+const UTF8_STRING: u8 = 0x0c;
+const PRINTABLE_STRING: u8 = 0x13;
 const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
 
 /// Why a certificate does not get another subject.
 #[derive(Debug, thiserror::Error)]
@@ -21,16 +29,39 @@ pub(super) enum SubjectError {
 }
 
 /// The certificate with another subject, signed by the key.
-pub(super) fn with_subject(certificate: &[u8], subject: &[u8], key: &KeyPair) -> Result<Vec<u8>, SubjectError> {
+pub(super) fn with_subject(certificate: &[u8], subject: &Subject, key: &KeyPair) -> Result<Vec<u8>, SubjectError> {
     let parts = elements(certificate).ok_or(SubjectError::Form)?;
     let [content, algorithm, _] = parts.as_slice() else { return Err(SubjectError::Form) };
     let mut fields = elements(content).ok_or(SubjectError::Form)?;
-    *fields.get_mut(SUBJECT).ok_or(SubjectError::Form)? = subject;
+    let subject = encoded(subject);
+    *fields.get_mut(SUBJECT).ok_or(SubjectError::Form)? = &subject;
     let content = element(SEQUENCE, &fields);
     let signature = key.sign(&content)?;
     // All bits of the last byte count.
     let signature = element(BIT_STRING, &[&[0], &signature]);
     Ok(element(SEQUENCE, &[&content, algorithm, &signature]))
+}
+
+/// The subject in DER: the texts of each attribute in one set. Source: `ToRDNSequence` of Go's `crypto/x509/pkix`.
+fn encoded(subject: &Subject) -> Vec<u8> {
+    let sets = subject.attributes().map(|(arc, texts)| {
+        let identifier = element(OBJECT_IDENTIFIER, &[&[0x55, 4, arc]]);
+        let attribute = |text: &String| {
+            work::bytes(text.len());
+            element(SEQUENCE, &[&identifier, &element(tag_of(text), &[text.as_bytes()])])
+        };
+        let mut attributes: Vec<Vec<u8>> = texts.iter().map(attribute).collect();
+        // DER orders the elements of a set.
+        attributes.sort();
+        element(SET, &[&attributes.concat()])
+    });
+    element(SEQUENCE, &[&sets.collect::<Vec<_>>().concat()])
+}
+
+/// The type of a text, as Go takes it.
+fn tag_of(text: &str) -> u8 {
+    let is_printable = |letter: u8| letter.is_ascii_alphanumeric() || b" '()+,-./:=?".contains(&letter);
+    if text.bytes().all(is_printable) { PRINTABLE_STRING } else { UTF8_STRING }
 }
 
 /// The elements of a sequence; `None` where it is not one.
@@ -83,7 +114,7 @@ mod tests {
     fn what_is_not_a_certificate_is_refused() {
         let key = KeyPair::generate().expect("ring makes P-256 keys");
         for der in [&b""[..], b"x", &[0x30, 0], &[0x30, 2, 0x30, 0]] {
-            assert!(with_subject(der, &[0x30, 0], &key).is_err(), "{der:?}");
+            assert!(with_subject(der, &Subject::default(), &key).is_err(), "{der:?}");
         }
     }
 }

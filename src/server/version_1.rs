@@ -100,7 +100,7 @@ fn may_sign(root: &X509Certificate<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::SystemTime;
+    use std::time::{Duration, SystemTime};
 
     use rustls::client::ResolvesClientCert;
     use rustls::crypto::ring;
@@ -110,8 +110,9 @@ mod tests {
         ClientConfig, ClientConnection, RootCertStore, ServerConnection, SignatureScheme, SupportedProtocolVersion,
     };
     use rustls_pki_types::ServerName;
+    use rustls_pki_types::pem::PemObject as _;
 
-    use super::super::certificates::tests::in_version_1;
+    use super::super::certificates::tests::{in_version_1, posing_as};
     use super::super::tls::Peer;
     use super::super::{Authority, Identity, Tls, Trust};
     use super::*;
@@ -136,6 +137,15 @@ mod tests {
 
     /// Whom a server that believes `trusted` takes a client for that shows this certificate.
     fn peer(trusted: &Authority, client: &Identity, version: &'static SupportedProtocolVersion) -> Peer {
+        shaken(trusted, client, version).expect("the handshake goes on")
+    }
+
+    /// [`peer`], or why the server ends the handshake.
+    fn shaken(
+        trusted: &Authority,
+        client: &Identity,
+        version: &'static SupportedProtocolVersion,
+    ) -> Result<Peer, Error> {
         let served = trusted.issue_server(&["localhost".to_owned()]).expect("a certificate is made");
         let tls = Tls::new(Trust::of(trusted).expect("it has a certificate"), &served).expect("they fit");
         let mut roots = RootCertStore::empty();
@@ -156,14 +166,14 @@ mod tests {
                 client.write_tls(&mut sent).expect("memory takes it");
             }
             server.read_tls(&mut &sent[..]).expect("memory gives it");
-            server.process_new_packets().expect("the handshake goes on");
+            server.process_new_packets()?;
             while server.wants_write() {
                 server.write_tls(&mut answered).expect("memory takes it");
             }
             client.read_tls(&mut &answered[..]).expect("memory gives it");
             client.process_new_packets().expect("the handshake goes on");
         }
-        tls.peer(&server)
+        Ok(tls.peer(&server))
     }
 
     #[test]
@@ -183,6 +193,47 @@ mod tests {
     }
 
     #[test]
+    fn who_shows_one_has_its_key() {
+        let trusted = authority();
+        let certificate_pem = in_version_1(&trusted, "jane").certificate_pem;
+        let key_pem = in_version_1(&trusted, "eve").key_pem;
+        let eve = Identity { certificate_pem, key_pem };
+        for version in [&TLS12, &TLS13] {
+            let ended = shaken(&trusted, &eve, version);
+            assert_eq!(ended, Err(CertificateError::BadSignature.into()), "{version:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_signed_by_way_of_sha_1_is_not_believed() {
+        let bytes = include_bytes!("../../tests/data/version-1-by-rsa.pem");
+        let all = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>().expect("it is PEM");
+        let [root, sha256, sha1] = all.as_slice() else { panic!("{}", all.len()) };
+        let in_2027 = UnixTime::since_unix_epoch(Duration::from_secs(1_800_000_000));
+        let believed = |certificate| {
+            let version_1 = Version1::of(certificate).expect("it is of version 1");
+            version_1.believe(std::slice::from_ref(root), in_2027)
+        };
+        assert_eq!(believed(sha256), Ok(()));
+        assert_eq!(believed(sha1), Err(CertificateError::UnknownIssuer.into()));
+    }
+
+    #[test]
+    fn one_that_a_leaf_signed_is_not_believed() {
+        let trusted = authority();
+        let leaf = posing_as(&trusted);
+        let (chain, _) = in_version_1(&leaf, "jane").to_der().expect("it is well-formed");
+        let jane = Version1::of(&chain[0]).expect("it is of version 1");
+        let roots = [&trusted, &leaf].map(|root| root.certificate_der().expect("it is one"));
+        let (_, named) = X509Certificate::from_der(&roots[0]).expect("it is well-formed");
+        assert_eq!(named.subject().as_raw(), jane.0.issuer().as_raw());
+        // Not even where the leaf is among those that are believed.
+        for roots in [&roots[..1], &roots[1..]] {
+            assert_eq!(jane.believe(roots, UnixTime::now()), Err(CertificateError::UnknownIssuer.into()));
+        }
+    }
+
+    #[test]
     fn one_is_believed_in_its_time_only() {
         let trusted = authority();
         let (chain, _) = in_version_1(&trusted, "jane").to_der().expect("it is well-formed");
@@ -190,7 +241,7 @@ mod tests {
         let jane = Version1::of(&chain[0]).expect("it is of version 1");
         let believed = |now| jane.believe(&roots, now).is_ok();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970");
-        let decade = std::time::Duration::from_secs(10 * 365 * 24 * 3600);
+        let decade = Duration::from_secs(10 * 365 * 24 * 3600);
         let times = [now, now + decade, now.saturating_sub(decade)].map(UnixTime::since_unix_epoch);
         assert_eq!(times.map(believed), [true, false, false]);
     }

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::show_internal;
-use crate::meta::field::{Error, ErrorList};
+use crate::meta::field::{Error, ErrorList, ErrorType};
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 use crate::work;
@@ -19,27 +19,34 @@ const TEMPLATE: &str = "scheduling.v1alpha3.CompositePodGroupTemplate";
 const DEPTH_MAX: usize = 4;
 
 /// What is wrong with the templates of a Workload beside what their markers say: each has a name of its own, they don't go too
-/// deep, they have one priority, and a composite one has others within.
+/// deep, they have one priority, and a composite one has others within. Of those that are too deep nothing else is told.
 pub fn validate(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut names: HashSet<String> = spec.field(GROUPS).items().map(|group| group.text_of("name").to_owned()).collect();
-    check_names(spec, &mut names, &mut errors);
+    check_names(spec, 0, &mut names, &mut errors);
     let composites = spec.field(COMPOSITES);
-    errors.extend(composites.items().filter_map(|composite| check_depth(&composite)));
+    for composite in composites.items() {
+        check_depth(&composite, &mut errors);
+    }
     errors.extend(check_priorities(spec));
     for composite in composites.items() {
-        check_children(&composite, &mut errors);
+        check_children(&composite, 1, &mut errors);
     }
     errors
 }
 
-/// Names that stand twice in one list are told by the markers, so a list is compared with those before it.
-fn check_names(parent: &FieldRef<'_>, names: &mut HashSet<String>, errors: &mut ErrorList) {
+/// Names that stand twice in one list are told by the markers, so a list is compared with those before it. The depth is that of
+/// the parent, 0 for the spec.
+fn check_names(parent: &FieldRef<'_>, depth: usize, names: &mut HashSet<String>, errors: &mut ErrorList) {
+    work::step();
+    if depth == DEPTH_MAX {
+        return;
+    }
     let composites = parent.field(COMPOSITES);
     check_list(&composites, names, errors);
     for composite in composites.items() {
         check_list(&composite.field(GROUPS), names, errors);
-        check_names(&composite, names, errors);
+        check_names(&composite, depth + 1, names, errors);
     }
 }
 
@@ -47,22 +54,25 @@ fn check_list(templates: &FieldRef<'_>, names: &mut HashSet<String>, errors: &mu
     for template in templates.items() {
         let name = template.field("name");
         if names.contains(name.text()) {
-            errors.push(name.duplicate());
+            errors.push_with(ErrorType::Duplicate, || name.duplicate());
         }
     }
     names.extend(templates.items().map(|template| template.text_of("name").to_owned()));
 }
 
 /// The first composite template that goes too deep is told with all that is in it.
-fn check_depth(composite: &FieldRef<'_>) -> Option<Error> {
-    let is_too_deep = composite.value().is_some_and(|value| !fits(value, 1));
-    is_too_deep.then(|| {
-        let within = composite.value().and_then(|value| value.get(COMPOSITES)).cloned().unwrap_or_default();
-        let shown: Vec<String> =
-            within.as_array().unwrap_or_default().iter().map(|item| show_internal(TEMPLATE, item)).collect();
-        let detail = format!("maximum template hierarchy depth is {DEPTH_MAX}");
-        Error::invalid(composite.path(), within, detail).shown_as(format!("[{}]", shown.join(",")))
-    })
+fn check_depth(composite: &FieldRef<'_>, errors: &mut ErrorList) {
+    if composite.value().is_some_and(|value| !fits(value, 1)) {
+        errors.push_with(ErrorType::Invalid, || too_deep(composite));
+    }
+}
+
+fn too_deep(composite: &FieldRef<'_>) -> Error {
+    let within = composite.value().and_then(|value| value.get(COMPOSITES)).cloned().unwrap_or_default();
+    let shown: Vec<String> =
+        within.as_array().unwrap_or_default().iter().map(|item| show_internal(TEMPLATE, item)).collect();
+    let detail = format!("maximum template hierarchy depth is {DEPTH_MAX}");
+    Error::invalid(composite.path(), within, detail).shown_as(format!("[{}]", shown.join(",")))
 }
 
 fn fits(composite: &Value, depth: usize) -> bool {
@@ -81,7 +91,7 @@ fn check_priorities(spec: &FieldRef<'_>) -> Option<Error> {
     }
     let detail = "all priority and priorityClassName values must be identical, detected multiple values";
     let composites = spec_value.items_at(&[COMPOSITES]);
-    let agree = composites.iter().all(|composite| have_priority(composite, &mut first));
+    let agree = composites.iter().all(|composite| have_priority(composite, 1, &mut first));
     (!agree).then(|| Error::invalid(spec.path(), Value::Null, detail))
 }
 
@@ -93,26 +103,33 @@ fn has_priority<'a>(template: &'a Value, first: &mut Option<Priority<'a>>) -> bo
     *first.get_or_insert(priority) == priority
 }
 
-fn have_priority<'a>(composite: &'a Value, first: &mut Option<Priority<'a>>) -> bool {
-    has_priority(composite, first)
-        && composite.items_at(&[COMPOSITES]).iter().all(|inner| have_priority(inner, first))
-        && composite.items_at(&[GROUPS]).iter().all(|group| has_priority(group, first))
+/// Whether a composite template and those within have the priority of the first.
+fn have_priority<'a>(composite: &'a Value, depth: usize, first: &mut Option<Priority<'a>>) -> bool {
+    depth > DEPTH_MAX
+        || has_priority(composite, first)
+            && composite.items_at(&[COMPOSITES]).iter().all(|inner| have_priority(inner, depth + 1, first))
+            && composite.items_at(&[GROUPS]).iter().all(|group| has_priority(group, first))
 }
 
-fn check_children(composite: &FieldRef<'_>, errors: &mut ErrorList) {
+fn check_children(composite: &FieldRef<'_>, depth: usize, errors: &mut ErrorList) {
+    work::step();
+    if depth > DEPTH_MAX {
+        return;
+    }
     let composites = composite.field(COMPOSITES);
     if composite.field(GROUPS).is_empty() && composites.is_empty() {
         let detail = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate";
-        errors.push(Error::invalid(composite.path(), composite.text_of("name"), detail));
+        errors.push_with(ErrorType::Invalid, || Error::invalid(composite.path(), composite.text_of("name"), detail));
     }
     for inner in composites.items() {
-        check_children(&inner, errors);
+        check_children(&inner, depth + 1, errors);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object;
     use crate::value::yaml;
 
     #[track_caller]
@@ -148,6 +165,20 @@ mod tests {
         let [only] = texts.as_slice() else { panic!("{texts:?}") };
         assert!(only.starts_with("compositePodGroupTemplates[0]: Invalid value: [{\"Name\":\"b\","), "{only}");
         assert!(only.ends_with("]: maximum template hierarchy depth is 4"), "{only}");
+    }
+
+    #[test]
+    fn templates_that_are_too_deep_are_told_once() {
+        let mut within = Value::Array(vec![object! { "name" => "a" }; 1000]);
+        for _ in 0..200 {
+            within = Value::Array(vec![object! { "name" => "a", COMPOSITES => within }]);
+        }
+        let spec = object! { GROUPS => Value::Array(vec![object! { "name" => "b" }]), COMPOSITES => within };
+        let errors = validate(&FieldRef::root(&spec));
+        let told = |detail: &str| errors.iter().filter(|error| error.to_string().contains(detail)).count();
+        assert_eq!((told("maximum template hierarchy depth is 4"), told("at least one child")), (1, 0));
+        // The names on the first levels; of the thousand below none.
+        assert_eq!((errors.len() + errors.untold(), told("Duplicate value")), (DEPTH_MAX, DEPTH_MAX - 1));
     }
 
     #[test]

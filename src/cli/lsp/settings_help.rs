@@ -57,7 +57,7 @@ pub fn hover(text: &Text, at: usize) -> Option<Hover> {
     let line = text.line_of(at);
     let (start, written) = (text.line_start(line), text.line(line));
     let before = written.get(..at - start)?;
-    let begin = before.rfind(|sign| !is_of_word(sign)).map_or(0, |end| end + 1);
+    let begin = word_begin(before);
     let length = written[begin..].find(|sign| !is_of_word(sign)).unwrap_or(written.len() - begin);
     let word = &written[begin..begin + length];
     let meaning = |key: &Key| format!("`{}`: {}", key.name, key.about);
@@ -95,7 +95,7 @@ impl<'t> Place<'t> {
         if (before.contains('#') && !is_quoted) || is_header(before) {
             return None;
         }
-        let begin = before.rfind(|sign| !is_of_word(sign)).map_or(0, |end| end + 1);
+        let begin = word_begin(before);
         let key = key_at(text, line, before);
         Some(Place { table: table_at(text, line), key, word: start + begin..at, is_quoted })
     }
@@ -126,6 +126,11 @@ fn table_at(text: &Text, line: usize) -> &str {
 /// Whether a line begins a table: `[lint]`. Lists don't begin lines, but for their items, which are quoted.
 fn is_header(line: &str) -> bool {
     line.trim_start().strip_prefix('[').is_some_and(|rest| !rest.contains(['"', '\'', '=']))
+}
+
+/// Where the word begins that a text ends with.
+fn word_begin(before: &str) -> usize {
+    before.trim_end_matches(is_of_word).len()
 }
 
 fn is_of_word(sign: char) -> bool {
@@ -171,6 +176,9 @@ mod tests {
         let (text, at) = cursor("[lint]\non = [\"enum-|\"]");
         let range = complete(&text, at).remove(0).edit.range;
         assert_eq!((range.start.character, range.end.character), (7, 12));
+        let (text, at) = cursor("[lint]\non = [\"éa|\"]");
+        let range = complete(&text, at).remove(0).edit.range;
+        assert_eq!((range.start.character, range.end.character), (8, 9));
     }
 
     #[test]
@@ -191,6 +199,9 @@ mod tests {
             Some(LINTS.iter().find(|lint| lint.id == "enum-camel-case").map_or("?", |lint| lint.finds)),
         );
         check("definitions = [\"cr|ds\"]", None);
+        check("# é|", None);
+        check("# é|é", None);
+        check("[lint]\non = [\"é\", \"é|enum\"]", None);
         check("|", None);
     }
 }

@@ -101,7 +101,7 @@ pub(super) enum Made {
 }
 
 impl Workspace {
-    /// Nothing yet; `who` tells who is behind a UserInfo.
+    /// Nothing yet; `find_user` tells who is behind a UserInfo.
     pub fn new(find_user: UserLookup) -> Self {
         Workspace::of_minors(find_user, &[])
     }

@@ -5,6 +5,8 @@
 mod pem;
 pub(crate) mod pod_request;
 mod request;
+mod subject;
 
 pub use pem::{Block, blocks};
 pub use request::{Request, RequestError, is_authority, is_certificate};
+pub use subject::Subject;

@@ -9,6 +9,7 @@ use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
 use super::pem::{Block, blocks};
+use super::subject::Subject;
 
 /// What a request says of its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,9 @@ pub enum RequestError {
     /// The bytes are something else.
     #[error("asn1: structure error: tags don't match")]
     Structure,
+    /// An attribute of the subject can't be read.
+    #[error("x509: the subject has an attribute that is not a text in UTF-8 or ASCII")]
+    Subject,
     /// The signature does not match.
     #[error("{0}")]
     Signature(&'static str),
@@ -75,25 +79,24 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// It is not a request, or not signed by its own key.
+    /// It is not a request, or its subject can't be read.
     pub fn parse(pem: &[u8]) -> Result<Self, RequestError> {
         let block = first(pem)?;
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
-        let organizations = request.certification_request_info.subject.iter_organization();
-        let texts = organizations.filter_map(|name| name.as_str().ok().map(str::to_owned));
-        let common_name = request.certification_request_info.subject.iter_common_name().last();
-        let common_name = common_name.and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned();
-        Ok(Request { organizations: texts.collect(), common_name, names: Names::of(&request) })
+        let subject = Subject::of(&request.certification_request_info.subject)?;
+        let common_name = subject.common_name().to_owned();
+        Ok(Request { organizations: subject.organizations().to_vec(), common_name, names: Names::of(&request) })
     }
 
     /// [`Request::parse`], and whether who asks has the key.
     ///
     /// # Errors
     ///
-    /// It is not a request, or not signed by its own key.
+    /// It is not a request, its subject can't be read, or it is not signed by its own key.
     pub fn verify(pem: &[u8]) -> Result<(), RequestError> {
         let block = first(pem)?;
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
+        Subject::of(&request.certification_request_info.subject)?;
         signature::verify(&request)
     }
 }
@@ -203,6 +206,40 @@ mod tests {
         assert_eq!(Request::verify(b"-----BEGIN X-----\nAQID\n-----END X-----\n"), wrong_type);
         let garbage = b"-----BEGIN CERTIFICATE REQUEST-----\nMAID\n-----END CERTIFICATE REQUEST-----\n";
         assert_eq!(Request::verify(garbage), Err(RequestError::Truncated));
+    }
+
+    /// A request for a certificate with these attributes, each under its object identifier.
+    fn request(attributes: Vec<(&[u64], rcgen::DnValue)>) -> String {
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        for (identifier, value) in attributes {
+            params.distinguished_name.push(rcgen::DnType::from_oid(identifier), value);
+        }
+        let key = rcgen::KeyPair::generate().expect("a key");
+        params.serialize_request(&key).expect("a request").pem().expect("as text")
+    }
+
+    #[test]
+    fn a_request_whose_subject_cannot_be_read_is_refused() {
+        const NAME: &[u64] = &[2, 5, 4, 3];
+        const ORGANIZATION: &[u64] = &[2, 5, 4, 10];
+        const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57_683, 2];
+        let bmp = || rcgen::DnValue::BmpString("system:masters".try_into().expect("it has such letters"));
+        let teletex = rcgen::DnValue::TeletexString("system:masters".try_into().expect("it has such letters"));
+        let node = || rcgen::DnValue::Utf8String("system:node:a".to_owned());
+        for attributes in [
+            vec![(ORGANIZATION, bmp())],
+            vec![(ORGANIZATION, teletex)],
+            vec![(NAME, bmp())],
+            vec![(NAME, node()), (ORGANIZATION, bmp())],
+        ] {
+            let pem = request(attributes);
+            assert_eq!(Request::parse(pem.as_bytes()), Err(RequestError::Subject));
+            assert_eq!(Request::verify(pem.as_bytes()), Err(RequestError::Subject));
+        }
+        // What a certificate will not have is not looked at.
+        let pem = request(vec![(UID, bmp()), (NAME, node())]);
+        assert_eq!(Request::parse(pem.as_bytes()).map(|request| request.common_name), Ok("system:node:a".to_owned()));
     }
 
     #[cfg(feature = "signatures")]

@@ -150,7 +150,7 @@ impl Strategy for Grouping {
             let status = new.field("status");
             errors.extend(conditions::validate(&status.field("conditions")));
             errors.extend(validate_claims(&status.field("resourceClaimStatuses"), &new.field("spec")));
-        } else {
+        } else if !prepare::equal(new.field("spec").value(), old.field("spec").value()) {
             errors.extend(self.rules_of_spec(&new));
         }
         errors.extend(declared::validate_update(message(version), &new, &old, version.minor));
@@ -294,6 +294,18 @@ mod tests {
                 "spec.podGroupTemplates: Forbidden: item may not be removed",
             ],
         );
+    }
+
+    #[test]
+    fn a_spec_that_stays_is_not_looked_at_again() {
+        let of = |template: &str| {
+            let group = |rest: &str| format!("{{name: {rest}, schedulingPolicy: {{gang: {{minCount: {template}}}}}}}");
+            format!("{{podGroupTemplates: [{}, {}]}}", group("a, priority: 1"), group("b, priority: 2"))
+        };
+        let why = "spec: Invalid value: null: detected multiple priority configurations";
+        check("workloads", None, &of("1"), &[why]);
+        check("workloads", Some(&of("1")), &of("1"), &[]);
+        check("workloads", Some(&of("1")), &of("2"), &[why]);
     }
 
     #[test]
