@@ -207,12 +207,9 @@ fn kinds_that_a_minor_does_not_serve_are_not_valid_there() {
     fs::write(folder.join("guarded.yaml"), format!("{GUARDED}{device}")).expect("the folder is writable");
     let (text, code) = told(&folder, &["validate", "--kubernetes-version", "1.29-1.34", "guarded.yaml"]);
     let is_told = |cell: &str, what: &str| text.lines().any(|line| line.starts_with(cell) && line.contains(what));
-    let policy = "ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1 (1.30 and later do)";
-    assert!(is_told("1.29 ", &format!("Kubernetes 1.29 does not serve {policy}")), "{text}");
-    assert!(
-        is_told("1.33 ", "Kubernetes 1.33 does not serve DeviceClass in resource.k8s.io/v1 (1.34 and later do)"),
-        "{text}"
-    );
+    let policy = "ValidatingAdmissionPolicy is served in admissionregistration.k8s.io/v1 from Kubernetes 1.30 on";
+    assert!(is_told("1.29 ", policy), "{text}");
+    assert!(is_told("until 1.33 ", "DeviceClass is served in resource.k8s.io/v1 from Kubernetes 1.34 on"), "{text}");
     assert!(is_told("1.34 ", "DeviceClass a: valid") && text.ends_with("fine from 1.34 on\n"), "{text}");
     assert_eq!(code, Some(1));
 }
@@ -225,10 +222,10 @@ fn fields_of_built_in_kinds_are_explained_as_each_minor_has_them() {
     assert!(text.contains("1.33        Pod has no field `hostnameOverride` in `spec.hostnameOverride`"), "{text}");
     assert!(text.ends_with("fine from 1.34 on\n") && code == Some(1), "{text}");
     let (text, code) = told(&folder, &["explain", "--kubernetes-version", "1.33,1.34", "deviceclasses"]);
-    assert!(text.contains("1.33        Kubernetes 1.33 does not serve DeviceClass in resource.k8s.io/v1"), "{text}");
-    assert!(text.contains("1.34        DeviceClass (resource.k8s.io/v1): Object") && code == Some(1), "{text}");
+    assert!(text.contains("1.33        DeviceClass is served in resource.k8s.io/v1 from Kubernetes 1.34 on"), "{text}");
+    assert!(text.contains("1.34        DeviceClass (resource.k8s.io/v1): object") && code == Some(1), "{text}");
     let (text, code) = told(&folder, &["explain", "hpa.spec.metrics"]);
-    assert!(text.starts_with("HorizontalPodAutoscaler spec.metrics (autoscaling/v2): []Object\n"), "{text}");
+    assert!(text.starts_with("HorizontalPodAutoscaler spec.metrics (autoscaling/v2): []object\n"), "{text}");
     assert_eq!(code, Some(0));
     let other = ["explain", "hpa.spec.targetCPUUtilizationPercentage", "--api-version", "autoscaling/v1"];
     assert_eq!(told(&folder, &other).1, Some(0));

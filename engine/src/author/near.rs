@@ -50,10 +50,13 @@ impl Names {
         if kind.is_empty() {
             return "not checked: it has no kind".to_owned();
         }
-        let guess = self.near(api_version, kind).map_or(String::new(), |near| format!("; did you mean {near}?"));
         if let Some(why) = not_served(self.minor, api_version, kind) {
-            return format!("not checked: {why}{guess}");
+            let group = group_of(api_version);
+            let other = self.names.iter().find(|name| name.kind == kind && group_of(&name.api_version) == group);
+            let other = other.map_or(String::new(), |name| format!("; did you mean {}?", name.api_version));
+            return format!("not checked: {why}{other}");
         }
+        let guess = self.near(api_version, kind).map_or(String::new(), |near| format!("; did you mean {near}?"));
         let shown = if api_version.is_empty() { "no group" } else { api_version };
         format!("not checked: there is no definition of {kind} in {shown}{guess}")
     }
@@ -73,13 +76,13 @@ impl Names {
     }
 }
 
-/// That this minor does not serve a built-in kind, and which do by default; `None` where none does.
+/// In which minors a built-in kind is served by default, which this one is not among; `None` where none serves it.
 pub fn not_served(minor: Minor, api_version: &str, kind: &str) -> Option<String> {
     let serves = |minor: &Minor| RuntimeConfig::of(*minor).kind(api_version, kind).is_some();
     let first = Minor::all().find(serves)?;
     let last = Minor::all().rfind(serves)?;
-    let which = if minor < first { format!("{first} and later do") } else { format!("{last} and earlier do") };
-    Some(format!("Kubernetes {minor} does not serve {kind} in {api_version} ({which})"))
+    let when = if minor < first { format!("from Kubernetes {first} on") } else { format!("until Kubernetes {last}") };
+    Some(format!("{kind} is served in {api_version} {when}"))
 }
 
 /// The word that is nearest to one, if it is near.
@@ -139,18 +142,16 @@ mod tests {
             let names = Names::with(Minor::of(minor), std::iter::empty());
             names.why_unchecked(api_version, kind).trim_start_matches("not checked: ").to_owned()
         };
-        assert_eq!(
-            why(33, "resource.k8s.io/v1", "DeviceClass"),
-            "Kubernetes 1.33 does not serve DeviceClass in resource.k8s.io/v1 (1.34 and later do)"
-        );
-        assert_eq!(
-            why(32, "flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"),
-            "Kubernetes 1.32 does not serve FlowSchema in flowcontrol.apiserver.k8s.io/v1beta3 (1.31 and earlier do); did you \
-             mean flowcontrol.apiserver.k8s.io/v1?"
-        );
-        assert_eq!(
-            why(37, "resource.k8s.io/v1beta1", "DeviceClass"),
-            "there is no definition of DeviceClass in resource.k8s.io/v1beta1; did you mean resource.k8s.io/v1?"
-        );
+        let expected = "DeviceClass is served in resource.k8s.io/v1 from Kubernetes 1.34 on";
+        assert_eq!(why(33, "resource.k8s.io/v1", "DeviceClass"), expected);
+        // A kind of a similar name is not meant.
+        let expected = "MutatingAdmissionPolicy is served in admissionregistration.k8s.io/v1 from Kubernetes 1.36 on";
+        assert_eq!(why(35, "admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"), expected);
+        let expected = "FlowSchema is served in flowcontrol.apiserver.k8s.io/v1beta3 until Kubernetes 1.31; did you mean \
+                        flowcontrol.apiserver.k8s.io/v1?";
+        assert_eq!(why(32, "flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"), expected);
+        let expected =
+            "there is no definition of DeviceClass in resource.k8s.io/v1beta1; did you mean resource.k8s.io/v1?";
+        assert_eq!(why(37, "resource.k8s.io/v1beta1", "DeviceClass"), expected);
     }
 }
