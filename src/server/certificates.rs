@@ -18,9 +18,9 @@ use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer as _;
 
 use super::Secrets;
-use super::subject::with_subject;
+use super::subject::{SubjectError, with_subject};
 use crate::controllers::Sign;
-use crate::kinds::certificates::Subject;
+use crate::kinds::certificates::{Subject, UnreadableSubject};
 use crate::value::base64;
 use crate::work;
 
@@ -137,14 +137,39 @@ impl Authority {
 const SIGNED_BACKDATE: Duration = Duration::from_secs(5 * 60);
 const SIGNED_SHORT: Duration = Duration::from_secs(8 * 3600);
 
+/// Why a request is not signed.
+#[derive(Debug, Error)]
+enum SignError {
+    #[error("{0}")]
+    Form(String),
+    #[error(transparent)]
+    Generate(#[from] rcgen::Error),
+    #[error(transparent)]
+    Subject(#[from] UnreadableSubject),
+    #[error(transparent)]
+    Splice(#[from] SubjectError),
+    #[error("x509: cannot parse IP address of length {0}")]
+    Address(usize),
+    #[error("unrecognized usage values: {0:?}")]
+    Usage(String),
+}
+
 impl Sign for Authority {
     fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String> {
+        self.certificate_for(request, usages, valid_for).map_err(|error| error.to_string())
+    }
+}
+
+impl Authority {
+    /// The certificate that a request asks for, in PEM.
+    fn certificate_for(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, SignError> {
+        let form = |error: &dyn std::error::Error| SignError::Form(error.to_string());
         // rcgen has a reader of requests, which refuses names that Go writes and extensions that are of no account.
-        let (_, request) = X509CertificationRequest::from_der(request).map_err(|error| error.to_string())?;
-        request.verify_signature().map_err(|error| error.to_string())?;
+        let (_, request) = X509CertificationRequest::from_der(request).map_err(|error| form(&error))?;
+        request.verify_signature().map_err(|error| form(&error))?;
         let asked = &request.certification_request_info;
-        let key = SubjectPublicKeyInfo::from_der(asked.subject_pki.raw).map_err(|error| error.to_string())?;
-        let subject = Subject::of(&asked.subject).map_err(|error| error.to_string())?;
+        let key = SubjectPublicKeyInfo::from_der(asked.subject_pki.raw)?;
+        let subject = Subject::of(&asked.subject)?;
         let mut params = CertificateParams::default();
         params.subject_alt_names = alternative_names(&request)?;
         if subject.attributes().next().is_none() {
@@ -161,20 +186,20 @@ impl Sign for Authority {
                 (_, Some(usage)) if !params.extended_key_usages.contains(&usage) => {
                     params.extended_key_usages.push(usage);
                 }
-                (None, None) => return Err(format!("unrecognized usage values: {usage:?}")),
+                (None, None) => return Err(SignError::Usage((*usage).to_owned())),
                 _ => {}
             }
         }
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
-        let signed = params.signed_by(&key, &self.issuer).map_err(|error| error.to_string())?;
-        let der = with_subject(signed.der(), &subject, self.issuer.key()).map_err(|error| error.to_string())?;
+        let signed = params.signed_by(&key, &self.issuer)?;
+        let der = with_subject(signed.der(), &subject, self.issuer.key())?;
         Ok(pem(&der))
     }
 }
 
 /// The other names that are asked for, of the sorts that Kubernetes' signer copies.
-fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanType>, String> {
+fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanType>, SignError> {
     let mut names = Vec::new();
     for extension in request.requested_extensions().into_iter().flatten() {
         let ParsedExtension::SubjectAlternativeName(asked) = extension else { continue };
@@ -186,21 +211,20 @@ fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanTy
     Ok(names)
 }
 
-fn alternative_name(name: &GeneralName<'_>) -> Result<Option<SanType>, String> {
-    let text = |text: &str| text.try_into().map_err(|error: rcgen::Error| error.to_string());
-    Ok(Some(match name {
-        GeneralName::DNSName(name) => SanType::DnsName(text(name)?),
-        GeneralName::RFC822Name(name) => SanType::Rfc822Name(text(name)?),
-        GeneralName::URI(name) => SanType::URI(text(name)?),
+fn alternative_name(name: &GeneralName<'_>) -> Result<Option<SanType>, SignError> {
+    Ok(Some(match *name {
+        GeneralName::DNSName(name) => SanType::DnsName(name.try_into()?),
+        GeneralName::RFC822Name(name) => SanType::Rfc822Name(name.try_into()?),
+        GeneralName::URI(name) => SanType::URI(name.try_into()?),
         GeneralName::IPAddress(bytes) => SanType::IpAddress(address(bytes)?),
         _ => return Ok(None),
     }))
 }
 
-fn address(bytes: &[u8]) -> Result<IpAddr, String> {
+fn address(bytes: &[u8]) -> Result<IpAddr, SignError> {
     let (four, sixteen) = (<[u8; 4]>::try_from(bytes), <[u8; 16]>::try_from(bytes));
     let address = four.map(IpAddr::from).or_else(|_| sixteen.map(IpAddr::from));
-    address.map_err(|_| format!("x509: cannot parse IP address of length {}", bytes.len()))
+    address.map_err(|_| SignError::Address(bytes.len()))
 }
 
 /// A certificate as text.

@@ -9,4 +9,4 @@ mod subject;
 
 pub use pem::{Block, blocks};
 pub use request::{Request, RequestError, is_authority, is_certificate};
-pub use subject::Subject;
+pub use subject::{Subject, UnreadableSubject};

@@ -9,7 +9,7 @@ use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
 use super::pem::{Block, blocks};
-use super::subject::Subject;
+use super::subject::{Subject, UnreadableSubject};
 
 /// What a request says of its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub enum RequestError {
     #[error("asn1: structure error: tags don't match")]
     Structure,
     /// An attribute of the subject can't be read.
-    #[error("x509: the subject has an attribute that is not a text in UTF-8 or ASCII")]
-    Subject,
+    #[error(transparent)]
+    Subject(#[from] UnreadableSubject),
     /// The signature does not match.
     #[error("{0}")]
     Signature(&'static str),
@@ -234,8 +234,8 @@ mod tests {
             vec![(NAME, node()), (ORGANIZATION, bmp())],
         ] {
             let pem = request(attributes);
-            assert_eq!(Request::parse(pem.as_bytes()), Err(RequestError::Subject));
-            assert_eq!(Request::verify(pem.as_bytes()), Err(RequestError::Subject));
+            assert_eq!(Request::parse(pem.as_bytes()), Err(RequestError::Subject(UnreadableSubject)));
+            assert_eq!(Request::verify(pem.as_bytes()), Err(RequestError::Subject(UnreadableSubject)));
         }
         // What a certificate will not have is not looked at.
         let pem = request(vec![(UID, bmp()), (NAME, node())]);

@@ -4,9 +4,9 @@
 //! read the subject here, so that nothing is signed that was not looked at. Other attributes are dropped, as Kubernetes' signer
 //! drops them: a user's uid is one of them.
 
+use thiserror::Error;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
-use super::request::RequestError;
 use crate::work;
 
 /// The last arcs of the object identifiers of attributes, 2.5.4.x.
@@ -20,6 +20,11 @@ const ARCS: [u8; 9] = [6, 8, 7, 9, 17, ORGANIZATION, 11, COMMON_NAME, SERIAL_NUM
 
 /// The object identifier 2.5.4 in DER.
 const ATTRIBUTES: [u8; 2] = [0x55, 4];
+
+/// An attribute of a subject is not a text, or one in letters that are not known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("x509: the subject has an attribute that is not a text in UTF-8 or ASCII")]
+pub struct UnreadableSubject;
 
 /// Whom a certificate is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,12 +40,12 @@ impl Subject {
     ///
     /// One of the attributes that it keeps is not a text, or one whose letters are not known here: `BMPString` and `T61String`, which
     /// Go reads.
-    pub fn of(name: &X509Name<'_>) -> Result<Self, RequestError> {
+    pub fn of(name: &X509Name<'_>) -> Result<Self, UnreadableSubject> {
         let mut subject = Subject::default();
         for attribute in name.iter_attributes() {
             work::bytes(attribute.as_slice().len());
             let Some(at) = place(attribute) else { continue };
-            let text = attribute.as_str().map_err(|_| RequestError::Subject)?.to_owned();
+            let text = attribute.as_str().map_err(|_| UnreadableSubject)?.to_owned();
             // Of a name and of a number there is one, the last.
             if [COMMON_NAME, SERIAL_NUMBER].contains(&ARCS[at]) {
                 subject.texts[at].clear();
