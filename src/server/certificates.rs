@@ -301,6 +301,7 @@ pub mod tests {
 
     use super::*;
     use crate::server::SecretsError;
+    use crate::server::subject::element;
 
     /// A certificate of X.509 version 1 for `name` of the group `dev`, as `openssl x509 -req` makes it: without a version and
     /// without extensions.
@@ -311,25 +312,21 @@ pub mod tests {
         let algorithm = [0x30, 10, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
         let times = [parsed.validity().not_before, parsed.validity().not_after].map(|time| {
             let date = time.to_datetime().date();
-            der(
-                0x17,
-                format!("{:02}{:02}{:02}000000Z", date.year() % 100, u8::from(date.month()), date.day()).as_bytes(),
-            )
+            let text = format!("{:02}{:02}{:02}000000Z", date.year() % 100, u8::from(date.month()), date.day());
+            element(0x17, &[text.as_bytes()])
         });
         let parts = [
-            &der(2, &[1])[..],
+            &element(2, &[&[1]])[..],
             &algorithm,
             parsed.issuer().as_raw(),
-            &der(0x30, &times.concat()),
+            &element(0x30, &[&times.concat()]),
             parsed.subject().as_raw(),
             parsed.public_key().raw,
         ];
-        let body = der(0x30, &parts.concat());
+        let body = element(0x30, &parts);
         let signature = authority.issuer.key().sign(&body).expect("P-256 signs");
-        let signature = der(3, &[&[0], &signature[..]].concat());
-        let whole = der(0x30, &[&body[..], &algorithm, &signature].concat());
-        let whole = base64::encode(&whole);
-        let certificate_pem = format!("-----BEGIN CERTIFICATE-----\n{whole}\n-----END CERTIFICATE-----\n");
+        let signature = element(3, &[&[0], &signature]);
+        let certificate_pem = pem(&element(0x30, &[&body, &algorithm, &signature]));
         Identity { certificate_pem, key_pem: issued.key_pem }
     }
 
@@ -337,17 +334,6 @@ pub mod tests {
     pub fn posing_as(authority: &Authority) -> Authority {
         let leaf = authority.issue_client("skiff-ca", &[]).expect("a certificate is issued");
         Authority::from_bytes((leaf.certificate_pem + &leaf.key_pem).into_bytes()).expect("they fit")
-    }
-
-    /// A value of ASN.1 of less than 64 KiB.
-    fn der(tag: u8, content: &[u8]) -> Vec<u8> {
-        let [high, low] = u16::try_from(content.len()).expect("it is short").to_be_bytes();
-        let length = match (high, low) {
-            (0, ..0x80) => vec![low],
-            (0, _) => vec![0x81, low],
-            _ => vec![0x82, high, low],
-        };
-        [&[tag], &length[..], content].concat()
     }
 
     /// One secret in memory.

@@ -77,7 +77,7 @@ fn elements(der: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 /// An element of this content.
-fn element(tag: u8, content: &[&[u8]]) -> Vec<u8> {
+pub(super) fn element(tag: u8, content: &[&[u8]]) -> Vec<u8> {
     let content = content.concat();
     let length = content.len().to_be_bytes();
     let length: Vec<u8> = length.into_iter().skip_while(|byte| *byte == 0).collect();
