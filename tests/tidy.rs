@@ -160,6 +160,27 @@ fn heads(group: &str) -> Vec<&str> {
 }
 
 #[test]
+fn nothing_but_the_build_names_the_file_of_a_kind() {
+    for (path, text) in PACKAGES.into_iter().flat_map(sources) {
+        let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let named = code.find(|line| names_served(line));
+        assert!(named.is_none(), "{}: {}", path.display(), named.unwrap_or_default());
+    }
+    assert!(names_served("pub use served::core::binding::BINDING;"));
+    assert!(names_served("use super::served::{core::pod, policy};"));
+    assert!(!names_served("use served::{Column, Names}; served::KINDS.len() + Observed::begin()"));
+}
+
+/// Whether a line goes into the modules of `kinds::served`, each of which is a group.
+fn names_served(line: &str) -> bool {
+    line.match_indices("served::").any(|(at, found)| {
+        let is_within = line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+        let next = line[at + found.len()..].trim_start_matches('{');
+        !is_within && next.starts_with(char::is_lowercase)
+    })
+}
+
+#[test]
 fn every_file_says_what_it_is() {
     for folder in FOLDERS {
         for (path, text) in sources(folder) {

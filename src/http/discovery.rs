@@ -234,7 +234,7 @@ impl<'r> Groups<'r> {
             by_name.entry(group).or_default().entry(version).or_default().push(resource);
         }
         let mut groups: Vec<_> = by_name.into_iter().map(|(name, versions)| Group::new(name, versions)).collect();
-        groups.sort_by_key(|group| (Reverse(kinds::group_rank(group.name)), group.name));
+        groups.sort_by_key(|group| (Reverse(kinds::api_groups::rank(group.name)), group.name));
         Groups(groups)
     }
 }
@@ -357,7 +357,7 @@ impl<'r> StorageVersions<'r> {
     /// Stands for the version that objects are stored in; `None` while that is not served.
     fn hash_of(&self, version: &ServedVersion) -> Option<String> {
         let built_in = kinds::find(&version.group, &version.names.plural);
-        if built_in.is_some_and(|kind| kind.computed == Some(Computed::Components)) {
+        if built_in.is_some_and(|kind| matches!(kind.computed, Some(Computed::Components(_)))) {
             return None;
         }
         // The two groups of events are stored in one.

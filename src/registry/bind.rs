@@ -3,7 +3,7 @@
 //! Source: `BindingREST` of `pkg/registry/core/pod/storage`, release 1.36.
 
 use crate::auth::UserInfo;
-use crate::kinds::{BINDING, pod_object};
+use crate::kinds::pod_object;
 use crate::meta::Status;
 use crate::value::Value;
 use crate::write::metadata::wipe_system_fields;
@@ -24,7 +24,7 @@ impl Registry {
         request: &CreateRequest,
         warnings: &mut Warnings,
     ) -> Result<(), Status> {
-        let mut binding = decode_object(&request.body, &as_sent(target, &BINDING), request.field_validation, warnings)?;
+        let mut binding = decode_object(&request.body, &as_sent(target)?, request.field_validation, warnings)?;
         let is_part = target.subresource != Subresource::Main;
         if !is_part {
             wipe_system_fields(&mut binding);

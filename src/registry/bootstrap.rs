@@ -37,7 +37,7 @@ impl Registry {
 
     /// Makes what else is there from the start, and is not yet: all at once, as the roles are.
     pub async fn make_initial_objects(self: &Arc<Self>) -> Result<(), Status> {
-        self.make_all(kinds::initial_objects().collect()).await
+        self.make_all(kinds::initial_objects()).await
     }
 
     /// Makes what a start need not wait for, as soon as the server is ready or somebody asks for its group: once, whoever is
@@ -46,7 +46,7 @@ impl Registry {
         // Boxed: every request carries this future, and all but the first find nothing to do.
         let make = || {
             Box::pin(async {
-                self.make_all(kinds::deferred_objects().collect()).await?;
+                self.make_all(kinds::deferred_objects()).await?;
                 self.set_initial_conditions().await
             })
         };

@@ -51,10 +51,6 @@ pub static IP_ADDRESS: LazyLock<Arc<Resource>> = LazyLock::new(|| {
     Arc::new(make(kind, &[kind]))
 });
 
-/// TokenRequest, as `/token` of a service account takes it.
-pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> =
-    LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST, &[&kinds::TOKEN_REQUEST])));
-
 /// The kind is served in some of its forms, and stored in one of them.
 pub(super) fn make(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     make_in(Minor::NEWEST, kind, served)

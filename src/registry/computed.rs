@@ -7,8 +7,9 @@ use uuid::Uuid;
 use super::definitions::{OWN_MANAGER, own_user};
 use super::{Registry, Target, store_failed};
 use crate::auth::UserInfo;
+use crate::crd::ServedVersion;
 use crate::kinds::strategy::Subresource;
-use crate::kinds::{self, Computed};
+use crate::kinds::{self, Computed, ServiceObject};
 use crate::meta::{Revision, Status, names};
 use crate::object;
 use crate::store::At;
@@ -19,18 +20,18 @@ impl Registry {
     /// The objects of a kind that are made now, and the revision that shows them.
     pub async fn computed(&self, computed: Computed) -> Result<(Vec<Value>, Option<Revision>), Status> {
         Ok(match computed {
-            Computed::Services => {
-                let (services, revision) = self.api_services().await?;
+            Computed::Services(object) => {
+                let (services, revision) = self.api_services(object).await?;
                 (services, Some(revision))
             }
-            Computed::Components => (kinds::components(), None),
+            Computed::Components(objects) => (objects(), None),
         })
     }
 
     /// An APIService for each version of each group that is served, sorted by name, and the revision that shows them.
     ///
     /// They are as old as the namespace `default`, which is to say as the database.
-    async fn api_services(&self) -> Result<(Vec<Value>, Revision), Status> {
+    async fn api_services(&self, object: ServiceObject) -> Result<(Vec<Value>, Revision), Status> {
         let namespaces = self.definitions.namespaces();
         let first = self.storage.get(&namespaces, "default").await;
         let first = first.map_err(|error| store_failed(&namespaces, "get", error))?;
@@ -48,7 +49,7 @@ impl Registry {
         let name = |service: &Value| service.str_at(&["metadata", "name"]).to_owned();
         let known: BTreeSet<_> = stored.iter().map(name).collect();
         let services = served.iter().map(|(version, group, is_built_in)| {
-            let mut service = kinds::local_api_service(group, version, *is_built_in, since);
+            let mut service = object(group, version, *is_built_in, since);
             let metadata = service.make_object().entry("metadata").make_object();
             let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
             let uid = Uuid::from_u128(digest(name)).to_string();
@@ -89,9 +90,8 @@ impl Registry {
         name: &str,
     ) -> Result<(), Status> {
         let version = &target.version;
-        let computed = kinds::find(&version.group, &version.names.plural).and_then(|kind| kind.computed);
         let is_name = names::is_path_segment(name, false).is_empty();
-        if computed != Some(Computed::Services) || user.name == own_user().name || !is_name {
+        if service_object(version).is_none() || user.name == own_user().name || !is_name {
             return Ok(());
         }
         self.store_computed(&Target { name: name.to_owned(), ..target.clone() }).await
@@ -99,10 +99,11 @@ impl Registry {
 
     async fn store_computed_once(&self, target: &Target) -> Result<(), Status> {
         let main = Target { subresource: Subresource::Main, ..target.clone() };
+        let Some(object) = service_object(&target.version) else { return Ok(()) };
         if target.name.is_empty() || self.stored(&main).await?.is_some() {
             return Ok(());
         }
-        let (services, _) = self.api_services().await?;
+        let (services, _) = self.api_services(object).await?;
         let Some(service) = services.into_iter().find(|service| service.str_at(&["metadata", "name"]) == target.name)
         else {
             return Ok(());
@@ -117,6 +118,14 @@ impl Registry {
             Err(status) if status.is_already_exists() => Ok(()),
             done => done,
         }
+    }
+}
+
+/// What makes the objects of a kind for the groups and versions that are served.
+fn service_object(version: &ServedVersion) -> Option<ServiceObject> {
+    match kinds::find(&version.group, &version.names.plural)?.computed? {
+        Computed::Services(object) => Some(object),
+        Computed::Components(_) => None,
     }
 }
 

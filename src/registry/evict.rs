@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::auth::UserInfo;
-use crate::kinds::pod_object::{EVICTION, eviction};
+use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
 use crate::meta::field::{Error, Path};
 use crate::object;
@@ -37,7 +37,7 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<(), Status> {
         let sent = with_newest_version(&request.body);
-        let kind = as_sent(target, &EVICTION);
+        let kind = as_sent(target)?;
         let mut object = decode_object(&sent, &kind, request.field_validation, warnings)?;
         wipe_system_fields(&mut object);
         let dry_run = request.options.items_at(&["dryRun"]);

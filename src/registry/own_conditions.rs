@@ -3,7 +3,8 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/util/flowcontrol` and `k8s.io/kube-aggregator/pkg/controllers/status`, release 1.37.
 
-use crate::kinds::{self, available_here};
+use crate::kinds;
+use crate::kinds::api_groups::available_here;
 use crate::meta::Status;
 use crate::object;
 use crate::store::{At, Collection};
@@ -75,7 +76,8 @@ impl Registry {
 
     /// Sets `Dangling` of the schemas that nobody has written since the server made them.
     pub(super) async fn set_initial_conditions(&self) -> Result<(), Status> {
-        let schemas = kinds::deferred_objects().filter(|(group, plural, _)| (*group, *plural) == (FLOW, SCHEMAS));
+        let objects = kinds::deferred_objects();
+        let schemas = objects.iter().filter(|(group, plural, _)| (*group, *plural) == (FLOW, SCHEMAS));
         let names: Vec<String> =
             schemas.map(|(_, _, schema)| schema.str_at(&["metadata", "name"]).to_owned()).collect();
         for name in names {

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 use crate::meta::Status;
 use crate::value::Value;
 use crate::write::metadata::ensure_namespace;
@@ -30,11 +30,23 @@ fn resource(kind: &'static Kind) -> Arc<Resource> {
     resource
 }
 
-/// The object of `target`, as a target of the kind that is sent.
-pub(super) fn as_sent(target: &Target, kind: &'static Kind) -> Target {
-    let resource = resource(kind);
+/// The object of `target`, as a target of the kind that is sent to it: its own, or that of its part.
+///
+/// # Errors
+///
+/// 404 for what is not of a built-in kind.
+pub fn as_sent(target: &Target) -> Result<Target, Status> {
+    let resource = resource(kind_sent(target).ok_or_else(Status::not_found_generic)?);
     let version = Arc::clone(&resource.versions[0]);
-    Target { resource, version, ..target.clone() }
+    Ok(Target { resource, version, ..target.clone() })
+}
+
+fn kind_sent(target: &Target) -> Option<&'static Kind> {
+    let own = kinds::find(&target.version.group, &target.version.names.plural)?;
+    match target.subresource {
+        Subresource::Part(name) => own.part(name)?.kind,
+        _ => Some(own),
+    }
 }
 
 impl Registry {

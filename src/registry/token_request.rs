@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::admit::Admitted;
-use super::built_in::TOKEN_REQUEST;
 use super::decode::decode_object;
+use super::sent::as_sent;
 use super::{CreateRequest, Registry, Target, Warnings, store_failed};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
@@ -43,7 +43,7 @@ impl Registry {
         request: &CreateRequest,
         warnings: &mut Warnings,
     ) -> Result<IssuedToken, Status> {
-        let target = as_token_request(account_target);
+        let target = as_sent(account_target)?;
         let mut object = decode_object(&request.body, &target, request.field_validation, warnings)?;
         ensure_namespace(&mut object, &target.namespace)?;
         let (manager, now) = (&request.manager, self.now());
@@ -192,11 +192,6 @@ impl Registry {
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         stored.ok_or_else(|| Status::not_found("", plural, name))
     }
-}
-
-/// The same object as [`Target`] of the kind that the request is of.
-pub fn as_token_request(target: &Target) -> Target {
-    Target { resource: Arc::clone(&TOKEN_REQUEST), version: Arc::clone(TOKEN_REQUEST.storage()), ..target.clone() }
 }
 
 /// The request may leave the name out.

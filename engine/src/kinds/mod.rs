@@ -63,6 +63,8 @@ pub mod services;
 pub mod namespaces;
 pub mod default_roles;
 mod token_request;
+pub mod api_groups;
+pub mod ingress_classes;
 pub mod layout;
 pub mod runtime_config;
 /// A file each.
@@ -88,13 +90,7 @@ pub use crate::types::show_internal;
 pub use decode::decode;
 pub use devices::{AdminAccess, admin_access, check_admin_access};
 pub use foreign::{Foreign, foreign};
-pub use pod::aggregate::of_containers as sum_of_containers;
 pub use rbac::GROUP as RBAC_GROUP;
-pub use served::apiregistration::api_service::{available_here, group_rank, local as local_api_service};
-pub use served::core::binding::BINDING;
-pub use served::core::component_status::components;
-pub use served::networking::ingress_class::set_default_class;
-pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
 pub struct Kind {
@@ -130,6 +126,8 @@ pub struct Kind {
     pub strategy: &'static dyn Strategy,
     /// Some of its objects are made each time somebody asks: of what.
     pub computed: Option<Computed>,
+    /// Some of its objects are made by the server where they are missing.
+    pub initial: Option<Initial>,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,
     /// Every form of the same objects, in other versions or groups: they are stored in the first. Empty for a kind that has
@@ -218,12 +216,24 @@ pub enum Action {
 }
 
 /// What objects are made of that are not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Computed {
-    /// Of the groups and versions that are served. A change of such an object makes a stored one of it.
-    Services,
+    /// Of the groups and versions that are served, one each. A change of such an object makes a stored one of it.
+    Services(ServiceObject),
     /// Of what belongs to a cluster beside this server.
-    Components,
+    Components(fn() -> Vec<Value>),
+}
+
+/// Makes the object for a group and its version. Further: whether they are built in, and since when (RFC 3339) they are served.
+pub type ServiceObject = fn(&str, &str, bool, &str) -> Value;
+
+/// When a server makes objects that are missing. They come in the order in which they are made.
+#[derive(Clone, Copy, Debug)]
+pub enum Initial {
+    /// Before it is ready.
+    AtStart(fn() -> Vec<Value>),
+    /// Once it is ready, or is asked for their group: nobody but their readers looks at them.
+    Deferred(fn() -> Vec<Value>),
 }
 
 /// What is asked by creating an object.
@@ -279,6 +289,7 @@ impl Kind {
             review: None,
             strategy,
             computed: None,
+            initial: None,
             example: "",
             forms: &[],
             is_default: true,
@@ -477,9 +488,13 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 
 /// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
 pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    of_object(api_version, kind).map_or(&[], |kind| kind.strategy.internal_annotations())
+}
+
+/// The kind of an object that names it so.
+fn of_object(api_version: &str, kind: &str) -> Option<&'static Kind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
-    found.map_or(&[], |kind| kind.strategy.internal_annotations())
+    all().find(|known| (known.kind, known.version, known.group) == (kind, version, group))
 }
 
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom
@@ -497,21 +512,40 @@ pub fn delete_options() -> &'static Message {
 }
 
 /// The objects that a server makes at its start where they are missing, each with its group and plural.
-pub fn initial_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
-    served::scheduling::priority_class::initial().map(|class| ("scheduling.k8s.io", "priorityclasses", class))
+pub fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
+    made_by_server(|kind| match kind.initial {
+        Some(Initial::AtStart(objects)) => Some(objects),
+        _ => None,
+    })
 }
 
 /// Those that nobody but their readers looks at, so that a server makes them once it is ready, or is asked for their group.
-pub fn deferred_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
-    flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
-        "FlowSchema" => (flow_control::GROUP, "flowschemas", object.clone()),
-        _ => (flow_control::GROUP, "prioritylevelconfigurations", object.clone()),
+pub fn deferred_objects() -> Vec<(&'static str, &'static str, Value)> {
+    made_by_server(|kind| match kind.initial {
+        Some(Initial::Deferred(objects)) => Some(objects),
+        _ => None,
     })
+}
+
+/// Each object with the group and the plural of its kind.
+fn made_by_server(
+    objects_of: impl Fn(&Kind) -> Option<fn() -> Vec<Value>>,
+) -> Vec<(&'static str, &'static str, Value)> {
+    let objects = all().filter_map(objects_of).flat_map(|objects| objects());
+    let named = objects.filter_map(|object| {
+        let kind = of_object(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
+        Some((kind.group, kind.plural, object))
+    });
+    named.collect()
 }
 
 /// Whether objects of the group are among [`deferred_objects`].
 pub fn is_deferred(group: &str) -> bool {
-    group == flow_control::GROUP
+    static GROUPS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let deferred = all().filter(|kind| matches!(kind.initial, Some(Initial::Deferred(_))));
+        deferred.map(|kind| kind.group).collect()
+    });
+    GROUPS.contains(&group)
 }
 
 /// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.

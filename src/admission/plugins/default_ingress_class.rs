@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::is_about;
 use crate::admission::{Admission, Attributes, Objects, Operation, Place};
-use crate::kinds::set_default_class;
+use crate::kinds::ingress_classes;
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -26,7 +26,7 @@ impl Admission for DefaultIngressClass {
 
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if attributes.operation == Operation::Create && is_about(attributes, "networking.k8s.io", "ingresses") {
-            set_default_class(object, self.objects.list(CLASSES).await?.iter());
+            ingress_classes::set_default(object, self.objects.list(CLASSES).await?.iter());
         }
         Ok(())
     }

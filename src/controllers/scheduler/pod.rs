@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::controllers::client::{controller_of, is_going, key_of};
-use crate::kinds::sum_of_containers;
+use crate::kinds::pod_object::sum_of_containers;
 use crate::meta::quantity::Quantity;
 use crate::value::{Map, Value};
 

@@ -6,7 +6,7 @@ use axum::http::Response;
 use crate::kinds::{Action, Review};
 use crate::meta::Status;
 use crate::object;
-use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, as_token_request};
+use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, as_sent};
 
 use super::super::answer::{self, Content};
 use super::super::app::{App, Issuing};
@@ -51,7 +51,7 @@ pub(super) async fn create_token(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let answered = as_token_request(target);
+    let answered = as_sent(target)?;
     let (format, shape) = negotiate(app, exchange, &answered)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = exchange.warnings_of_object();

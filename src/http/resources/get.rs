@@ -42,8 +42,8 @@ pub(super) async fn get_computed(
     let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
     // A component that is not there is called by its kind.
     let (group, plural) = match of {
-        Computed::Services => (target.version.group.as_str(), target.version.names.plural.as_str()),
-        Computed::Components => ("", target.version.names.singular.as_str()),
+        Computed::Services(_) => (target.version.group.as_str(), target.version.names.plural.as_str()),
+        Computed::Components(_) => ("", target.version.names.singular.as_str()),
     };
     let found = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
     object(exchange, target, 200, format, &shape, Content::Value(found))

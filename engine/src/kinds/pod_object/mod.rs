@@ -34,11 +34,12 @@ pub mod topology;
 pub mod resize_admission;
 
 use crate::kinds::Kind;
+pub use crate::kinds::pod::aggregate::of_containers as sum_of_containers;
 use crate::kinds::strategy::Unchecked;
 use crate::value::Value;
 
 /// What is sent to `/eviction`. It has no path of its own.
-pub static EVICTION: Kind =
+pub(crate) static EVICTION: Kind =
     Kind { plural: "evictions", singular: "eviction", ..Kind::new("policy", "v1", "Eviction", &Unchecked) };
 
 /// What a request to connect may say in its query.

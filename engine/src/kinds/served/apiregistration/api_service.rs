@@ -6,6 +6,7 @@
 //! Source: `pkg/apis/apiregistration` and `pkg/registry/apiservice` of `k8s.io/kube-aggregator`, release 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
+use crate::kinds::api_groups::{self, available_here};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Computed, Kind, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
@@ -27,7 +28,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     categories: &["api-extensions"],
     scope: Scope::Cluster,
     status: true,
-    computed: Some(Computed::Services),
+    computed: Some(Computed::Services(local)),
     example: r"
 metadata: {name: v1beta1.metrics.example.com}
 spec:
@@ -42,8 +43,9 @@ spec:
 }];
 
 /// The object for a version of a group that this server serves itself. `now` is RFC 3339.
-pub fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value {
-    let (group_priority, version_priority) = priorities(group, version, is_built_in);
+fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value {
+    let group_priority = api_groups::priority(group, is_built_in);
+    let version_priority = api_groups::version_priority(group, version, is_built_in);
     let mut spec = object! {
         "version" => version,
         "groupPriorityMinimum" => group_priority,
@@ -62,74 +64,6 @@ pub fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value 
         },
         "spec" => spec,
         "status" => object! { "conditions" => vec![available_here(now)] },
-    }
-}
-
-/// The condition of a version that this server serves itself. `now` is RFC 3339.
-pub fn available_here(now: &str) -> Value {
-    object! {
-        "type" => "Available",
-        "status" => "True",
-        "lastTransitionTime" => now,
-        "reason" => "Local",
-        "message" => "Local APIServices are always available",
-    }
-}
-
-/// Where a group stands among others, and its version in it. Source: kube-apiserver 1.36, and 1.37 for what is new.
-fn priorities(group: &str, version: &str, is_built_in: bool) -> (i64, i64) {
-    (group_priority(group, is_built_in), version_priority(group, version, is_built_in))
-}
-
-fn group_priority(group: &str, is_built_in: bool) -> i64 {
-    match group {
-        "" => 18_000,
-        "apps" => 17_800,
-        "events.k8s.io" => 17_750,
-        "authentication.k8s.io" => 17_700,
-        "authorization.k8s.io" => 17_600,
-        "autoscaling" => 17_500,
-        "batch" => 17_400,
-        "certificates.k8s.io" => 17_300,
-        "networking.k8s.io" => 17_200,
-        "policy" => 17_100,
-        "rbac.authorization.k8s.io" => 17_000,
-        "storage.k8s.io" => 16_800,
-        "admissionregistration.k8s.io" | "apiextensions.k8s.io" => 16_700,
-        "scheduling.k8s.io" => 16_600,
-        "coordination.k8s.io" => 16_500,
-        "node.k8s.io" => 16_300,
-        "discovery.k8s.io" | "resource.k8s.io" => 16_200,
-        "flowcontrol.apiserver.k8s.io" => 16_100,
-        "internal.apiserver.k8s.io" => 16_000,
-        "storagemigration.k8s.io" => 15_800,
-        _ if is_built_in => 15_700,
-        _ => 1_000,
-    }
-}
-
-fn version_priority(group: &str, version: &str, is_built_in: bool) -> i64 {
-    match (group, version) {
-        ("", _) => 1,
-        ("autoscaling", "v2") => 30,
-        ("resource.k8s.io" | "flowcontrol.apiserver.k8s.io", "v1") => 21,
-        ("resource.k8s.io", "v1beta2") => 15,
-        ("coordination.k8s.io", "v1beta1") => 13,
-        ("coordination.k8s.io", "v1alpha2") | ("admissionregistration.k8s.io", "v1beta1") => 12,
-        ("scheduling.k8s.io", "v1alpha3") => 2,
-        ("resource.k8s.io", "v1alpha3") => 1,
-        _ if !is_built_in => 100,
-        (_, version) if version.contains("beta") || version.contains("alpha") => 9,
-        _ => 15,
-    }
-}
-
-/// Where a group stands in discovery, the greatest number first: by its priority, and what the aggregator serves itself right
-/// behind the group without a name. Groups that are not Kubernetes' own come last.
-pub fn group_rank(group: &str) -> i64 {
-    match group {
-        GROUP => 17_900,
-        _ => group_priority(group, false),
     }
 }
 

@@ -20,7 +20,7 @@ static COMPONENT_STATUS: Kind = Kind {
     short_names: &["cs"],
     scope: Scope::Cluster,
     verbs: &["get", "list"],
-    computed: Some(Computed::Components),
+    computed: Some(Computed::Components(components)),
     example: "metadata: {name: example}\nconditions: [{type: Healthy, status: 'True', message: ok}]",
     deprecation: Some("v1 ComponentStatus is deprecated in v1.19+"),
     ..Kind::new("", "v1", "ComponentStatus", &ComponentStatus)
@@ -30,7 +30,7 @@ static COMPONENT_STATUS: Kind = Kind {
 const ABSENT: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
 /// Every component, sorted by name.
-pub fn components() -> Vec<Value> {
+fn components() -> Vec<Value> {
     let absent = ABSENT.map(|(name, port)| {
         let address = format!("127.0.0.1:{port}");
         let why = format!("Get \"https://{address}/healthz\": dial tcp {address}: connect: connection refused");

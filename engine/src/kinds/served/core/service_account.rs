@@ -6,7 +6,8 @@ use crate::meta::names;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, Kind, Part, TOKEN_REQUEST, metadata};
+use crate::kinds::token_request::TOKEN_REQUEST;
+use crate::kinds::{Action, Kind, Part, metadata};
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "serviceaccounts",

@@ -7,7 +7,7 @@
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, defaults, flow_control, metadata, prepare, show_internal};
+use crate::kinds::{Initial, Kind, defaults, flow_control, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -24,7 +24,8 @@ const ZERO_SHARES: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-
 
 pub static KINDS: [&Kind; 2] = [&V1, &V1BETA3];
 
-static V1: Kind = form();
+/// The schemas that name the levels come with them.
+static V1: Kind = Kind { initial: Some(Initial::Deferred(|| flow_control::INITIAL.clone())), ..form() };
 /// Up to 1.31, and by default.
 static V1BETA3: Kind = Kind { is_default: true, ..form().former("v1beta3") };
 

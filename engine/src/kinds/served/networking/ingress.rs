@@ -4,6 +4,7 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::checks::{named, port_number};
+use crate::kinds::ingress_classes::{CLASS_ANNOTATION, class, class_annotation};
 use crate::kinds::network::addresses::parse_lenient;
 use crate::kinds::network::names::{is_port_name, is_wildcard_subdomain};
 use crate::kinds::network::{check_balancer, ingress_warnings, shown_addresses};
@@ -34,8 +35,7 @@ spec:
 }];
 
 /// How a class was once named.
-pub const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
-const HOSTS_SHOWN_MAX: usize = 3;
+pub const HOSTS_SHOWN_MAX: usize = 3;
 
 struct Ingress;
 
@@ -96,16 +96,6 @@ impl Strategy for Ingress {
     fn table(&self) -> Option<Table> {
         Some(table())
     }
-}
-
-/// The class that an ingress names in the old way.
-pub fn class_annotation(ingress: &Value) -> Option<&str> {
-    ingress.at(&["metadata", "annotations", CLASS_ANNOTATION])?.as_str()
-}
-
-/// The class of an ingress.
-pub fn class(ingress: &Value) -> Option<&str> {
-    ingress.at(&["spec", "ingressClassName"])?.as_str()
 }
 
 fn check_class_annotation(ingress: &Value) -> Option<Error> {

@@ -1,12 +1,10 @@
-//! IngressClass, networking.k8s.io/v1, and which one an ingress gets that names none.
+//! IngressClass, networking.k8s.io/v1.
 //!
-//! Source: `pkg/registry/networking/ingressclass`, `pkg/apis/networking/validation` and
-//! `plugin/pkg/admission/network/defaultingressclass` of Kubernetes 1.37.
-
-use std::cmp::Reverse;
+//! Source: `pkg/registry/networking/ingressclass` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::checks::{named, unchanged};
+use crate::kinds::ingress_classes::is_default;
 use crate::kinds::network::names::check_domain_prefixed;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, prepare};
@@ -14,8 +12,6 @@ use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
-
-use super::ingress::{class, class_annotation};
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "ingressclasses",
@@ -27,28 +23,6 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 }];
 
 const CONTROLLER_BYTES_MAX: i64 = 250;
-const IS_DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
-
-/// Whether ingresses that name no class get this one.
-pub fn is_default(class: &Value) -> bool {
-    class.str_at(&["metadata", "annotations", IS_DEFAULT]) == "true"
-}
-
-/// Gives an ingress that names no class the default one, the newest of several.
-pub fn set_default_class<'c>(ingress: &mut Value, classes: impl Iterator<Item = &'c Value>) {
-    if class(ingress).is_some() || class_annotation(ingress).is_some() {
-        return;
-    }
-    let text = |class: &'c Value, name: &str| class.str_at(&["metadata", name]);
-    // Times in whole seconds compare as texts.
-    let newest = classes
-        .filter(|class| is_default(class))
-        .min_by_key(|class| (Reverse(text(class, "creationTimestamp")), text(class, "name")));
-    if let Some(class) = newest {
-        let spec = ingress.make_object().entry("spec").make_object();
-        spec.insert("ingressClassName", Value::from(text(class, "name")));
-    }
-}
 
 struct IngressClass;
 
@@ -156,36 +130,4 @@ fn show_parameters(parameters: &Value) -> String {
     let group = parameters.get("apiGroup").and_then(Value::as_str);
     let group = group.map(|group| format!(".{group}")).unwrap_or_default();
     format!("{}{group}/{}", parameters.str_at(&["kind"]), parameters.str_at(&["name"]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::object;
-    use crate::value::yaml;
-
-    #[test]
-    fn an_ingress_gets_the_newest_default_class() {
-        let yaml = |text: &str| yaml::decode(text.as_bytes()).expect("it is YAML");
-        let class_of = |name: &str, created: &str, is_default: &str| {
-            let annotations = object! { IS_DEFAULT => is_default };
-            let metadata = object! { "name" => name, "creationTimestamp" => created, "annotations" => annotations };
-            object! { "metadata" => metadata }
-        };
-        let classes = [
-            class_of("old", "2026-01-01T00:00:00Z", "true"),
-            class_of("z", "2026-01-02T00:00:00Z", "true"),
-            class_of("b", "2026-01-02T00:00:00Z", "true"),
-            class_of("a", "2026-01-03T00:00:00Z", "false"),
-        ];
-        for (ingress, expected) in [
-            ("{spec: {}}", Some("b")),
-            ("{spec: {ingressClassName: own}}", Some("own")),
-            ("{metadata: {annotations: {kubernetes.io/ingress.class: x}}, spec: {}}", None),
-        ] {
-            let mut ingress = yaml(ingress);
-            set_default_class(&mut ingress, classes.iter());
-            assert_eq!(class(&ingress), expected);
-        }
-    }
 }

@@ -5,7 +5,7 @@
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::storage::columns;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, defaults, metadata, prepare};
+use crate::kinds::{Initial, Kind, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -43,13 +43,14 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     singular: "priorityclass",
     short_names: &["pc"],
     scope: Scope::Cluster,
+    initial: Some(Initial::AtStart(system_classes)),
     example: "metadata: {name: example}\nvalue: 1000",
     ..Kind::new("scheduling.k8s.io", "v1", "PriorityClass", &PriorityClass)
 }];
 
 /// The classes that are there from the start.
-pub fn initial() -> impl Iterator<Item = Value> {
-    SYSTEM.iter().map(|class| {
+fn system_classes() -> Vec<Value> {
+    let class = |class: &System| {
         object! {
             "apiVersion" => "scheduling.k8s.io/v1",
             "kind" => "PriorityClass",
@@ -57,7 +58,8 @@ pub fn initial() -> impl Iterator<Item = Value> {
             "value" => class.value,
             "description" => class.description,
         }
-    })
+    };
+    SYSTEM.iter().map(class).collect()
 }
 
 struct PriorityClass;
