@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cost::Cost;
+use super::cost::{Cost, Range, Sizes};
 use super::eval::{EvalError, Scope, Value};
 use super::types::Type;
 use crate::meta::minor::Minor;
@@ -33,6 +33,9 @@ pub struct Overload {
     pub type_params: Vec<Arc<str>>,
     /// What a call costs, before it is made and after.
     pub cost: Cost,
+    /// The size of the text that a conversion makes, which servers take to be unbounded: only estimates that no server makes
+    /// go by it.
+    pub text_size: Option<TextSize>,
     /// What a call does.
     pub run: Run,
     /// The first version of Kubernetes that knows it.
@@ -51,6 +54,9 @@ pub struct Overload {
 /// What an overload does. `arguments` agree with its parameters, of which lists and maps are known to be such, not what
 /// they hold; the target of a member function is the first.
 pub type Implementation = for<'a> fn(&mut Scope<'_>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
+
+/// The size of a result by those of the arguments.
+pub type TextSize = fn(&Sizes<'_, '_>) -> Range;
 
 /// Who makes a call.
 #[derive(Clone, Copy, Debug)]
@@ -230,6 +236,12 @@ impl Overload {
         self
     }
 
+    /// The same, which makes a text of this size.
+    #[must_use]
+    pub fn making(self, size: TextSize) -> Self {
+        Overload { text_size: Some(size), ..self }
+    }
+
     /// The first version of Kubernetes whose new expressions may call it: what the version before knows, or what its own
     /// servers brought to a library that was known.
     pub fn new_since(&self) -> Minor {
@@ -266,6 +278,7 @@ impl Overload {
             result,
             type_params,
             cost,
+            text_size: None,
             run,
             since,
             built,

@@ -109,14 +109,24 @@ pub(super) fn functions() -> Vec<Function> {
         conversion(
             "string",
             [
-                Overload::global("string_to_string", [Type::String], Type::String, Cost::One, same),
-                Overload::global("bool_to_string", [Bool], Type::String, Cost::One, string_of),
+                Overload::global("string_to_string", [Type::String], Type::String, Cost::One, same)
+                    .making(|sizes| sizes.size(0)),
+                Overload::global("bool_to_string", [Bool], Type::String, Cost::One, string_of)
+                    .making(|_| Range::new(4, 5)),
                 Overload::global("bytes_to_string", [Bytes], Type::String, DECODE, string_of),
-                Overload::global("double_to_string", [Double], Type::String, Cost::One, string_of),
-                Overload::global("duration_to_string", [Type::Duration], Type::String, Cost::One, string_of),
-                Overload::global("int64_to_string", [Int], Type::String, Cost::One, string_of),
-                Overload::global("timestamp_to_string", [Timestamp], Type::String, Cost::One, string_of),
-                Overload::global("uint64_to_string", [Uint], Type::String, Cost::One, string_of),
+                // `-1.7976931348623157e+308`
+                Overload::global("double_to_string", [Double], Type::String, Cost::One, string_of)
+                    .making(|_| Range::new(1, 24)),
+                // `-9223372036.854775808s`
+                Overload::global("duration_to_string", [Type::Duration], Type::String, Cost::One, string_of)
+                    .making(|_| Range::new(2, 22)),
+                Overload::global("int64_to_string", [Int], Type::String, Cost::One, string_of)
+                    .making(|_| Range::new(1, 20)),
+                // `2026-01-02T03:04:05.123456789+01:00`
+                Overload::global("timestamp_to_string", [Timestamp], Type::String, Cost::One, string_of)
+                    .making(|_| Range::new(20, 35)),
+                Overload::global("uint64_to_string", [Uint], Type::String, Cost::One, string_of)
+                    .making(|_| Range::new(1, 20)),
             ],
         ),
         conversion(

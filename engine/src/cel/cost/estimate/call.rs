@@ -156,19 +156,3 @@ impl<'e> Coster<'e> {
         Node { expr, path: self.path(expr), size: self.size(expr) }
     }
 }
-
-/// The length of the text that a conversion makes; `None` for other calls.
-pub(super) fn converted_size(overload: &str, sizes: &Sizes<'_, '_>) -> Option<Range> {
-    Some(match overload {
-        "bool_to_string" => Range::new(4, 5),
-        "int64_to_string" | "uint64_to_string" => Range::new(1, 20),
-        // `-1.7976931348623157e+308`
-        "double_to_string" => Range::new(1, 24),
-        // `-9223372036.854775808s`
-        "duration_to_string" => Range::new(2, 22),
-        // `2026-01-02T03:04:05.123456789+01:00`
-        "timestamp_to_string" => Range::new(20, 35),
-        "string_to_string" | "bytes_to_string" => sizes.size(0),
-        _ => return None,
-    })
-}

@@ -3,7 +3,6 @@
 mod call;
 mod sizes;
 
-use self::call::converted_size;
 pub use self::call::{Estimate, Sizes};
 pub use self::sizes::Entry;
 
@@ -202,7 +201,7 @@ impl<'e> Coster<'e> {
             let sizes = Sizes { coster: self, nodes: &nodes, costs: &costs };
             let mut estimate = overload.cost.estimate(&sizes);
             if self.knows_conversions {
-                estimate.result = estimate.result.or_else(|| converted_size(overload.id, &sizes));
+                estimate.result = estimate.result.or_else(|| overload.text_size.map(|size| size(&sizes)));
             }
             cost = cost.union(estimate.arguments.unwrap_or(args_cost).plus(estimate.cost));
             result = match (result, estimate.result) {
