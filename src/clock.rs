@@ -34,7 +34,7 @@ pub struct Setting {
 
 /// Where a clock is to be set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ClockStep {
     /// To this time.
     Set(Timestamp),
     /// So far on, or back.
@@ -89,7 +89,7 @@ impl Clock {
     /// Moves the clock by all of `steps`, one after the other, or not at all.
     ///
     /// Errors: it would show a time that it can't show.
-    pub fn step(&self, steps: &[Step]) -> Result<(), OutOfRange> {
+    pub fn step(&self, steps: &[ClockStep]) -> Result<(), OutOfRange> {
         {
             let mut setting = self.0.setting.write().unwrap_or_else(PoisonError::into_inner);
             let machine = Timestamp::now();
@@ -111,7 +111,7 @@ impl Setting {
         self.frozen.unwrap_or_else(|| machine.saturating_add(self.offset).unwrap_or(machine))
     }
 
-    fn stepped(self, step: Step, machine: Timestamp) -> Result<Setting, OutOfRange> {
+    fn stepped(self, step: ClockStep, machine: Timestamp) -> Result<Setting, OutOfRange> {
         let now = self.at(machine);
         let showing = |time: Timestamp| match self.frozen {
             Some(_) => Setting { frozen: Some(time), ..self },
@@ -119,12 +119,12 @@ impl Setting {
         };
         let moved = |from: Timestamp, by: SignedDuration| from.checked_add(by).map_err(|_| OutOfRange);
         let stepped = match step {
-            Step::Set(time) => showing(time),
-            Step::Advance(by) => showing(moved(now, by)?),
-            Step::Offset(offset) => showing(moved(machine, offset)?),
-            Step::Freeze(true) => Setting { frozen: Some(now), ..self },
-            Step::Freeze(false) => Setting { offset: now.duration_since(machine), frozen: None },
-            Step::Reset => Setting::default(),
+            ClockStep::Set(time) => showing(time),
+            ClockStep::Advance(by) => showing(moved(now, by)?),
+            ClockStep::Offset(offset) => showing(moved(machine, offset)?),
+            ClockStep::Freeze(true) => Setting { frozen: Some(now), ..self },
+            ClockStep::Freeze(false) => Setting { offset: now.duration_since(machine), frozen: None },
+            ClockStep::Reset => Setting::default(),
         };
         let shown = stepped.at(machine);
         if (0..=SECONDS_MAX).contains(&shown.as_second()) { Ok(stepped) } else { Err(OutOfRange) }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     /// What a clock shows by its setting after some steps, at noon.
-    fn check(steps: &[Step], expect: &str) {
+    fn check(steps: &[ClockStep], expect: &str) {
         let stepped = steps.iter().try_fold(Setting::default(), |setting, step| setting.stepped(*step, at(NOON)));
         assert_eq!(stepped.map(|setting| setting.at(at(NOON))), Ok(at(expect)), "{steps:?}");
     }
@@ -162,17 +162,17 @@ mod tests {
     #[test]
     fn a_clock_is_set_and_moved_whether_it_runs_or_stands() {
         let hour = SignedDuration::from_hours(1);
-        check(&[Step::Set(at("2031-01-01T00:00:00Z")), Step::Advance(hour)], "2031-01-01T01:00:00Z");
-        check(&[Step::Freeze(true), Step::Advance(hour), Step::Freeze(false)], "2030-01-01T13:00:00Z");
-        check(&[Step::Advance(hour), Step::Offset(-hour)], "2030-01-01T11:00:00Z");
-        check(&[Step::Freeze(true), Step::Set(at("2031-01-01T00:00:00Z")), Step::Reset], NOON);
+        check(&[ClockStep::Set(at("2031-01-01T00:00:00Z")), ClockStep::Advance(hour)], "2031-01-01T01:00:00Z");
+        check(&[ClockStep::Freeze(true), ClockStep::Advance(hour), ClockStep::Freeze(false)], "2030-01-01T13:00:00Z");
+        check(&[ClockStep::Advance(hour), ClockStep::Offset(-hour)], "2030-01-01T11:00:00Z");
+        check(&[ClockStep::Freeze(true), ClockStep::Set(at("2031-01-01T00:00:00Z")), ClockStep::Reset], NOON);
     }
 
     #[test]
     fn one_that_stands_does_not_run_and_one_that_runs_does() {
-        let stopped = Setting::default().stepped(Step::Freeze(true), at(NOON)).expect("it is in range");
+        let stopped = Setting::default().stepped(ClockStep::Freeze(true), at(NOON)).expect("it is in range");
         assert_eq!(stopped.at(at("2040-01-01T00:00:00Z")), at(NOON));
-        let runs = stopped.stepped(Step::Freeze(false), at("2030-01-01T14:00:00Z")).expect("it is in range");
+        let runs = stopped.stepped(ClockStep::Freeze(false), at("2030-01-01T14:00:00Z")).expect("it is in range");
         assert_eq!(runs.at(at("2030-01-01T15:00:00Z")), at("2030-01-01T13:00:00Z"));
     }
 
@@ -181,11 +181,11 @@ mod tests {
         let clock = Clock::frozen_at(at(NOON));
         let hour = SignedDuration::from_hours(1);
         for step in [
-            Step::Set(at("1969-12-31T23:59:59Z")),
-            Step::Advance(hour * 100_000_000),
-            Step::Advance(-SignedDuration::MAX),
+            ClockStep::Set(at("1969-12-31T23:59:59Z")),
+            ClockStep::Advance(hour * 100_000_000),
+            ClockStep::Advance(-SignedDuration::MAX),
         ] {
-            assert_eq!(clock.step(&[Step::Advance(hour), step]), Err(OutOfRange), "{step:?}");
+            assert_eq!(clock.step(&[ClockStep::Advance(hour), step]), Err(OutOfRange), "{step:?}");
         }
         assert_eq!(clock.now(), at(NOON));
     }
@@ -194,7 +194,7 @@ mod tests {
     async fn who_waits_is_told_of_a_move_and_a_copy_is_not_moved() {
         let clock = Clock::frozen_at(at(NOON));
         let (mut moves, copy) = (clock.moves(), clock.copy());
-        clock.step(&[Step::Advance(SignedDuration::from_secs(1))]).expect("it is in range");
+        clock.step(&[ClockStep::Advance(SignedDuration::from_secs(1))]).expect("it is in range");
         moves.next().await;
         assert_eq!((clock.now(), copy.now()), (at("2030-01-01T12:00:01Z"), at(NOON)));
     }

@@ -2,6 +2,8 @@
 
 mod circles;
 mod errors;
+mod names;
+mod ratchet;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use kubeskiff_engine::cel::library::authorizer::{Authorizer, Check, Decision, Resource};
+use kubeskiff_engine::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision, Resource};
 use kubeskiff_engine::meta::minor::Minor;
 use kubeskiff_engine::policy::{Input, Policy as _, Validating};
 use kubeskiff_engine::value::{Value, yaml};
@@ -50,7 +50,7 @@ const POLICIES: [(&str, &str); 4] = [
 struct Nobody;
 
 impl Authorizer for Nobody {
-    fn decide(&self, _: &Check) -> Decision {
+    fn decide(&self, _: &AuthorizerCheck) -> Decision {
         Decision::default()
     }
 

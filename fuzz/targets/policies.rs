@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kubeskiff::author::policies::admit::{Admission, Admitted, Sent};
 use kubeskiff::author::policies::{Policies, RequestUser, price};
 use kubeskiff::author::{Catalog, Checked};
-use kubeskiff::cel::library::authorizer::{Authorizer, Check, Decision};
+use kubeskiff::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
 use kubeskiff::meta::minor::Minor;
 use kubeskiff::object;
 use kubeskiff::value::{Value, json};
@@ -27,8 +27,8 @@ const VERSION: &str = "admissionregistration.k8s.io/v1";
 struct OnlyReading;
 
 impl Authorizer for OnlyReading {
-    fn decide(&self, check: &Check) -> Decision {
-        let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
+    fn decide(&self, check: &AuthorizerCheck) -> Decision {
+        let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
         Decision { allowed: verb == "get", ..Decision::default() }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Attributes;
 use crate::auth::{self, ResourceAttributes, UserInfo};
-use crate::cel::library::authorizer::{self as cel, Check, Decision, Resource};
+use crate::cel::library::authorizer::{self as cel, AuthorizerCheck, Decision, Resource};
 use crate::webhook::patience::CROWDED;
 use crate::work;
 use futures_util::FutureExt as _;
@@ -57,10 +57,10 @@ impl std::fmt::Debug for ExpressionAuthorizer {
 }
 
 impl cel::Authorizer for ExpressionAuthorizer {
-    fn decide(&self, check: &Check) -> Decision {
+    fn decide(&self, check: &AuthorizerCheck) -> Decision {
         let decision = match check {
-            Check::Path { verb, path } => self.ask(&auth::Attributes::Path { verb, path }),
-            Check::Resource { verb, resource } => {
+            AuthorizerCheck::Path { verb, path } => self.ask(&auth::Attributes::Path { verb, path }),
+            AuthorizerCheck::Resource { verb, resource } => {
                 let attributes = ResourceAttributes {
                     verb,
                     group: &resource.group,

@@ -36,12 +36,12 @@ pub struct Figures {
     conditions_errors: Family<Conditions, Counter>,
     conditions_exclusions: Family<Conditions, Counter>,
     conditions_seconds: Family<Conditions, Histogram, fn() -> Histogram>,
-    checks: Family<Check, Counter>,
-    check_seconds: Family<Check, Histogram, fn() -> Histogram>,
+    checks: Family<PolicyLabels, Counter>,
+    check_seconds: Family<PolicyLabels, Histogram, fn() -> Histogram>,
     mutations: Family<Mutation, Counter>,
     mutation_seconds: Family<Mutation, Histogram, fn() -> Histogram>,
-    webhook_seconds: Family<Called, Histogram, fn() -> Histogram>,
-    webhook_requests: Family<Answered, Counter>,
+    webhook_seconds: Family<PluginCall, Histogram, fn() -> Histogram>,
+    webhook_requests: Family<AnsweredCall, Counter>,
     webhook_rejections: Family<Rejected, Counter>,
     webhook_fail_opens: Family<FailedOpen, Counter>,
     old_certificates: OldCertificates,
@@ -70,7 +70,7 @@ struct Conditions {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Check {
+struct PolicyLabels {
     policy: String,
     policy_binding: String,
     error_type: &'static str,
@@ -85,25 +85,25 @@ struct Mutation {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Called {
+struct PluginCall {
     name: String,
     #[prometheus(flatten)]
-    step: Step,
+    step: AdmissionStep,
     rejected: &'static str,
 }
 
 /// Which round of admission.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Step {
+struct AdmissionStep {
     r#type: &'static str,
     operation: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Answered {
+struct AnsweredCall {
     name: String,
     #[prometheus(flatten)]
-    step: Step,
+    step: AdmissionStep,
     code: u16,
     rejected: &'static str,
 }
@@ -112,7 +112,7 @@ struct Answered {
 struct Rejected {
     name: String,
     #[prometheus(flatten)]
-    step: Step,
+    step: AdmissionStep,
     error_type: &'static str,
     rejection_code: u16,
 }
@@ -125,16 +125,16 @@ struct FailedOpen {
 
 /// A round of admission, or a plugin in it, that was passed or not.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct AdmissionCall {
     round: Round,
     operation: Operation,
     took: Duration,
     is_rejected: bool,
 }
 
-impl Asked {
+impl AdmissionCall {
     pub fn new(round: Round, attributes: &Attributes<'_>, began: Instant, is_rejected: bool) -> Self {
-        Asked { round, operation: attributes.operation, took: began.elapsed(), is_rejected }
+        AdmissionCall { round, operation: attributes.operation, took: began.elapsed(), is_rejected }
     }
 
     fn step(&self) -> StepAsked {
@@ -169,11 +169,11 @@ pub struct WebhookCall<'c> {
     pub took: Duration,
     /// Of the webhook's refusal, or of the failure; 200 for what it let pass, and 0 where the server failed by itself.
     pub code: u16,
-    pub outcome: Outcome,
+    pub outcome: AdmissionResult,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AdmissionResult {
     Allowed,
     Refused,
     /// The call failed, and so did the request.
@@ -253,12 +253,12 @@ impl Figures {
     }
 
     /// Counts a round of admission.
-    pub fn passed(&self, asked: &Asked) {
+    pub fn passed(&self, asked: &AdmissionCall) {
         self.step_seconds.get_or_create(&asked.step()).observe(asked.took.as_secs_f64());
     }
 
     /// Counts a plugin in a round of admission, where it has something to say.
-    pub fn asked(&self, plugin: &'static str, asked: &Asked) {
+    pub fn asked(&self, plugin: &'static str, asked: &AdmissionCall) {
         if handled::handles(plugin, asked.round, asked.operation) {
             let asked_plugin = PluginAsked { name: plugin, step: asked.step() };
             self.plugin_seconds.get_or_create(&asked_plugin).observe(asked.took.as_secs_f64());
@@ -297,7 +297,7 @@ impl Figures {
         if !self.is_counted(policy) || !self.is_counted(binding) {
             return;
         }
-        let check = Check {
+        let check = PolicyLabels {
             policy: policy.to_owned(),
             policy_binding: binding.to_owned(),
             error_type: error_type(message),
@@ -326,26 +326,26 @@ impl Figures {
         if !self.is_counted(call.name) {
             return;
         }
-        let is_rejected = !matches!(call.outcome, Outcome::Allowed | Outcome::PassedOver);
+        let is_rejected = !matches!(call.outcome, AdmissionResult::Allowed | AdmissionResult::PassedOver);
         let rejected = truth(is_rejected);
-        let step = Step { r#type: call.step, operation: call.operation.as_str() };
+        let step = AdmissionStep { r#type: call.step, operation: call.operation.as_str() };
         let (name, code) = (call.name.to_owned(), call.code.min(CODE_MAX));
-        if call.outcome == Outcome::PassedOver {
+        if call.outcome == AdmissionResult::PassedOver {
             let failed = FailedOpen { name: name.clone(), r#type: call.step };
             self.webhook_fail_opens.get_or_create(&failed).inc();
         }
         if is_rejected {
             let error_type = match call.outcome {
-                Outcome::Failed => "calling_webhook_error",
-                Outcome::Broken => "apiserver_internal_error",
-                Outcome::Refused | Outcome::Allowed | Outcome::PassedOver => "no_error",
+                AdmissionResult::Failed => "calling_webhook_error",
+                AdmissionResult::Broken => "apiserver_internal_error",
+                AdmissionResult::Refused | AdmissionResult::Allowed | AdmissionResult::PassedOver => "no_error",
             };
             let rejection = Rejected { name: name.clone(), step: step.clone(), error_type, rejection_code: code };
             self.webhook_rejections.get_or_create(&rejection).inc();
         }
-        let called = Called { name: name.clone(), step: step.clone(), rejected };
+        let called = PluginCall { name: name.clone(), step: step.clone(), rejected };
         self.webhook_seconds.get_or_create(&called).observe(call.took.as_secs_f64());
-        self.webhook_requests.get_or_create(&Answered { name, step, code, rejected }).inc();
+        self.webhook_requests.get_or_create(&AnsweredCall { name, step, code, rejected }).inc();
     }
 
     fn is_counted(&self, name: &str) -> bool {
@@ -388,10 +388,10 @@ mod tests {
             operation: Operation::Create,
             took: Duration::ZERO,
             code: 0,
-            outcome: Outcome::Broken,
+            outcome: AdmissionResult::Broken,
         };
         figures.called(&call);
-        figures.called(&WebhookCall { code: 999, outcome: Outcome::Refused, ..call });
+        figures.called(&WebhookCall { code: 999, outcome: AdmissionResult::Refused, ..call });
         let mut text = String::new();
         encode(&mut text, &registry).expect("it is text");
         let rejections =

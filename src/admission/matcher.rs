@@ -11,7 +11,7 @@ use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::meta::selector::SelectorError;
 use crate::policy::Criteria;
-use crate::policy::matching::{self, Asked};
+use crate::policy::matching::{self, MatchAttributes};
 use crate::value::Value;
 
 /// Where the labels of namespaces are looked up.
@@ -62,7 +62,7 @@ impl<'c> Matcher<'c> {
         namespaces: &dyn NamespaceLabels,
     ) -> Result<Option<Arc<ServedVersion>>, MatchError> {
         let attributes = self.attributes;
-        let asked = Asked {
+        let asked = MatchAttributes {
             operation: attributes.operation,
             version: attributes.version,
             versions: &self.versions,

@@ -39,10 +39,10 @@ use crate::policy::request::{Name, Request};
 use crate::value::Value;
 
 pub use configuration::Configuration;
-pub use figures::{Asked, Evaluated, Figures, Outcome, WebhookCall};
+pub use figures::{AdmissionCall, AdmissionResult, Evaluated, Figures, WebhookCall};
 pub use handled::Round;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
-pub use objects::{Listed, Objects, Place};
+pub use objects::{Listed, Objects, ScopedResource};
 pub use owner_references::OwnerReferences;
 pub use pod_security::{PodSecurity, Settings as PodSecuritySettings};
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
@@ -288,7 +288,7 @@ impl Chain {
         for (name, step) in self.asked(attributes) {
             let began = Instant::now();
             let outcome = step.mutate(attributes, object).await;
-            self.figures.asked(name, &Asked::new(Round::Admit, attributes, began, outcome.is_err()));
+            self.figures.asked(name, &AdmissionCall::new(Round::Admit, attributes, began, outcome.is_err()));
             outcome?;
         }
         Ok(())
@@ -298,7 +298,7 @@ impl Chain {
         for (name, step) in self.asked(attributes) {
             let began = Instant::now();
             let outcome = step.validate(attributes, object).await;
-            self.figures.asked(name, &Asked::new(Round::Validate, attributes, began, outcome.is_err()));
+            self.figures.asked(name, &AdmissionCall::new(Round::Validate, attributes, began, outcome.is_err()));
             outcome?;
         }
         Ok(())
@@ -313,14 +313,14 @@ impl Admission for Chain {
         if outcome.is_ok() && attributes.reinvocation.begin() {
             outcome = self.mutate_once(attributes, object).await;
         }
-        self.figures.passed(&Asked::new(Round::Admit, attributes, began, outcome.is_err()));
+        self.figures.passed(&AdmissionCall::new(Round::Admit, attributes, began, outcome.is_err()));
         outcome
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let began = Instant::now();
         let outcome = self.validate_once(attributes, object).await;
-        self.figures.passed(&Asked::new(Round::Validate, attributes, began, outcome.is_err()));
+        self.figures.passed(&AdmissionCall::new(Round::Validate, attributes, began, outcome.is_err()));
         outcome
     }
 

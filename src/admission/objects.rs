@@ -10,7 +10,7 @@ use crate::value::Value;
 
 /// A kind of objects, and their namespace: empty for kinds that have none.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'p> {
+pub struct ScopedResource<'p> {
     pub group: &'p str,
     pub plural: &'p str,
     pub namespace: &'p str,
@@ -41,16 +41,16 @@ impl Deref for Listed {
 #[async_trait]
 pub trait Objects: Send + Sync {
     /// The object of a name; `None` where there is none.
-    async fn get(&self, place: Place<'_>, name: &str) -> Result<Option<Value>, Status>;
+    async fn get(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Value>, Status>;
 
     /// Whether there is any object.
-    async fn any(&self, place: Place<'_>) -> Result<bool, Status>;
+    async fn any(&self, place: ScopedResource<'_>) -> Result<bool, Status>;
 
     /// All objects, in the order of their names, each with its `resourceVersion`.
     ///
     /// Errors: among others, there is no memory for them.
-    async fn list(&self, place: Place<'_>) -> Result<Listed, Status>;
+    async fn list(&self, place: ScopedResource<'_>) -> Result<Listed, Status>;
 
     /// Replaces an object that was listed; `false` where somebody else has written it since.
-    async fn replace(&self, place: Place<'_>, object: Value) -> Result<bool, Status>;
+    async fn replace(&self, place: ScopedResource<'_>, object: Value) -> Result<bool, Status>;
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Admission, Attributes, Objects, Operation, Place, forbidden};
+use super::{Admission, Attributes, Objects, Operation, ScopedResource, forbidden};
 use crate::kinds::pod_object::{priority, resize_admission, runtime_class, tolerations};
 use crate::meta::{Cause, Status};
 use crate::value::Value;
@@ -17,8 +17,8 @@ const PRIORITY_CLASSES: (&str, &str) = ("scheduling.k8s.io", "priorityclasses");
 const RUNTIME_CLASSES: (&str, &str) = ("node.k8s.io", "runtimeclasses");
 
 /// Where objects without a namespace are.
-const fn place((group, plural): (&'static str, &'static str)) -> Place<'static> {
-    Place { group, plural, namespace: "" }
+const fn place((group, plural): (&'static str, &'static str)) -> ScopedResource<'static> {
+    ScopedResource { group, plural, namespace: "" }
 }
 
 /// Whether a write is about objects of a resource, not parts of them.

@@ -291,14 +291,14 @@ fn cut(user_agent: &str) -> String {
 /// Where the lines go. Each is written whole, before its request goes on.
 pub struct Log {
     out: Mutex<Box<dyn Write + Send>>,
-    form: Form,
+    form: LineFormat,
     /// Without one, everything is logged.
     policy: Option<Policy>,
 }
 
 /// What a line says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum LineFormat {
     /// A whole event, a line a stage.
     Json,
     /// The older form of that.
@@ -322,17 +322,17 @@ impl Log {
 
     /// Writes to `out`.
     pub fn to(out: impl Write + Send + 'static) -> Self {
-        Log { out: Mutex::new(Box::new(out)), form: Form::Json, policy: None }
+        Log { out: Mutex::new(Box::new(out)), form: LineFormat::Json, policy: None }
     }
 
     /// Writes short lines to `out`.
     pub fn brief(out: impl Write + Send + 'static) -> Self {
-        Log { form: Form::Brief, ..Log::to(out) }
+        Log { form: LineFormat::Brief, ..Log::to(out) }
     }
 
     /// The same, in kube-apiserver's older form.
     pub fn in_legacy_form(self) -> Self {
-        Log { form: Form::Legacy, ..self }
+        Log { form: LineFormat::Legacy, ..self }
     }
 
     /// The same, of what a policy says.
@@ -354,10 +354,10 @@ impl Log {
             return;
         }
         let line = match (self.form, stage) {
-            (Form::Json, _) => event.line(stage, extent, now),
-            (Form::Legacy, _) => event.legacy_line(stage),
-            (Form::Brief, Stage::RequestReceived) => return,
-            (Form::Brief, _) => event.brief_line(stage, now),
+            (LineFormat::Json, _) => event.line(stage, extent, now),
+            (LineFormat::Legacy, _) => event.legacy_line(stage),
+            (LineFormat::Brief, Stage::RequestReceived) => return,
+            (LineFormat::Brief, _) => event.brief_line(stage, now),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {

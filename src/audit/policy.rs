@@ -59,12 +59,12 @@ impl Extent {
 /// The rules, of which the first that a request matches decides.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    rules: Vec<Rule>,
+    rules: Vec<AuditRule>,
 }
 
 /// What a request must be for a rule to decide; an empty list is about all.
 #[derive(Clone, Debug, Default)]
-struct Rule {
+struct AuditRule {
     extent: Extent,
     users: Vec<String>,
     groups: Vec<String>,
@@ -136,7 +136,7 @@ impl Policy {
         let rules = policy.items_at(&["rules"]).iter().enumerate();
         let rules: Result<Vec<_>, _> = rules
             .map(|(index, rule)| {
-                Rule::parse(rule, &default).map_err(|source| PolicyError::Rule { index, source: Box::new(source) })
+                AuditRule::parse(rule, &default).map_err(|source| PolicyError::Rule { index, source: Box::new(source) })
             })
             .collect();
         match rules? {
@@ -152,7 +152,7 @@ impl Policy {
     }
 }
 
-impl Rule {
+impl AuditRule {
     /// `default` is what the policy says of all its rules.
     fn parse(rule: &Value, default: &Extent) -> Result<Self, PolicyError> {
         let resource =
@@ -160,7 +160,7 @@ impl Rule {
         let mut omitted = stages(rule, "omitStages")?;
         omitted.extend_from_slice(&default.omitted);
         let omits_managed_fields = flag(rule, "omitManagedFields").unwrap_or(default.omits_managed_fields);
-        Ok(Rule {
+        Ok(AuditRule {
             extent: Extent { level: level(rule)?, omitted, omits_managed_fields },
             users: texts(rule, "users"),
             groups: texts(rule, "userGroups"),

@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// What one line allows. An empty text is one that nothing was said of; `*` stands for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Policy {
+struct AbacPolicy {
     user: String,
     group: String,
     readonly: bool,
@@ -35,7 +35,7 @@ struct Policy {
 
 /// The policies of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PolicyList(Vec<Policy>);
+pub struct PolicyList(Vec<AbacPolicy>);
 
 /// Why a line is not a policy, in Go's words.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -95,14 +95,14 @@ impl PolicyList {
 }
 
 /// Reads one line, JSON or YAML. One that does not say its version and kind is of the form that came before there were any.
-fn parse(line: &[u8]) -> Result<Policy, LineError> {
+fn parse(line: &[u8]) -> Result<AbacPolicy, LineError> {
     let Document { value, api_version, kind } = Document::read(line)?;
     let read = if api_version.is_empty() || kind.is_empty() {
-        Policy::decode_v0(&value)
+        AbacPolicy::decode_v0(&value)
     } else {
         match api_version.strip_prefix(GROUP) {
-            Some("/v1beta1") if kind == KIND => Policy::decode_v1beta1(&value),
-            Some("/v0") if kind == KIND => Policy::decode_v0(&value),
+            Some("/v1beta1") if kind == KIND => AbacPolicy::decode_v1beta1(&value),
+            Some("/v0") if kind == KIND => AbacPolicy::decode_v0(&value),
             _ => return Err(SchemeError::not_registered(&kind, &api_version, SCHEME).into()),
         }
     };
@@ -127,7 +127,7 @@ fn flag_at(object: &Value, field: &str) -> Result<bool, UnmarshalError> {
     }
 }
 
-impl Policy {
+impl AbacPolicy {
     /// The form with a version. Users and groups called `*` are all that are known.
     fn decode_v1beta1(line: &Value) -> Result<Self, UnmarshalError> {
         let spec = match line.get("spec") {
@@ -140,7 +140,7 @@ impl Policy {
         let below =
             |field: &'static str| move |error: UnmarshalError| error.below("PolicySpec", field).below(KIND, "spec");
         let text = |field: &'static str| text_at(spec, field).map_err(below(field));
-        let policy = Policy {
+        let policy = AbacPolicy {
             user: text("user")?,
             group: text("group")?,
             readonly: flag_at(spec, "readonly").map_err(below("readonly"))?,
@@ -161,7 +161,7 @@ impl Policy {
         let of = |text: String| if text.is_empty() { all() } else { text };
         let is_for_paths = namespace.is_empty() && resource.is_empty();
         let is_for_all = user.is_empty() && group.is_empty();
-        let policy = Policy {
+        let policy = AbacPolicy {
             user: if is_for_all { all() } else { user },
             group,
             readonly,
@@ -176,7 +176,7 @@ impl Policy {
     /// The same, with the group of all that are known in place of `*`.
     fn of_all_known(self) -> Self {
         if self.user == "*" || self.group == "*" {
-            Policy { user: String::new(), group: UserInfo::AUTHENTICATED.to_owned(), ..self }
+            AbacPolicy { user: String::new(), group: UserInfo::AUTHENTICATED.to_owned(), ..self }
         } else {
             self
         }
@@ -232,7 +232,7 @@ impl Authorizer for PolicyList {
     fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
         work::steps(self.0.len());
         let is_about =
-            |policy: &&Policy| policy.is_about(user) && (policy.namespace == "*" || policy.namespace == namespace);
+            |policy: &&AbacPolicy| policy.is_about(user) && (policy.namespace == "*" || policy.namespace == namespace);
         let mut rules = Rules::default();
         for policy in self.0.iter().filter(is_about) {
             let verbs = policy.verbs();

@@ -18,18 +18,18 @@ const BYTES_EACH_MAX: usize = 64 << 10;
 pub(super) struct Answers<A> {
     known: HashMap<Arc<str>, Remembered<A>>,
     /// The questions in the order in which their answers cease to hold.
-    ends: BTreeMap<End, Arc<str>>,
+    ends: BTreeMap<Expiry, Arc<str>>,
     bytes: usize,
     /// How many were ever remembered.
     count: u64,
 }
 
 /// When an answer ceases to hold, and its number, as several may at once.
-type End = (Instant, u64);
+type Expiry = (Instant, u64);
 
 struct Remembered<A> {
     answer: A,
-    end: End,
+    end: Expiry,
     bytes: usize,
 }
 

@@ -22,9 +22,9 @@ pub struct Figures {
     attempts: Family<Attempted, Counter>,
     attempt_seconds: Family<Attempted, Histogram, fn() -> Histogram>,
     decisions: Family<Decided, Counter>,
-    calls: Family<Called, Counter>,
-    call_seconds: Family<Called, Histogram, fn() -> Histogram>,
-    fail_opens: Family<Called, Counter>,
+    calls: Family<AuthorizerCall, Counter>,
+    call_seconds: Family<AuthorizerCall, Histogram, fn() -> Histogram>,
+    fail_opens: Family<AuthorizerCall, Counter>,
     conditions_errors: Family<Named, Counter>,
     conditions_exclusions: Family<Named, Counter>,
     conditions_seconds: Family<Named, Histogram, fn() -> Histogram>,
@@ -58,7 +58,7 @@ struct Decided {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Called {
+struct AuthorizerCall {
     name: String,
     result: &'static str,
 }
@@ -123,14 +123,14 @@ impl Figures {
 
     /// Counts a call of a webhook: `success`, `timeout` or `error`.
     pub fn called(&self, webhook: &Named, result: &'static str, took: Duration) {
-        let called = Called { name: webhook.name.clone(), result };
+        let called = AuthorizerCall { name: webhook.name.clone(), result };
         self.calls.get_or_create(&called).inc();
         self.call_seconds.get_or_create(&called).observe(took.as_secs_f64());
     }
 
     /// Counts a webhook that could not be asked, so that others decide; `result` is that of its last call.
     pub fn passed_over(&self, webhook: &Named, result: &'static str) {
-        self.fail_opens.get_or_create(&Called { name: webhook.name.clone(), result }).inc();
+        self.fail_opens.get_or_create(&AuthorizerCall { name: webhook.name.clone(), result }).inc();
     }
 
     /// Counts match conditions that were evaluated.

@@ -23,7 +23,7 @@ pub(super) fn install() {
 }
 
 /// How an algorithm is done.
-struct Way {
+struct SignatureMethod {
     algorithm: Algorithm,
     family: AlgorithmFamily,
     scheme: SignatureScheme,
@@ -32,22 +32,22 @@ struct Way {
     number_bytes: Option<usize>,
 }
 
-static WAYS: [Way; 3] = [
-    Way {
+static WAYS: [SignatureMethod; 3] = [
+    SignatureMethod {
         algorithm: Algorithm::ES256,
         family: AlgorithmFamily::Ec,
         scheme: SignatureScheme::ECDSA_NISTP256_SHA256,
         verification: &ECDSA_P256_SHA256_FIXED,
         number_bytes: Some(32),
     },
-    Way {
+    SignatureMethod {
         algorithm: Algorithm::ES384,
         family: AlgorithmFamily::Ec,
         scheme: SignatureScheme::ECDSA_NISTP384_SHA384,
         verification: &ECDSA_P384_SHA384_FIXED,
         number_bytes: Some(48),
     },
-    Way {
+    SignatureMethod {
         algorithm: Algorithm::RS256,
         family: AlgorithmFamily::Rsa,
         scheme: SignatureScheme::RSA_PKCS1_SHA256,
@@ -56,14 +56,14 @@ static WAYS: [Way; 3] = [
     },
 ];
 
-fn way(algorithm: Algorithm, family: AlgorithmFamily) -> Result<&'static Way> {
+fn way(algorithm: Algorithm, family: AlgorithmFamily) -> Result<&'static SignatureMethod> {
     let found = WAYS.iter().find(|way| way.algorithm == algorithm && way.family == family);
     found.ok_or_else(|| ErrorKind::UnsupportedAlgorithm.into())
 }
 
-struct OwnSigner(&'static Way, Box<dyn rustls::sign::Signer>);
+struct OwnSigner(&'static SignatureMethod, Box<dyn rustls::sign::Signer>);
 
-struct OwnVerifier(&'static Way, UnparsedPublicKey<Vec<u8>>);
+struct OwnVerifier(&'static SignatureMethod, UnparsedPublicKey<Vec<u8>>);
 
 fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     let way = way(*algorithm, key.family())?;

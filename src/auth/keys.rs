@@ -67,14 +67,14 @@ impl SigningKey {
 pub struct VerifyingKey {
     pub(super) public: DecodingKey,
     pub(super) algorithm: Algorithm,
-    parts: Parts,
+    parts: KeyNumbers,
     /// Names the key without telling it.
     pub(super) id: String,
 }
 
 /// The numbers that a JSON web key shows.
 #[derive(Clone)]
-enum Parts {
+enum KeyNumbers {
     /// Modulus and exponent.
     Rsa(Vec<u8>, Vec<u8>),
     /// The uncompressed point.
@@ -113,7 +113,7 @@ impl VerifyingKey {
         let (algorithm, public, parts) = match info.parsed().ok()? {
             Parsed::RSA(key) => {
                 let number = |bytes: &[u8]| bytes.iter().copied().skip_while(|byte| *byte == 0).collect();
-                let parts = Parts::Rsa(number(key.modulus), number(key.exponent));
+                let parts = KeyNumbers::Rsa(number(key.modulus), number(key.exponent));
                 (Algorithm::RS256, DecodingKey::from_rsa_der(bits), parts)
             }
             Parsed::EC(_) => {
@@ -122,7 +122,7 @@ impl VerifyingKey {
                     P384_POINT_BYTES => Algorithm::ES384,
                     _ => return None,
                 };
-                (algorithm, DecodingKey::from_ec_der(bits), Parts::Ec(bits.to_vec()))
+                (algorithm, DecodingKey::from_ec_der(bits), KeyNumbers::Ec(bits.to_vec()))
             }
             _ => return None,
         };
@@ -144,12 +144,12 @@ impl VerifyingKey {
         let mut key = object! { "use" => "sig", "kid" => self.id.as_str(), "alg" => self.algorithm_name() };
         let fields = key.make_object();
         match &self.parts {
-            Parts::Rsa(modulus, exponent) => {
+            KeyNumbers::Rsa(modulus, exponent) => {
                 fields.insert("kty", Value::from("RSA"));
                 fields.insert("n", encode(modulus));
                 fields.insert("e", encode(exponent));
             }
-            Parts::Ec(point) => {
+            KeyNumbers::Ec(point) => {
                 // INVARIANT: an uncompressed point is a byte and two coordinates of one length.
                 let (x, y) = point[1..].split_at(point.len() / 2);
                 let curve = if point.len() == P256_POINT_BYTES { "P-256" } else { "P-384" };

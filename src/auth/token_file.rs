@@ -80,7 +80,7 @@ impl TokenAuthenticator for TokenFile {
 /// several lines, and a quote within it stands twice.
 fn records(text: &str) -> Result<Vec<Vec<String>>, TokenFileError> {
     let mut records = Vec::new();
-    let mut rest = Reader { text, at: 0, line: 1, line_start: 0 };
+    let mut rest = TokenFileReader { text, at: 0, line: 1, line_start: 0 };
     while let Some(next) = rest.peek() {
         match next {
             '\n' => rest.take(),
@@ -91,14 +91,14 @@ fn records(text: &str) -> Result<Vec<Vec<String>>, TokenFileError> {
     Ok(records)
 }
 
-struct Reader<'t> {
+struct TokenFileReader<'t> {
     text: &'t str,
     at: usize,
     line: usize,
     line_start: usize,
 }
 
-impl Reader<'_> {
+impl TokenFileReader<'_> {
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }

@@ -23,7 +23,7 @@ use crate::object;
 use crate::policy::access;
 use crate::policy::expression::Expression;
 use crate::value::{Value, json};
-use crate::webhook::{Client, Endpoint, Failure, Manner, patience};
+use crate::webhook::{Client, Endpoint, FailedCall, Manner, patience};
 
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
@@ -85,13 +85,13 @@ fn not_registered(kind: &str, api_version: &str) -> SchemeError {
 
 /// What a service said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Answer {
+struct ReviewAnswer {
     allowed: bool,
     denied: bool,
     reason: String,
 }
 
-impl Answer {
+impl ReviewAnswer {
     /// Reads the answer to a review of a version. It may leave out what it is.
     fn decode(body: &[u8], version: ReviewVersion) -> Result<Self, AnswerError> {
         let review = json::decode(body).map_err(AnswerError::Json)?;
@@ -102,7 +102,7 @@ impl Answer {
         let (review, _) = message.decode(&review)?;
         let is = |name: &str| review.at(&["status", name]).and_then(Value::as_bool) == Some(true);
         let reason = review.str_at(&["status", "reason"]).to_owned();
-        Ok(Answer { allowed: is("allowed"), denied: is("denied"), reason })
+        Ok(ReviewAnswer { allowed: is("allowed"), denied: is("denied"), reason })
     }
 
     fn decide(self) -> Decision {
@@ -149,8 +149,8 @@ impl From<String> for Unanswered {
     }
 }
 
-impl From<Failure> for Unanswered {
-    fn from(failure: Failure) -> Self {
+impl From<FailedCall> for Unanswered {
+    fn from(failure: FailedCall) -> Self {
         Unanswered::Failed(failure.text)
     }
 }
@@ -162,7 +162,7 @@ pub struct AccessWebhook {
     endpoint: Endpoint,
     client: Arc<Client>,
     answering: Answering,
-    answers: Mutex<Answers<Answer>>,
+    answers: Mutex<Answers<ReviewAnswer>>,
 }
 
 impl AccessWebhook {
@@ -191,12 +191,12 @@ impl AccessWebhook {
     }
 
     /// Calls the service, once or several times.
-    async fn call(&self, review: &Value) -> Result<Answer, Failure> {
+    async fn call(&self, review: &Value) -> Result<ReviewAnswer, FailedCall> {
         let Answering { version, timeout, .. } = self.answering;
         let (body, manner) = (Bytes::from(json::encode(review)), Manner::of_conversion(timeout));
-        let read = |answer: &Bytes| Answer::decode(answer, version);
+        let read = |answer: &Bytes| ReviewAnswer::decode(answer, version);
         let mut last = "error";
-        let count = |outcome: &Result<Bytes, Failure>, took| {
+        let count = |outcome: &Result<Bytes, FailedCall>, took| {
             last = match outcome {
                 Ok(answer) if read(answer).is_ok() => "success",
                 Err(failure) if failure.is_timeout => "timeout",
@@ -217,7 +217,7 @@ impl AccessWebhook {
     }
 
     /// What the service says, now or before.
-    async fn answer(&self, spec: Value, is_short: bool) -> Result<Answer, Unanswered> {
+    async fn answer(&self, spec: Value, is_short: bool) -> Result<ReviewAnswer, Unanswered> {
         let key = json::encode_to_string(&spec);
         let known = self.answers().recall(&key, Instant::now());
         if let Some(known) = known {
@@ -238,11 +238,11 @@ impl AccessWebhook {
         Ok(answer)
     }
 
-    fn answers(&self) -> MutexGuard<'_, Answers<Answer>> {
+    fn answers(&self) -> MutexGuard<'_, Answers<ReviewAnswer>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remember(&self, key: String, answer: &Answer) {
+    fn remember(&self, key: String, answer: &ReviewAnswer) {
         let ttl = if answer.allowed { self.answering.authorized_ttl } else { self.answering.unauthorized_ttl };
         self.answers().remember(key, answer.clone(), answer.reason.len(), (Instant::now(), ttl));
     }
@@ -252,7 +252,7 @@ impl AccessWebhook {
 impl Authorizer for AccessWebhook {
     async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         let Answering { conditions, minor, version, .. } = &self.answering;
-        let wanted = Wanted { user, attributes, selects: minor.number() >= FIRST_WITH_SELECTORS };
+        let wanted = ReviewRequest { user, attributes, selects: minor.number() >= FIRST_WITH_SELECTORS };
         if !conditions.is_empty() {
             match self.is_asked(&wanted.seen()) {
                 Ok(true) => {}
@@ -275,14 +275,14 @@ impl Authorizer for AccessWebhook {
 }
 
 /// What a service is asked about.
-struct Wanted<'a> {
+struct ReviewRequest<'a> {
     user: &'a UserInfo,
     attributes: &'a Attributes<'a>,
     /// Whether it is told what the request selects.
     selects: bool,
 }
 
-impl Wanted<'_> {
+impl ReviewRequest<'_> {
     /// The fields of the attributes by their names, and what they are called together.
     fn texts(&self) -> (&'static str, Vec<(&'static str, &str)>) {
         match self.attributes {
@@ -386,7 +386,7 @@ mod tests {
             labels: Some(&labels),
             ..ResourceAttributes::default()
         });
-        let wanted = Wanted { user: &user, attributes: &attributes, selects: true };
+        let wanted = ReviewRequest { user: &user, attributes: &attributes, selects: true };
         let selectors = "fieldSelector: {requirements: [{key: metadata.name, operator: In, values: [a]}, \
                          {key: spec.x, operator: NotIn, values: [b]}]}, labelSelector: {requirements: [\
                          {key: a, operator: In, values: [x, z]}, {key: b, operator: In, values: [c]}, \
@@ -398,11 +398,11 @@ mod tests {
         assert_eq!(wanted.spec(ReviewVersion::V1), read(&expected));
         let expected = format!("{{{attributes}, {who}, group: [dev, 'system:authenticated']}}");
         assert_eq!(wanted.spec(ReviewVersion::V1beta1), read(&expected));
-        let older = Wanted { selects: false, ..wanted };
+        let older = ReviewRequest { selects: false, ..wanted };
         assert_eq!(older.spec(ReviewVersion::V1).at(&["resourceAttributes", "labelSelector"]), None);
         let path = Attributes::Path { verb: "get", path: "/x" };
         let nobody = UserInfo::default();
-        let wanted = Wanted { user: &nobody, attributes: &path, selects: true };
+        let wanted = ReviewRequest { user: &nobody, attributes: &path, selects: true };
         assert_eq!(wanted.spec(ReviewVersion::V1), read("nonResourceAttributes: {path: /x, verb: get}"));
         let seen = "{nonResourceAttributes: {path: /x, verb: get}, user: '', uid: '', groups: [], extra: {}}";
         assert_eq!(wanted.seen(), read(seen));
@@ -412,8 +412,8 @@ mod tests {
     fn an_answer_allows_denies_or_says_nothing() {
         let decide = |status: &str| {
             let answer = read(&format!("status: {status}"));
-            let answer = Answer::decode(&json::encode(&answer), ReviewVersion::V1);
-            answer.map(Answer::decide).map_err(|error| error.to_string())
+            let answer = ReviewAnswer::decode(&json::encode(&answer), ReviewVersion::V1);
+            answer.map(ReviewAnswer::decide).map_err(|error| error.to_string())
         };
         let expected = |verdict, error: &str| Ok(Decision { verdict, reason: "r".to_owned(), error: error.to_owned() });
         assert_eq!(decide("{allowed: true, reason: r}"), expected(Verdict::Allow, ""));
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn an_answer_of_another_type_is_told_as_there() {
         let check = |text: &str, version, expected: &str| {
-            let error = Answer::decode(text.as_bytes(), version).expect_err("it is of another type");
+            let error = ReviewAnswer::decode(text.as_bytes(), version).expect_err("it is of another type");
             assert_eq!(error.to_string(), expected, "{text}");
         };
         let (v1, v1beta1) = (ReviewVersion::V1, ReviewVersion::V1beta1);
@@ -483,9 +483,9 @@ mod tests {
     #[test]
     fn answers_are_remembered_as_long_as_is_said() {
         let webhook = webhook();
-        let allowed = Answer { allowed: true, ..Answer::default() };
+        let allowed = ReviewAnswer { allowed: true, ..ReviewAnswer::default() };
         webhook.remember("a".to_owned(), &allowed);
-        webhook.remember("b".to_owned(), &Answer::default());
+        webhook.remember("b".to_owned(), &ReviewAnswer::default());
         let now = Instant::now();
         let recall = |key: &str, now| webhook.answers().recall(key, now);
         assert_eq!([recall("a", now), recall("b", now)], [Some(allowed), None]);

@@ -48,7 +48,7 @@ const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
 /// What plugins are made of.
-struct Parts {
+struct PluginParts {
     minor: Minor,
     storage: Storage,
     objects: Arc<dyn Objects>,
@@ -77,7 +77,7 @@ struct Settings {
     image_policy: Option<(plugins::ImagePolicy, Endpoint)>,
 }
 
-impl Parts {
+impl PluginParts {
     fn policies<P: Policy>(&self, in_files: &Arc<[Hook<P>]>) -> StoredPolicies<P> {
         StoredPolicies::new(self.storage.clone(), Arc::clone(in_files), self.minor)
     }
@@ -98,7 +98,7 @@ impl Parts {
 }
 
 /// A plugin by kube-apiserver's name, whether it is on by default, and how it is made.
-type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
+type Plugin = (&'static str, bool, fn(&PluginParts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
 const PLUGINS: [Plugin; 37] = [
@@ -376,7 +376,7 @@ impl Admission {
         client: &Arc<Client>,
     ) -> Chain {
         let figures = Arc::new(Figures::with(client.old_certificates.clone()));
-        let parts = Parts {
+        let parts = PluginParts {
             minor,
             storage: storage.clone(),
             objects: Arc::new(StoredObjects { storage: storage.clone(), memory: Arc::clone(memory) }),

@@ -59,11 +59,11 @@ pub struct Convert {
 
     /// How to print: YAML is for --to
     #[arg(short, long, value_enum)]
-    output: Option<Output>,
+    output: Option<ConvertOutput>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum ConvertOutput {
     Text,
     Json,
     Yaml,
@@ -75,10 +75,10 @@ struct Trip {
     from: String,
     to: String,
     /// Why there is none, or what it was like.
-    outcome: Result<Outcome, TripError>,
+    outcome: Result<ConversionReport, TripError>,
 }
 
-struct Outcome {
+struct ConversionReport {
     differences: Vec<Difference>,
     /// What the other version has against the object.
     errors: Vec<String>,
@@ -145,7 +145,7 @@ impl Convert {
             }
         }
         let text = match self.output {
-            Some(Output::Json) => json::encode_to_string(&Value::Array(converted)) + "\n",
+            Some(ConvertOutput::Json) => json::encode_to_string(&Value::Array(converted)) + "\n",
             _ => converted.iter().map(yaml::encode).collect::<Vec<_>>().join("---\n"),
         };
         Ok(output(text, ending(is_readable, is_fine)))
@@ -175,7 +175,7 @@ impl Convert {
             }
         }
         let text = match self.output {
-            Some(Output::Json) => show_json(&trips) + "\n",
+            Some(ConvertOutput::Json) => show_json(&trips) + "\n",
             _ => show_text(&trips, objects.len()),
         };
         is_fine &= trips.iter().all(Trip::is_fine);
@@ -206,9 +206,14 @@ impl Convert {
     }
 
     /// How an object is converted.
-    fn way<'w>(&self, catalog: &'w Catalog, client: &'w Client, object: &Value) -> Result<Way<'w>, CommandError> {
+    fn way<'w>(
+        &self,
+        catalog: &'w Catalog,
+        client: &'w Client,
+        object: &Value,
+    ) -> Result<ConversionMethod<'w>, CommandError> {
         let kind = catalog.of(object).ok_or_else(|| CommandError::said("no definition has its kind"))?;
-        Ok(Way { client, conversion: self.conversion(&kind.definition)?, kind })
+        Ok(ConversionMethod { client, conversion: self.conversion(&kind.definition)?, kind })
     }
 
     fn client(&self) -> Client {
@@ -250,13 +255,13 @@ struct Input {
 }
 
 /// How objects of a kind are converted.
-struct Way<'w> {
+struct ConversionMethod<'w> {
     client: &'w Client,
     conversion: Conversion,
     kind: &'w DefinedKind,
 }
 
-impl Way<'_> {
+impl ConversionMethod<'_> {
     /// `object` as a client reads it in the version `to`.
     async fn convert(&self, mut object: Value, to: &str) -> Result<Value, WayError> {
         read(self.kind, &mut object)?;
@@ -265,7 +270,7 @@ impl Way<'_> {
         Ok(converted)
     }
 
-    async fn there_and_back(&self, object: &Value, to: &str) -> Result<Outcome, TripError> {
+    async fn there_and_back(&self, object: &Value, to: &str) -> Result<ConversionReport, TripError> {
         let mut before = object.clone();
         read(self.kind, &mut before)?;
         let there = self.convert(before.clone(), to).await;
@@ -274,7 +279,7 @@ impl Way<'_> {
         let from = before.str_at(&["apiVersion"]);
         let back = self.convert(there, from).await;
         let back = back.map_err(|error| TripError::Back { version: to.to_owned(), error })?;
-        Ok(Outcome { differences: differences(&before, &back), errors })
+        Ok(ConversionReport { differences: differences(&before, &back), errors })
     }
 }
 

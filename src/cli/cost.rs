@@ -19,13 +19,13 @@ use crate::author::written_field;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition;
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
 use crate::crd::{Definition, defaults, strategy, validate};
 use crate::meta::field::{self, ErrorList, Subject};
 use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 use crate::value::{Value, json};
 
 /// Estimate what validation rules cost, and tell what to bound
@@ -53,12 +53,12 @@ pub struct Cost {
     minors: Minors,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = CostOutput::Text)]
+    output: CostOutput,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum CostOutput {
     Text,
     Json,
 }
@@ -68,19 +68,19 @@ struct Report {
     file: String,
     crd: String,
     version: String,
-    rules: Vec<Priced>,
+    rules: Vec<PricedDefinition>,
     total: u64,
 }
 
-struct Priced {
+struct PricedDefinition {
     costs: RuleCosts,
     advice: Advice,
     /// Where the rule stands.
-    place: Option<Place>,
+    place: Option<TextPosition>,
 }
 
 /// What a definition costs, or why it is none.
-type Outcome = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), CommandError>;
+type CostResult = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), CommandError>;
 
 impl Cost {
     /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
@@ -108,7 +108,7 @@ impl Cost {
         }
         let Some(minor) = self.minors.one() else {
             let is_readable = faults().next().is_none() && !is_empty;
-            return self.minors.tell(self.output == Output::Json, |minor| {
+            return self.minors.tell(self.output == CostOutput::Json, |minor| {
                 let mut said = say(minor, &definitions, is_readable);
                 said.lines.extend(policies::prices(minor, &sources).iter().flat_map(PolicyPrices::lines));
                 said
@@ -134,8 +134,8 @@ impl Cost {
         }
         reports.sort_by_key(|report| std::cmp::Reverse(report.total));
         let text = match self.output {
-            Output::Text => show_text(&reports, self.top) + &policies::show_prices(&policies, !reports.is_empty()),
-            Output::Json => show_json(&reports, self.top, &policies) + "\n",
+            CostOutput::Text => show_text(&reports, self.top) + &policies::show_prices(&policies, !reports.is_empty()),
+            CostOutput::Json => show_json(&reports, self.top, &policies) + "\n",
         };
         output(
             text,
@@ -163,7 +163,8 @@ fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) ->
         said.is_fine &= errors.is_empty();
         for Report { crd, version, rules, total, .. } in &reports {
             said.lines.push(format!("{crd} {version}: {}", shown_total(*total, rules)));
-            for Priced { costs, .. } in rules.iter().filter(|rule| rule.costs.cost > EXPRESSION_ESTIMATE_MAX) {
+            for PricedDefinition { costs, .. } in rules.iter().filter(|rule| rule.costs.cost > EXPRESSION_ESTIMATE_MAX)
+            {
                 let cost = share(costs.cost, EXPRESSION_ESTIMATE_MAX);
                 let rule = costs.rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
                 said.lines.push(format!("{crd} {version}: {}: `{rule}`: {cost}", field(&costs.steps)));
@@ -174,7 +175,7 @@ fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) ->
     said
 }
 
-fn price(minor: Minor, source: &Source, document: &Document) -> Outcome {
+fn price(minor: Minor, source: &Source, document: &Document) -> CostResult {
     let (mut definition, _) = definition::decode_in(minor, &document.value)
         .map_err(|error| CommandError::Definition { file: source.name.clone(), source: error })?;
     defaults::set_defaults(&mut definition);
@@ -205,7 +206,7 @@ fn report_versions(
     file: &str,
     definition: &Definition,
     costs: &[SchemaCosts],
-    place: impl Fn(&str) -> Option<Place>,
+    place: impl Fn(&str) -> Option<TextPosition>,
 ) -> Vec<Report> {
     let mut reports = Vec::new();
     for (index, version) in definition.spec.versions.iter().enumerate() {
@@ -214,12 +215,12 @@ fn report_versions(
         let Some(costs) = costs.iter().find(is_of_version) else { continue };
         let Some(schema) = version.schema.as_ref().and_then(Option::as_ref) else { continue };
         let Ok(structural) = to_structural(schema) else { continue };
-        let priced = |rule: &RuleCosts| Priced {
+        let priced = |rule: &RuleCosts| PricedDefinition {
             costs: rule.clone(),
             advice: advice(&structural, rule),
             place: place(&format!("{}.rule", written_field(&rule.path, index))),
         };
-        let mut rules: Vec<Priced> = costs.rules.iter().map(priced).collect();
+        let mut rules: Vec<PricedDefinition> = costs.rules.iter().map(priced).collect();
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.costs.cost));
         reports.push(Report {
             file: file.to_owned(),
@@ -241,24 +242,24 @@ fn advice(schema: &Structural, rule: &RuleCosts) -> Advice {
 }
 
 /// The rules of all versions with their reports, the dearest first.
-fn by_cost(reports: &[Report]) -> Vec<(&Report, &Priced)> {
-    let mut rules: Vec<(&Report, &Priced)> =
+fn by_cost(reports: &[Report]) -> Vec<(&Report, &PricedDefinition)> {
+    let mut rules: Vec<(&Report, &PricedDefinition)> =
         reports.iter().flat_map(|report| report.rules.iter().map(move |rule| (report, rule))).collect();
     rules.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.costs.cost));
     rules
 }
 
 /// A rule, and the versions that have it: it stands in the first.
-struct Told<'r> {
+struct RuleAndVersions<'r> {
     report: &'r Report,
-    rule: &'r Priced,
+    rule: &'r PricedDefinition,
     versions: Vec<&'r str>,
 }
 
 /// What is told of a rule that several versions have is told once.
-fn told(reports: &[Report]) -> Vec<Told<'_>> {
-    let mut told: Vec<Told<'_>> = Vec::new();
-    let mut known: HashMap<(&str, &[Step], &str, u64), usize> = HashMap::new();
+fn told(reports: &[Report]) -> Vec<RuleAndVersions<'_>> {
+    let mut told: Vec<RuleAndVersions<'_>> = Vec::new();
+    let mut known: HashMap<(&str, &[SchemaStep], &str, u64), usize> = HashMap::new();
     for (report, rule) in by_cost(reports) {
         let RuleCosts { steps, rule: written, cost, .. } = &rule.costs;
         let key = (report.crd.as_str(), steps.as_slice(), written.rule.as_str(), *cost);
@@ -267,7 +268,7 @@ fn told(reports: &[Report]) -> Vec<Told<'_>> {
             Some(told) => told.versions.push(version),
             None => {
                 known.insert(key, told.len());
-                told.push(Told { report, rule, versions: vec![version] });
+                told.push(RuleAndVersions { report, rule, versions: vec![version] });
             }
         }
     }
@@ -275,13 +276,13 @@ fn told(reports: &[Report]) -> Vec<Told<'_>> {
 }
 
 /// The node of a rule as objects have it: `spec.ports[*]`.
-fn field(steps: &[Step]) -> String {
+fn field(steps: &[SchemaStep]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
-            Step::Property(name) if path.is_empty() => path.push_str(name),
-            Step::Property(name) => path.extend([".", name]),
-            Step::Items | Step::Values => path.push_str("[*]"),
+            SchemaStep::Property(name) if path.is_empty() => path.push_str(name),
+            SchemaStep::Property(name) => path.extend([".", name]),
+            SchemaStep::Items | SchemaStep::Values => path.push_str("[*]"),
         }
     }
     path
@@ -292,12 +293,12 @@ fn plural(count: usize) -> &'static str {
 }
 
 /// How many rules have no price: such a rule is refused.
-fn unpriced(rules: &[Priced]) -> usize {
+fn unpriced(rules: &[PricedDefinition]) -> usize {
     rules.iter().filter(|rule| rule.costs.compiled.expression.is_none()).count()
 }
 
 /// What all rules cost together, as far as they can be priced.
-fn shown_total(total: u64, rules: &[Priced]) -> String {
+fn shown_total(total: u64, rules: &[PricedDefinition]) -> String {
     match unpriced(rules) {
         0 => share(total, SCHEMA_ESTIMATE_MAX),
         count if count == rules.len() => "can't be priced".to_owned(),
@@ -315,9 +316,9 @@ fn show_json(reports: &[Report], top: Option<usize>, policies: &[PolicyPrices]) 
     let text = |text: &str| json::encode_to_string(&Value::from(text));
     let join = |items: Vec<String>| items.join(",");
     let shown = by_cost(reports).into_iter().take(top.unwrap_or(usize::MAX));
-    let shown: HashSet<*const Priced> = shown.map(|(_, rule)| std::ptr::from_ref(rule)).collect();
-    let is_shown = |rule: &&Priced| shown.contains(&std::ptr::from_ref(*rule));
-    let rule = |rule: &Priced| {
+    let shown: HashSet<*const PricedDefinition> = shown.map(|(_, rule)| std::ptr::from_ref(rule)).collect();
+    let is_shown = |rule: &&PricedDefinition| shown.contains(&std::ptr::from_ref(*rule));
+    let rule = |rule: &PricedDefinition| {
         let costs = &rule.costs;
         let line = rule.place.map_or("null".to_owned(), |place| place.line.to_string());
         let (estimated, of_limit) = match costs.compiled.expression {
@@ -373,8 +374,8 @@ fn show_text(reports: &[Report], top: Option<usize>) -> String {
     out
 }
 
-fn write_rule(out: &mut String, Told { report, rule, versions }: &Told<'_>) -> fmt::Result {
-    let Priced { costs, advice, place } = rule;
+fn write_rule(out: &mut String, RuleAndVersions { report, rule, versions }: &RuleAndVersions<'_>) -> fmt::Result {
+    let PricedDefinition { costs, advice, place } = rule;
     let line = place.map_or(String::new(), |place| format!(":{}", place.line));
     let node = field(&costs.steps);
     let separator = if node.is_empty() { "" } else { " " };

@@ -9,7 +9,7 @@ use crate::crd::definition::KIND;
 use crate::crd::write::split_api_version;
 use crate::meta::minor::Minor;
 use crate::value::Value;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 /// Why there are no definitions.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub struct Definitions {
 }
 
 /// Where a field of the definition `name` stands, if it is among `sources`: its file, and the place there.
-pub fn place_in(sources: &[Source], name: &str, field: &str) -> Option<(String, Option<Place>)> {
+pub fn place_in(sources: &[Source], name: &str, field: &str) -> Option<(String, Option<TextPosition>)> {
     let is_it =
         |document: &Document| is_definition(&document.value) && document.value.str_at(&["metadata", "name"]) == name;
     let (source, document) = each(sources).find(|(_, document)| is_it(document))?;

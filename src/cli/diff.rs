@@ -70,8 +70,8 @@ pub struct Diff {
     minors: Minors,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = DiffOutput::Text)]
+    output: DiffOutput,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,7 +81,7 @@ enum FailOn {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum DiffOutput {
     Text,
     Json,
     Sarif,
@@ -120,7 +120,7 @@ struct Compared {
 impl Diff {
     /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does, 2 for what can't be read.
     pub async fn run(mut self) -> ExitCode {
-        if let Err(message) = self.minors.take_project(matches!(self.output, Output::Text | Output::Json)) {
+        if let Err(message) = self.minors.take_project(matches!(self.output, DiffOutput::Text | DiffOutput::Json)) {
             tell(message);
             return ExitCode::from(UNUSABLE);
         }
@@ -135,8 +135,8 @@ impl Diff {
         let report = compare(&input);
         let mut out = Stdout::default();
         _ = match self.output {
-            Output::Text => tell_text(&mut out, &report, &input),
-            Output::Json => {
+            DiffOutput::Text => tell_text(&mut out, &report, &input),
+            DiffOutput::Json => {
                 let mut replayed = Vec::new();
                 replay_each(&input, |found| {
                     replayed.extend(found);
@@ -144,8 +144,8 @@ impl Diff {
                 });
                 out.write(show_json(&report, &replayed) + "\n")
             }
-            Output::Sarif => out.write(annotate::sarif(&Self::annotations(&report, &input), &[])),
-            Output::Github => out.write(annotate::github(&Self::annotations(&report, &input))),
+            DiffOutput::Sarif => out.write(annotate::sarif(&Self::annotations(&report, &input), &[])),
+            DiffOutput::Github => out.write(annotate::github(&Self::annotations(&report, &input))),
         };
         out.finish(match (input.is_readable, self.is_fine(&report)) {
             (false, _) => ExitCode::from(UNUSABLE),
@@ -166,7 +166,7 @@ impl Diff {
                 }
             }
         }
-        self.minors.tell(self.output == Output::Json, |minor| {
+        self.minors.tell(self.output == DiffOutput::Json, |minor| {
             let input = inputs.iter().find(|(known, _)| *known == minor).map(|(_, input)| input);
             input.map_or_else(Said::default, |input| self.say(input))
         })

@@ -12,7 +12,7 @@ use super::print::{UNUSABLE, ending, output, tell};
 use super::project::{Project, named_or};
 use super::test;
 use crate::author::DefinedKind;
-use crate::author::reference::{Example, Form, page_of_all, pages};
+use crate::author::reference::{Example, PageFormat, page_of_all, pages};
 use crate::meta::minor::Minor;
 
 /// Write a reference of definitions
@@ -34,8 +34,8 @@ pub struct Docs {
     suites: Vec<PathBuf>,
 
     /// How to write
-    #[arg(short = 'o', long, value_enum, default_value_t = Format::Markdown)]
-    format: Format,
+    #[arg(short = 'o', long, value_enum, default_value_t = DocsFormat::Markdown)]
+    format: DocsFormat,
 
     /// The file of one page, or a folder for a page a kind: one that is there, or whose name ends with a slash
     #[arg(long, value_name = "DIR|FILE")]
@@ -43,7 +43,7 @@ pub struct Docs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DocsFormat {
     Markdown,
     Html,
 }
@@ -70,8 +70,8 @@ impl Docs {
         let is_whole = definitions.is_whole() && faults.is_empty();
         let kinds: Vec<&DefinedKind> = definitions.catalog.kinds().collect();
         let form = match self.format {
-            Format::Markdown => Form::Markdown,
-            Format::Html => Form::Html,
+            DocsFormat::Markdown => PageFormat::Markdown,
+            DocsFormat::Html => PageFormat::Html,
         };
         let Some(output) = &self.output else { return Ok((page_of_all(&kinds, &examples, form), is_whole)) };
         if output.is_dir() || output.to_string_lossy().ends_with(['/', '\\']) {

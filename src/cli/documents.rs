@@ -11,7 +11,7 @@ use super::parallel;
 use super::print::tell;
 use super::text::Text;
 use crate::author::written_field;
-use crate::value::yaml::{self, Broken, Located, Place, RepeatedKey};
+use crate::value::yaml::{self, Broken, Located, RepeatedKey, TextPosition};
 use crate::value::{Value, json};
 
 /// A text with manifests.
@@ -21,24 +21,24 @@ pub struct Source {
     pub text: Text,
     pub documents: Vec<Document>,
     /// What of it can't be read.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<DocumentError>,
 }
 
 /// A document that can't be read, or all of a text.
 #[derive(Clone)]
-pub struct Fault {
+pub struct DocumentError {
     /// Which of the documents of its text, from 0.
     pub index: usize,
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     /// With the name of the file.
     pub message: String,
 }
 
 /// What stands in a text.
 #[derive(Clone, Copy)]
-pub enum Entry<'s> {
+pub enum TextEntry<'s> {
     Document(&'s Document),
-    Fault(&'s Fault),
+    Fault(&'s DocumentError),
 }
 
 /// A manifest.
@@ -56,7 +56,7 @@ pub struct Document {
 /// A field that stands twice.
 #[derive(Clone, Debug)]
 pub struct Repeated {
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     /// As errors name it: its path in JSON, its name in YAML.
     pub field: String,
     /// What a strict reader says.
@@ -105,25 +105,25 @@ impl Source {
         let fault = |(index, mut broken): (usize, Broken)| {
             broken.place = on_text(&text, broken.place);
             let message = format!("`{name}` can't be understood: {}", told(&broken));
-            Fault { index, place: Some(broken.place), message }
+            DocumentError { index, place: Some(broken.place), message }
         };
         let faults = broken.into_iter().map(fault).collect();
         Source { name: name.to_owned(), text, documents, faults }
     }
 
     /// Its documents and its faults, as they stand in the text.
-    pub fn entries(&self) -> impl Iterator<Item = (&Source, Entry<'_>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&Source, TextEntry<'_>)> {
         let mut faults = self.faults.iter().peekable();
         let mut documents = self.documents.iter().peekable();
         std::iter::from_fn(move || {
             let fault = faults.next_if(|fault| documents.peek().is_none_or(|document| fault.index < document.index));
-            let entry = fault.map(Entry::Fault).or_else(|| documents.next().map(Entry::Document));
+            let entry = fault.map(TextEntry::Fault).or_else(|| documents.next().map(TextEntry::Document));
             entry.map(|entry| (self, entry))
         })
     }
 
     fn unreadable(Unreadable(message): Unreadable, path: &Path) -> Self {
-        let faults = vec![Fault { index: 0, place: None, message }];
+        let faults = vec![DocumentError { index: 0, place: None, message }];
         Source { name: path.display().to_string(), text: Text::from(""), documents: Vec::new(), faults }
     }
 }
@@ -133,27 +133,27 @@ fn told(Broken { problem, place }: &Broken) -> String {
 }
 
 /// A reader may come to the end of a text before it misses something: then the last line with a text is meant.
-fn on_text(text: &Text, place: Place) -> Place {
+fn on_text(text: &Text, place: TextPosition) -> TextPosition {
     let is_text = |line: usize| text.line(line).is_some_and(|line| !line.trim().is_empty());
     let last = (1..=place.line).rev().find(|line| is_text(*line));
     let last = last.filter(|_| (place.line + 1..).map_while(|line| text.line(line)).all(|line| line.trim().is_empty()));
-    last.map_or(place, |line| Place { line, ..place })
+    last.map_or(place, |line| TextPosition { line, ..place })
 }
 
 impl Document {
     /// Where the field of an error stands in the text.
-    pub fn place(&self, field: &str) -> Option<Place> {
+    pub fn place(&self, field: &str) -> Option<TextPosition> {
         self.places.located().map(|located| located.place(&self.path(field)))
     }
 
     /// Where to point at for an error: that of a definition may name a field that all versions share.
-    pub fn error_place(&self, field: &str) -> Option<Place> {
+    pub fn error_place(&self, field: &str) -> Option<TextPosition> {
         let is_shared = is_definition(&self.value) && self.value.at(&["spec", "validation"]).is_none();
         if is_shared { self.place(&written_field(field, 0)) } else { self.place(field) }
     }
 
     /// Where the name of a field stands that should not be there.
-    pub fn key_place(&self, field: &str) -> Option<Place> {
+    pub fn key_place(&self, field: &str) -> Option<TextPosition> {
         self.places.located().map(|located| located.key_place(&self.path(field)))
     }
 
@@ -186,7 +186,7 @@ impl Document {
 /// Reads all that `arguments` name, tells what can't be read, and goes on; whether all could be.
 pub fn read_telling(arguments: &[PathBuf]) -> (Vec<Source>, bool) {
     let sources = read_each(arguments);
-    let faults: Vec<&Fault> = sources.iter().flat_map(|source| &source.faults).collect();
+    let faults: Vec<&DocumentError> = sources.iter().flat_map(|source| &source.faults).collect();
     faults.iter().for_each(|fault| tell(&fault.message));
     let is_readable = faults.is_empty();
     (sources, is_readable)
@@ -237,9 +237,9 @@ fn read_text(path: &Path) -> Result<String, Unreadable> {
 }
 
 /// A file, or a path where there is none that can be read.
-type Named = Result<PathBuf, (PathBuf, Unreadable)>;
+type NamedPath = Result<PathBuf, (PathBuf, Unreadable)>;
 
-fn expand(argument: &Path, paths: &mut Vec<Named>) -> Result<(), Unreadable> {
+fn expand(argument: &Path, paths: &mut Vec<NamedPath>) -> Result<(), Unreadable> {
     if argument.as_os_str() == "-" || argument.is_file() {
         paths.push(Ok(argument.to_owned()));
         return Ok(());
@@ -263,7 +263,7 @@ fn expand(argument: &Path, paths: &mut Vec<Named>) -> Result<(), Unreadable> {
     if paths.len() > before { Ok(()) } else { Err(unreadable(argument, "no file has such a name")) }
 }
 
-fn expand_folder(folder: &Path, paths: &mut Vec<Named>) {
+fn expand_folder(folder: &Path, paths: &mut Vec<NamedPath>) {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = match entries {
         Ok(entries) => entries,
@@ -379,6 +379,6 @@ mod tests {
     fn items_of_a_list_have_their_own_places() {
         let text = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{\"a\": 1},\n  {\"a\": 2}]}";
         let documents = decode(&text.into()).expect("the test is JSON");
-        assert_eq!(documents[1].place("a"), Some(Place { line: 2, column: 9 }));
+        assert_eq!(documents[1].place("a"), Some(TextPosition { line: 2, column: 9 }));
     }
 }

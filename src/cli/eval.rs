@@ -70,12 +70,12 @@ pub struct Eval {
     variables: Vec<(String, Value)>,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = EvalOutput::Text)]
+    output: EvalOutput,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum EvalOutput {
     Text,
     Json,
 }
@@ -164,9 +164,9 @@ impl Eval {
         let found = evaluator.evaluate(expression);
         let is_fine = found.as_ref().is_ok_and(|found| found.value.is_ok());
         let text = match (&found, self.output) {
-            (Ok(found), Output::Text) => show_text(found),
-            (Err(fault), Output::Text) => format!("{fault}\n"),
-            (found, Output::Json) => show_json(found) + "\n",
+            (Ok(found), EvalOutput::Text) => show_text(found),
+            (Err(fault), EvalOutput::Text) => format!("{fault}\n"),
+            (found, EvalOutput::Json) => show_json(found) + "\n",
         };
         output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -185,14 +185,14 @@ impl Eval {
     /// Asks for expressions until the terminal says that there are no more.
     fn converse(&self, evaluator: Evaluator) -> ExitCode {
         let config = Config::builder().auto_add_history(true).completion_type(CompletionType::List).build();
-        let mut editor: Editor<Names, FileHistory> = match Editor::with_config(config) {
+        let mut editor: Editor<CompletionNames, FileHistory> = match Editor::with_config(config) {
             Ok(editor) => editor,
             Err(error) => {
                 tell(format_args!("the terminal can't be used: {error}"));
                 return ExitCode::from(2);
             }
         };
-        editor.set_helper(Some(Names(evaluator)));
+        editor.set_helper(Some(CompletionNames(evaluator)));
         let history = history_file();
         // The first time there is none.
         _ = history.as_deref().map(|path| editor.load_history(path));
@@ -201,7 +201,7 @@ impl Eval {
             match editor.readline(PROMPT) {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => {
-                    if let Some(Names(evaluator)) = editor.helper() {
+                    if let Some(CompletionNames(evaluator)) = editor.helper() {
                         self.print(evaluator, &line);
                     }
                 }
@@ -285,9 +285,9 @@ fn show_json(found: &Result<Evaluated, ExpressionError>) -> String {
 }
 
 /// What an editor of lines is told: which names may follow.
-struct Names(Evaluator);
+struct CompletionNames(Evaluator);
 
-impl Completer for Names {
+impl Completer for CompletionNames {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
@@ -297,12 +297,12 @@ impl Completer for Names {
     }
 }
 
-impl Hinter for Names {
+impl Hinter for CompletionNames {
     type Hint = String;
 }
 
-impl Highlighter for Names {}
+impl Highlighter for CompletionNames {}
 
-impl Validator for Names {}
+impl Validator for CompletionNames {}
 
-impl Helper for Names {}
+impl Helper for CompletionNames {}

@@ -11,7 +11,7 @@ use super::definitions::{self, Definitions};
 use super::minors::{Minors, Said};
 use super::print::{ending, output, tell};
 use super::project::named_or;
-use crate::author::explain::{Explained, Rule, built_in, explain};
+use crate::author::explain::{Explained, ExplainedRule, built_in, explain};
 use crate::author::near::not_served;
 use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
@@ -43,18 +43,18 @@ pub struct Explain {
     minors: Minors,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = ExplainOutput::Text)]
+    output: ExplainOutput,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum ExplainOutput {
     Text,
     Json,
 }
 
 /// Which field was found.
-struct Found {
+struct ExplainedField {
     kind: String,
     api_version: String,
     path: String,
@@ -69,7 +69,7 @@ impl Explain {
             return ExitCode::from(2);
         }
         let Some(minor) = self.minors.one() else {
-            return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
+            return self.minors.tell(self.output == ExplainOutput::Json, |minor| self.say(minor));
         };
         let (definitions, path) = match self.read(minor) {
             Ok(read) => read,
@@ -82,8 +82,8 @@ impl Explain {
         match self.find(minor, &definitions.catalog, &path) {
             Ok(found) => {
                 let text = match self.output {
-                    Output::Text => show_text(&found),
-                    Output::Json => show_json(&found).to_string() + "\n",
+                    ExplainOutput::Text => show_text(&found),
+                    ExplainOutput::Json => show_json(&found).to_string() + "\n",
                 };
                 output(text, ending(is_whole, true))
             }
@@ -138,7 +138,7 @@ impl Explain {
     }
 
     /// The field of a built-in kind, or that this minor does not serve the kind; `None` where it is of another one.
-    fn built_in(&self, minor: Minor, wanted: &str) -> Option<Result<Found, CommandError>> {
+    fn built_in(&self, minor: Minor, wanted: &str) -> Option<Result<ExplainedField, CommandError>> {
         let (first, path) = wanted.split_once('.').unwrap_or((wanted, ""));
         let kind_in = |minor| built_in::kind(minor, first, self.api_version.as_deref());
         let Some(kind) = kind_in(minor) else {
@@ -148,7 +148,7 @@ impl Explain {
         Some(found(kind.kind, kind.api_version(), path, &built_in::schema(minor, kind)?))
     }
 
-    fn find(&self, minor: Minor, catalog: &Catalog, wanted: &str) -> Result<Found, CommandError> {
+    fn find(&self, minor: Minor, catalog: &Catalog, wanted: &str) -> Result<ExplainedField, CommandError> {
         let (first, rest) = wanted.split_once('.').unwrap_or((wanted, ""));
         let is_named = |kind: &&DefinedKind| {
             let names = &kind.definition.spec.names;
@@ -180,12 +180,12 @@ impl Explain {
 }
 
 /// The field at `path` of a kind.
-fn found(kind: &str, api_version: String, path: &str, schema: &Structural) -> Result<Found, CommandError> {
+fn found(kind: &str, api_version: String, path: &str, schema: &Structural) -> Result<ExplainedField, CommandError> {
     let explained = explain(schema, path).map_err(|unknown| {
         let guess = unknown.near.as_ref().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
         CommandError::Said(format!("{kind} has no field `{unknown}` in `{path}`{guess}"))
     })?;
-    Ok(Found { kind: kind.to_owned(), api_version, path: path.to_owned(), explained })
+    Ok(ExplainedField { kind: kind.to_owned(), api_version, path: path.to_owned(), explained })
 }
 
 /// The kinds of a catalog, as many as fit into a line or two.
@@ -200,8 +200,8 @@ fn names(catalog: &Catalog) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-fn show_text(found: &Found) -> String {
-    let Found { kind, api_version, path, explained } = found;
+fn show_text(found: &ExplainedField) -> String {
+    let ExplainedField { kind, api_version, path, explained } = found;
     let mut out = String::new();
     let required = if explained.is_required { ", required" } else { "" };
     let field = if path.is_empty() { kind.clone() } else { format!("{kind} {path}") };
@@ -216,7 +216,7 @@ fn show_text(found: &Found) -> String {
     }
     if !explained.rules.is_empty() {
         let _ = writeln!(out, "\nrules:");
-        for Rule { rule, words, message } in &explained.rules {
+        for ExplainedRule { rule, words, message } in &explained.rules {
             let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
             let _ = match words {
                 Some(words) => writeln!(out, "  {words}\n    rule: {rule}"),
@@ -240,7 +240,7 @@ fn show_text(found: &Found) -> String {
     out
 }
 
-fn show_json(Found { kind, api_version, path, explained }: &Found) -> String {
+fn show_json(ExplainedField { kind, api_version, path, explained }: &ExplainedField) -> String {
     let fields: Vec<Value> = explained
         .fields
         .iter()
@@ -256,7 +256,7 @@ fn show_json(Found { kind, api_version, path, explained }: &Found) -> String {
     let rules: Vec<Value> = explained
         .rules
         .iter()
-        .map(|Rule { rule, words, message }| {
+        .map(|ExplainedRule { rule, words, message }| {
             let or_null = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
             object! { "rule" => rule.as_str(), "words" => or_null(words), "message" => or_null(message) }
         })

@@ -41,16 +41,16 @@ pub struct Import {
 }
 
 /// What is worth telling.
-struct Failure(String);
+struct ExportFailure(String);
 
-impl<E: fmt::Display> From<E> for Failure {
+impl<E: fmt::Display> From<E> for ExportFailure {
     fn from(error: E) -> Self {
-        Failure(error.to_string())
+        ExportFailure(error.to_string())
     }
 }
 
 /// Which objects a definition is for: group and kind.
-type Kind = (String, String);
+type GroupKind = (String, String);
 
 /// Where objects of a kind are stored.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ struct Stored {
 
 /// The built-in kinds in the order that they are made in: what others stand in first. Events stay out: they go by
 /// themselves.
-fn built_in() -> Vec<(Kind, Stored)> {
+fn built_in() -> Vec<(GroupKind, Stored)> {
     let mut stored: Vec<_> = kinds::all()
         .filter(|kind| kind.plural != "events" && kind.can("create") && kind.review.is_none())
         .map(|kind| {
@@ -83,7 +83,7 @@ fn definitions() -> Collection {
 }
 
 /// What a definition says of its objects; `None` where a built-in kind has its name.
-fn defined(object: &Value) -> Option<(Kind, Stored)> {
+fn defined(object: &Value) -> Option<(GroupKind, Stored)> {
     if kinds::has_name(object.str_at(&["metadata", "name"])) {
         return None;
     }
@@ -96,13 +96,13 @@ fn defined(object: &Value) -> Option<(Kind, Stored)> {
     Some(((spec(&["group"]), spec(&["names", "kind"])), stored))
 }
 
-async fn open(database: &Database) -> Result<Storage, Failure> {
+async fn open(database: &Database) -> Result<Storage, ExportFailure> {
     Ok(Storage::open(&database.config()).await?)
 }
 
-async fn objects(storage: &Storage, collection: &Collection) -> Result<Vec<Value>, Failure> {
+async fn objects(storage: &Storage, collection: &Collection) -> Result<Vec<Value>, ExportFailure> {
     let snapshot = storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
-        SnapshotError::Expired { .. } => Failure("the newest state has expired".to_owned()),
+        SnapshotError::Expired { .. } => ExportFailure("the newest state has expired".to_owned()),
         SnapshotError::Store(error) => error.into(),
     })?;
     snapshot.range("", None).map(|stored| Ok(json::decode(&stored.bytes)?)).collect()
@@ -114,7 +114,7 @@ impl Export {
         finish(self.export().await)
     }
 
-    async fn export(&self) -> Result<(), Failure> {
+    async fn export(&self) -> Result<(), ExportFailure> {
         let storage = open(&self.database).await?;
         let definitions = objects(&storage, &definitions()).await?;
         let custom = definitions.iter().filter_map(defined);
@@ -139,7 +139,7 @@ impl Import {
         finish(self.import().await)
     }
 
-    async fn import(&self) -> Result<(), Failure> {
+    async fn import(&self) -> Result<(), ExportFailure> {
         let sources = documents::read(&self.paths)?;
         let documents = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
         let documents: Vec<Value> = documents.collect();
@@ -168,7 +168,7 @@ impl Import {
 }
 
 /// Returns whether the object was not there yet.
-async fn import_one(storage: &Storage, write: Write) -> Result<bool, Failure> {
+async fn import_one(storage: &Storage, write: Write) -> Result<bool, ExportFailure> {
     let (collection, key, op) = (write.collection.clone(), Arc::clone(&write.key), write.op.clone());
     match storage.write(write).await {
         Ok(_) => Ok(true),
@@ -176,26 +176,28 @@ async fn import_one(storage: &Storage, write: Write) -> Result<bool, Failure> {
             let there = storage.get(&collection, &key).await?;
             match (there, op) {
                 (Some(there), Op::Put(put)) if there.bytes == put.bytes => Ok(false),
-                _ => Err(Failure(format!("`{key}` of {} exists", collection.as_str()))),
+                _ => Err(ExportFailure(format!("`{key}` of {} exists", collection.as_str()))),
             }
         }
-        Err(WriteError::Busy) => Err(Failure("too many writes are waiting".to_owned())),
+        Err(WriteError::Busy) => Err(ExportFailure("too many writes are waiting".to_owned())),
         Err(WriteError::Store(error)) => Err(error.into()),
     }
 }
 
 /// The write that stores an exported object.
-fn write_of(mut object: Value, kinds: &HashMap<Kind, Stored>) -> Result<Write, Failure> {
+fn write_of(mut object: Value, kinds: &HashMap<GroupKind, Stored>) -> Result<Write, ExportFailure> {
     let api_version = object.str_at(&["apiVersion"]).to_owned();
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let kind = object.str_at(&["kind"]).to_owned();
     let name = object.str_at(&["metadata", "name"]).to_owned();
     let Some(stored) = kinds.get(&(group.to_owned(), kind.clone())) else {
-        return Err(Failure(format!("{kind} `{name}`: no definition of {kind} in `{api_version}`")));
+        return Err(ExportFailure(format!("{kind} `{name}`: no definition of {kind} in `{api_version}`")));
     };
     let uid = object.str_at(&["metadata", "uid"]).to_owned();
     if name.is_empty() || uid.is_empty() {
-        return Err(Failure(format!("{kind} `{name}` was not exported: it has no name or no uid; apply it instead")));
+        return Err(ExportFailure(format!(
+            "{kind} `{name}` was not exported: it has no name or no uid; apply it instead"
+        )));
     }
     let namespace = object.str_at(&["metadata", "namespace"]);
     let key = if stored.namespaced { format!("{namespace}/{name}") } else { name };
@@ -214,10 +216,10 @@ fn write_of(mut object: Value, kinds: &HashMap<Kind, Stored>) -> Result<Write, F
     Ok(Write { collection: stored.collection.clone(), key: key.into(), op, guards: vec![Guard::Absent] })
 }
 
-fn finish(done: Result<(), Failure>) -> ExitCode {
+fn finish(done: Result<(), ExportFailure>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure(message)) => {
+        Err(ExportFailure(message)) => {
             tell(message);
             ExitCode::FAILURE
         }

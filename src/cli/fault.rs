@@ -20,19 +20,19 @@ const PATH: &str = "/skiff/v1/faults";
 #[derive(Args)]
 pub struct Fault {
     #[command(subcommand)]
-    command: Command,
+    command: FaultCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum FaultCommand {
     Add(Box<Add>),
-    List(List),
+    List(ListFaults),
     Delete(Delete),
 }
 
 /// Which server is meant.
 #[derive(Args)]
-struct Server {
+struct ServerArgs {
     /// The kubeconfig of the server, if not that of KUBECONFIG or of ~/.kube/config
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -51,7 +51,7 @@ struct Server {
 )]
 struct Add {
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 
     /// The verbs of the requests: get, list, watch, create, update, patch, delete, deletecollection
     #[arg(long = "verb", value_name = "VERB", value_delimiter = ',')]
@@ -115,7 +115,7 @@ struct Add {
 
     /// End watches, those too that are open
     #[arg(long, value_enum, group = "effect")]
-    watch: Option<End>,
+    watch: Option<WatchEndArg>,
 
     /// After how many objects a watch ends
     #[arg(long, value_name = "N", requires = "watch")]
@@ -139,7 +139,7 @@ struct Add {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum End {
+enum WatchEndArg {
     /// As at its time-out
     Closed,
     /// The connection breaks
@@ -160,9 +160,9 @@ enum Lost {
 
 /// Show all faults, and how often each was met
 #[derive(Args)]
-struct List {
+struct ListFaults {
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 }
 
 /// Remove faults: stalled watches go on
@@ -178,16 +178,16 @@ struct Delete {
     all: bool,
 
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 }
 
 impl Fault {
     /// Exit codes: 0 done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
-            Command::Add(add) => add.run().await,
-            Command::List(list) => list.run().await,
-            Command::Delete(delete) => delete.run().await,
+            FaultCommand::Add(add) => add.run().await,
+            FaultCommand::List(list) => list.run().await,
+            FaultCommand::Delete(delete) => delete.run().await,
         };
         match done {
             Ok(text) => output(text, ExitCode::SUCCESS),
@@ -199,7 +199,7 @@ impl Fault {
     }
 }
 
-impl Server {
+impl ServerArgs {
     fn client(&self) -> Result<Client, ClusterError> {
         connect(self.kubeconfig.as_deref(), self.context.as_deref())
     }
@@ -267,7 +267,7 @@ impl Add {
     }
 }
 
-impl List {
+impl ListFaults {
     async fn run(self) -> Result<String, CommandError> {
         let all = ask(&self.server.client()?, Method::GET, PATH, None).await?;
         let rows = all.items_at(&["items"]).iter().map(|fault| {

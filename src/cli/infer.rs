@@ -35,22 +35,22 @@ pub struct Infer {
     plural: String,
 
     /// Where objects live
-    #[arg(long, value_enum, default_value_t = Scope::Namespaced)]
-    scope: Scope,
+    #[arg(long, value_enum, default_value_t = ScopeArg::Namespaced)]
+    scope: ScopeArg,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = InferOutput::Yaml)]
+    output: InferOutput,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Scope {
+enum ScopeArg {
     Namespaced,
     Cluster,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum InferOutput {
     Yaml,
     Json,
 }
@@ -65,7 +65,7 @@ impl Infer {
                 return ExitCode::from(2);
             }
         };
-        let hints = Hints { plural: self.plural.clone(), is_cluster_scoped: self.scope == Scope::Cluster };
+        let hints = Hints { plural: self.plural.clone(), is_cluster_scoped: self.scope == ScopeArg::Cluster };
         let definition = match infer(&objects, &hints) {
             Ok(definition) => definition,
             Err(message) => {
@@ -76,8 +76,8 @@ impl Infer {
         let faults = faults(&definition, &objects);
         faults.iter().for_each(tell);
         let text = match self.output {
-            Output::Yaml => yaml::encode(&definition),
-            Output::Json => json::encode_to_string(&definition) + "\n",
+            InferOutput::Yaml => yaml::encode(&definition),
+            InferOutput::Json => json::encode_to_string(&definition) + "\n",
         };
         output(text, ending(is_whole, faults.is_empty()))
     }

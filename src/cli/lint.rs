@@ -24,7 +24,7 @@ use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint_in, mar
 use crate::author::policies::{is_policy, lint as policy_lint};
 use crate::meta::minor::Minor;
 use crate::object;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 use crate::value::{Value, json};
 
 /// Find what definitions do not do as it seems
@@ -48,8 +48,8 @@ pub struct Lint {
     crds: Vec<PathBuf>,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = LintOutput::Text)]
+    output: LintOutput,
 
     #[command(flatten)]
     minors: Minors,
@@ -93,7 +93,7 @@ fn ids() -> PossibleValuesParser {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum LintOutput {
     Text,
     Json,
     Sarif,
@@ -125,7 +125,7 @@ struct Located {
     name: String,
     /// The document in its file.
     index: usize,
-    place: Option<Place>,
+    place: Option<TextPosition>,
     /// Whether it stands in a text that can be edited.
     is_whole: bool,
     finding: Finding,
@@ -133,7 +133,7 @@ struct Located {
 
 /// What was found in a file.
 #[derive(Default)]
-struct Found {
+struct FileFindings {
     file: String,
     findings: Vec<Located>,
     /// Findings of less than the severity that was asked for.
@@ -144,7 +144,7 @@ struct Found {
     fixed: usize,
 }
 
-impl Found {
+impl FileFindings {
     fn sort(&mut self) {
         self.findings.sort_by_key(|found| (found.index, found.place));
     }
@@ -164,11 +164,11 @@ impl Lint {
             return ExitCode::from(UNUSABLE);
         }
         let Some(minor) = self.minors.one() else {
-            return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
+            return self.minors.tell(self.output == LintOutput::Json, |minor| self.say(minor));
         };
         let mut out = Stdout::default();
-        let tells = self.output == Output::Text;
-        let told = |found: &Found| if tells { out.write(show_found(found)) } else { ControlFlow::Continue(()) };
+        let tells = self.output == LintOutput::Text;
+        let told = |found: &FileFindings| if tells { out.write(show_found(found)) } else { ControlFlow::Continue(()) };
         let (found, is_readable) = match self.find(minor, told) {
             Ok(found) => found,
             Err(message) => {
@@ -177,10 +177,10 @@ impl Lint {
             }
         };
         _ = out.write(match self.output {
-            Output::Text => show_end(&found, self.fix),
-            Output::Json => show_json(&found).to_string() + "\n",
-            Output::Sarif => annotate::sarif(&annotations(&found), &described()),
-            Output::Github => annotate::github(&annotations(&found)),
+            LintOutput::Text => show_end(&found, self.fix),
+            LintOutput::Json => show_json(&found).to_string() + "\n",
+            LintOutput::Sarif => annotate::sarif(&annotations(&found), &described()),
+            LintOutput::Github => annotate::github(&annotations(&found)),
         });
         let is_fine = found.iter().all(|found| found.findings.is_empty());
         out.finish(ending(is_readable, is_fine))
@@ -190,7 +190,7 @@ impl Lint {
     fn take_project(&mut self) -> Result<(), CommandError> {
         self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
         self.lints = Project::here()?.lints;
-        self.minors.take_project(matches!(self.output, Output::Text | Output::Json) && !self.fix)?;
+        self.minors.take_project(matches!(self.output, LintOutput::Text | LintOutput::Json) && !self.fix)?;
         Ok(())
     }
 
@@ -213,8 +213,8 @@ impl Lint {
     fn find(
         &self,
         minor: Minor,
-        mut told: impl FnMut(&Found) -> ControlFlow<()>,
-    ) -> Result<(Vec<Found>, bool), CommandError> {
+        mut told: impl FnMut(&FileFindings) -> ControlFlow<()>,
+    ) -> Result<(Vec<FileFindings>, bool), CommandError> {
         let (sources, mut is_readable) = documents::read_telling(&self.crds);
         if is_readable
             && !values(&sources).any(|value| is_definition(value) || is_policy(value) || self.is_older_asked(value))
@@ -247,7 +247,7 @@ impl Lint {
     }
 
     /// Fixes what can be fixed in all files, and adds what is found then; whether all could be read and written.
-    fn fix_all(&self, sources: Vec<Source>, minor: Minor, found: &mut Vec<Found>) -> bool {
+    fn fix_all(&self, sources: Vec<Source>, minor: Minor, found: &mut Vec<FileFindings>) -> bool {
         let mut is_readable = true;
         let looked = parallel::map("files", &sources, |source| {
             let found = self.look(source, minor)?;
@@ -274,7 +274,12 @@ impl Lint {
     }
 
     /// Fixes what can be fixed in policies and bindings.
-    fn fix_policies(&self, minor: Minor, sources: &mut [Source], found: &mut [Found]) -> Result<(), CommandError> {
+    fn fix_policies(
+        &self,
+        minor: Minor,
+        sources: &mut [Source],
+        found: &mut [FileFindings],
+    ) -> Result<(), CommandError> {
         let places = places(sources);
         let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
         let mut by_file: BTreeMap<usize, Vec<(usize, Finding)>> = BTreeMap::new();
@@ -295,7 +300,7 @@ impl Lint {
     }
 
     /// Adds what is found in the policies of a file.
-    fn take_policies(&self, source: &Source, findings: Vec<(usize, Finding)>, found: &mut Found) {
+    fn take_policies(&self, source: &Source, findings: Vec<(usize, Finding)>, found: &mut FileFindings) {
         found.policies += source.documents.iter().filter(|document| is_policy(&document.value)).count();
         for (index, finding) in findings {
             self.take(&source.documents[index], vec![finding], found);
@@ -325,8 +330,8 @@ impl Lint {
     }
 
     /// What is found in the definitions of a file.
-    fn look(&self, source: &Source, minor: Minor) -> Result<Found, CommandError> {
-        let mut found = Found { file: source.name.clone(), ..Found::default() };
+    fn look(&self, source: &Source, minor: Minor) -> Result<FileFindings, CommandError> {
+        let mut found = FileFindings { file: source.name.clone(), ..FileFindings::default() };
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
             let wrong = |error| CommandError::Definition { file: source.name.clone(), source: error };
             let mut findings = lint_in(minor, &document.value).map_err(wrong)?;
@@ -346,7 +351,7 @@ impl Lint {
     }
 
     /// Adds what is wanted of the findings in a document, and counts what is of less than the severity that was asked for.
-    fn take(&self, document: &Document, findings: Vec<Finding>, found: &mut Found) {
+    fn take(&self, document: &Document, findings: Vec<Finding>, found: &mut FileFindings) {
         let (wanted, hidden): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| self.is_wanted(finding.lint));
         // What was left out by name is not to be told of either.
         let is_minor = |finding: &&Finding| self.only.is_empty() && finding.lint.severity < self.least();
@@ -362,12 +367,17 @@ impl Lint {
     }
 
     /// Fixes what can be fixed, and looks again at what is left, which comes with it.
-    fn fix_file(&self, source: &Source, found: Found, minor: Minor) -> Result<(Found, Option<Source>), CommandError> {
+    fn fix_file(
+        &self,
+        source: &Source,
+        found: FileFindings,
+        minor: Minor,
+    ) -> Result<(FileFindings, Option<Source>), CommandError> {
         let editable = found.findings.iter().filter(|found| found.is_whole);
         let editable: Vec<(usize, &Finding)> = editable.map(|found| (found.index, &found.finding)).collect();
         let Some((fixed, edited)) = rewrite(source, &editable)? else { return Ok((found, None)) };
         let found = self.look(&edited, minor)?;
-        Ok((Found { fixed, ..found }, Some(edited)))
+        Ok((FileFindings { fixed, ..found }, Some(edited)))
     }
 }
 
@@ -390,11 +400,11 @@ fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(us
 }
 
 /// What is found in a file; what it can't be is told, and then there is nothing.
-fn or_tell(looked: Result<Found, CommandError>, source: &Source, is_readable: &mut bool) -> Found {
+fn or_tell(looked: Result<FileFindings, CommandError>, source: &Source, is_readable: &mut bool) -> FileFindings {
     looked.unwrap_or_else(|message| {
         tell(message);
         *is_readable = false;
-        Found { file: source.name.clone(), ..Found::default() }
+        FileFindings { file: source.name.clone(), ..FileFindings::default() }
     })
 }
 
@@ -430,7 +440,7 @@ fn explain(lint: &Looked) -> String {
 }
 
 /// What is found in a file.
-fn show_found(found: &Found) -> String {
+fn show_found(found: &FileFindings) -> String {
     let mut out = String::new();
     for (file, located) in each(std::slice::from_ref(found)) {
         let at = located.place.map_or(String::new(), |place| format!(":{}:{}", place.line, place.column));
@@ -442,7 +452,7 @@ fn show_found(found: &Found) -> String {
 }
 
 /// What is found in all, by how much there is of it.
-fn show_end(found: &[Found], fixes: bool) -> String {
+fn show_end(found: &[FileFindings], fixes: bool) -> String {
     let mut out = summary(found, fixes);
     out.push('\n');
     let hidden: usize = found.iter().map(|found| found.hidden).sum();
@@ -473,7 +483,7 @@ fn about(Located { name, finding, .. }: &Located) -> String {
 }
 
 /// How many findings there are of which id, the most frequent first.
-fn summary(found: &[Found], fixes: bool) -> String {
+fn summary(found: &[FileFindings], fixes: bool) -> String {
     let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
     each(found).for_each(|(_, found)| *by_id.entry(found.finding.lint.id).or_default() += 1);
     let mut by_id: Vec<_> = by_id.into_iter().collect();
@@ -495,7 +505,7 @@ fn summary(found: &[Found], fixes: bool) -> String {
     if ids.is_empty() { text } else { format!("{text}: {}", ids.join(", ")) }
 }
 
-fn show_json(found: &[Found]) -> String {
+fn show_json(found: &[FileFindings]) -> String {
     let found: Vec<Value> = each(found)
         .map(|(file, Located { about, name, place, finding, .. })| {
             let versions: Vec<Value> = finding.versions.iter().map(|version| Value::from(version.as_str())).collect();
@@ -517,7 +527,7 @@ fn show_json(found: &[Found]) -> String {
     json::encode_to_string(&Value::Array(found))
 }
 
-fn annotations(found: &[Found]) -> Vec<Annotation> {
+fn annotations(found: &[FileFindings]) -> Vec<Annotation> {
     let annotation = |(file, located): (&str, &Located)| Annotation {
         file: file.to_owned(),
         place: located.place,
@@ -538,6 +548,6 @@ fn described() -> Vec<Described> {
     LINTS.map(|lint| Described { id: lint.id, summary: lint.finds, help: help(lint) }).into()
 }
 
-fn each(found: &[Found]) -> impl Iterator<Item = (&str, &Located)> {
+fn each(found: &[FileFindings]) -> impl Iterator<Item = (&str, &Located)> {
     found.iter().flat_map(|found| found.findings.iter().map(move |finding| (found.file.as_str(), finding)))
 }

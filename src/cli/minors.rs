@@ -21,18 +21,18 @@ pub struct Minors {
     /// Answer as that Kubernetes does, from 1.29 to 1.37; for a list (1.30,1.34) or a range (1.29-1.37), print one table of
     /// what holds where; those of skiff.toml unless named, or else the newest
     #[arg(long = "kubernetes-version", value_name = "MINOR,...")]
-    minors: Option<List>,
+    minors: Option<MinorList>,
 }
 
 /// At least one minor, in rising order.
 #[derive(Clone)]
-struct List(Vec<Minor>);
+struct MinorList(Vec<Minor>);
 
-impl FromStr for List {
+impl FromStr for MinorList {
     type Err = MinorError;
 
     fn from_str(text: &str) -> Result<Self, MinorError> {
-        Minor::parse_list(text).map(List)
+        Minor::parse_list(text).map(MinorList)
     }
 }
 
@@ -44,7 +44,7 @@ impl Minors {
     /// What is wrong with the project's file, and several that are named where there is no table.
     pub fn take_project(&mut self, has_table: bool) -> Result<(), CommandError> {
         match &self.minors {
-            Some(List(named)) if named.len() > 1 && !has_table => Err(CommandError::said(
+            Some(MinorList(named)) if named.len() > 1 && !has_table => Err(CommandError::said(
                 "--kubernetes-version: several minors are told apart by a table, as text or json: name one",
             )),
             Some(_) => Ok(()),
@@ -53,7 +53,7 @@ impl Minors {
                 if !has_table {
                     minors.drain(..minors.len().saturating_sub(1));
                 }
-                self.minors = (!minors.is_empty()).then_some(List(minors));
+                self.minors = (!minors.is_empty()).then_some(MinorList(minors));
                 Ok(())
             }
         }
@@ -69,7 +69,7 @@ impl Minors {
 
     /// All minors that are asked for.
     pub fn all(&self) -> &[Minor] {
-        self.minors.as_ref().map_or(&[Minor::NEWEST], |List(minors)| minors)
+        self.minors.as_ref().map_or(&[Minor::NEWEST], |MinorList(minors)| minors)
     }
 
     /// Prints what is said in each minor as one table. Exit codes: 0 if all is fine in each of them, 1 if not, 2 for what

@@ -9,17 +9,17 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// The kinds that are known, and in which group and version.
-pub struct Known {
+pub struct KnownKinds {
     names: Names,
     /// What was said, by version and kind.
     said: Mutex<HashMap<(String, String), String>>,
 }
 
-impl Known {
+impl KnownKinds {
     /// The built-in kinds of that minor, and those of `definitions`: documents that are none are left out.
     pub fn new<'v>(minor: Minor, definitions: impl Iterator<Item = &'v Value>) -> Self {
         let defined = definitions.filter(|document| is_definition(document)).filter_map(defined_name);
-        Known { names: Names::with(minor, defined), said: Mutex::default() }
+        KnownKinds { names: Names::with(minor, defined), said: Mutex::default() }
     }
 
     /// Why `object` was not checked: its kind is not among these. With a guess where one is near.
@@ -77,7 +77,7 @@ mod tests {
         let api_version = "apiextensions.k8s.io/v1";
         let definition = object! { "apiVersion" => api_version, "kind" => "CustomResourceDefinition", "spec" => spec };
         let fery = object! { "apiVersion" => "harbour.example.com/v1", "kind" => "Fery" };
-        let said = Known::new(Minor::NEWEST, [&definition].into_iter()).why_unchecked(&fery);
+        let said = KnownKinds::new(Minor::NEWEST, [&definition].into_iter()).why_unchecked(&fery);
         assert!(said.ends_with("; did you mean Ferry in harbour.example.com/v2?"), "{said}");
     }
 

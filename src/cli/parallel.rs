@@ -40,7 +40,7 @@ pub fn each<T: Sync, R: Send>(
     mut take: impl FnMut(Vec<R>) -> ControlFlow<()>,
 ) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let queue = Queue::new(items.len());
+    let queue = WorkQueue::new(items.len());
     let run = || {
         while let Some(at) = queue.begin() {
             queue.finish(at, catch_unwind(AssertUnwindSafe(|| work(&items[at]))));
@@ -66,35 +66,35 @@ pub fn each<T: Sync, R: Send>(
 }
 
 /// Which items are begun, and the results that nobody has taken yet.
-struct Queue<R> {
+struct WorkQueue<R> {
     items: usize,
-    state: Mutex<State<R>>,
+    state: Mutex<WorkState<R>>,
     /// The next result is there.
     has_result: Condvar,
     /// Results were taken.
     has_room: Condvar,
 }
 
-struct State<R> {
+struct WorkState<R> {
     begun: usize,
     taken: usize,
     /// A panic is passed on to whoever wants the results.
     done: BTreeMap<usize, thread::Result<R>>,
 }
 
-impl<R> Queue<R> {
+impl<R> WorkQueue<R> {
     fn new(items: usize) -> Self {
-        let state = Mutex::new(State { begun: 0, taken: 0, done: BTreeMap::new() });
-        Queue { items, state, has_result: Condvar::new(), has_room: Condvar::new() }
+        let state = Mutex::new(WorkState { begun: 0, taken: 0, done: BTreeMap::new() });
+        WorkQueue { items, state, has_result: Condvar::new(), has_room: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<R>> {
+    fn state(&self) -> MutexGuard<'_, WorkState<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next item to work on; waits where too many results are not taken.
     fn begin(&self) -> Option<usize> {
-        let is_full = |state: &mut State<R>| state.begun < self.items && state.begun >= state.taken + AHEAD_MAX;
+        let is_full = |state: &mut WorkState<R>| state.begun < self.items && state.begun >= state.taken + AHEAD_MAX;
         let mut state = self.has_room.wait_while(self.state(), is_full).unwrap_or_else(PoisonError::into_inner);
         let at = state.begun;
         if at == self.items {
@@ -135,7 +135,7 @@ impl<R> Queue<R> {
 }
 
 /// Lets the threads of a queue end, however its results are left.
-struct BreakOff<'q, R>(&'q Queue<R>);
+struct BreakOff<'q, R>(&'q WorkQueue<R>);
 
 impl<R> Drop for BreakOff<'_, R> {
     fn drop(&mut self) {

@@ -31,21 +31,21 @@ const CLOCK: &str = "/skiff/v1/clock";
 )]
 pub struct Plane {
     #[command(subcommand)]
-    command: Command,
+    command: PlaneCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum PlaneCommand {
     /// Make an empty control plane
     Create(Create),
     /// Make a copy of a control plane
     Fork(Fork),
     /// List the control planes beside the main one
-    List(List),
+    List(ListPlanes),
     /// Delete control planes; their files stay
     Delete(Delete),
     /// Show the clock of a control plane, or move it
-    Clock(Box<Clock>),
+    Clock(Box<ClockArgs>),
 }
 
 /// Which server is meant.
@@ -93,7 +93,7 @@ struct New {
     simulate_nodes: Option<String>,
 
     #[arg(short, long, value_enum, default_value_t)]
-    output: Output,
+    output: PlaneOutput,
 
     #[command(flatten)]
     access: Access,
@@ -120,9 +120,9 @@ struct Fork {
 }
 
 #[derive(Args)]
-struct List {
+struct ListPlanes {
     #[arg(short, long, value_enum, default_value_t)]
-    output: Output,
+    output: PlaneOutput,
 
     #[command(flatten)]
     access: Access,
@@ -138,7 +138,7 @@ struct Delete {
 }
 
 #[derive(Args)]
-struct Clock {
+struct ClockArgs {
     #[arg(default_value = MAIN)]
     name: String,
 
@@ -167,7 +167,7 @@ struct Clock {
     reset: bool,
 
     #[arg(short, long, value_enum, default_value_t)]
-    output: Output,
+    output: PlaneOutput,
 
     #[command(flatten)]
     access: Access,
@@ -175,7 +175,7 @@ struct Clock {
 
 /// How the answer is shown
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum PlaneOutput {
     #[default]
     Text,
     Json,
@@ -185,11 +185,13 @@ impl Plane {
     /// Exit codes: 0 done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
-            Command::Create(Create { named, new }) => New { name: new.name.clone().or(named), ..new }.run(None).await,
-            Command::Fork(Fork { from, new }) => new.run(Some(&from)).await,
-            Command::List(list) => list.run().await,
-            Command::Delete(delete) => delete.run().await,
-            Command::Clock(clock) => clock.run().await,
+            PlaneCommand::Create(Create { named, new }) => {
+                New { name: new.name.clone().or(named), ..new }.run(None).await
+            }
+            PlaneCommand::Fork(Fork { from, new }) => new.run(Some(&from)).await,
+            PlaneCommand::List(list) => list.run().await,
+            PlaneCommand::Delete(delete) => delete.run().await,
+            PlaneCommand::Clock(clock) => clock.run().await,
         };
         match done {
             Ok(text) => output(text, ExitCode::SUCCESS),
@@ -256,8 +258,8 @@ impl New {
             write_kubeconfig(file, &made)?;
         }
         Ok(match self.output {
-            Output::Json => shown(&made),
-            Output::Text => format!("{}  {}\n", made.str_at(&["name"]), made.str_at(&["url"])),
+            PlaneOutput::Json => shown(&made),
+            PlaneOutput::Text => format!("{}  {}\n", made.str_at(&["name"]), made.str_at(&["url"])),
         })
     }
 }
@@ -273,10 +275,10 @@ fn shown(value: &Value) -> String {
     text
 }
 
-impl List {
+impl ListPlanes {
     async fn run(&self) -> Result<String, CommandError> {
         let all = ask(&self.access.client()?, Method::GET, PLANES, None).await?;
-        if self.output == Output::Json {
+        if self.output == PlaneOutput::Json {
             return Ok(shown(&all));
         }
         let rows: Vec<[&str; 4]> = all
@@ -303,7 +305,7 @@ impl Delete {
     }
 }
 
-impl Clock {
+impl ClockArgs {
     async fn run(&self) -> Result<String, CommandError> {
         let main = self.access.client()?;
         let client = if self.name == MAIN {
@@ -317,7 +319,7 @@ impl Clock {
             Some(change) => ask(&client, Method::PUT, CLOCK, Some(&change)).await?,
             None => ask(&client, Method::GET, CLOCK, None).await?,
         };
-        if self.output == Output::Json {
+        if self.output == PlaneOutput::Json {
             return Ok(shown(&clock));
         }
         let stands = if clock.get("frozen").and_then(Value::as_bool) == Some(true) { "  frozen" } else { "" };

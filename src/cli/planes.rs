@@ -37,12 +37,12 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::service_network;
-use super::serving::{ADMIN, Failure, SECRET_NAMES, Server, StoredSecrets, server_names, shown};
+use super::serving::{ADMIN, SECRET_NAMES, Server, ServingFailure, StoredSecrets, server_names, shown};
 use super::workloads::Workloads;
 use crate::audit;
 use crate::auth::{Authorizer, TokenIssuer, UserInfo};
 use crate::controllers::{self, NodePlan, Switches};
-use crate::http::{self, App, Issuing, MAIN, Plane, Shared, Wanted, WantedWorkloads, missing};
+use crate::http::{self, App, Issuing, MAIN, Plane, PlaneRequest, Shared, WantedWorkloads, missing};
 use crate::meta::Status;
 use crate::registry::Registry;
 use crate::server::{Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Tls, Trust};
@@ -72,13 +72,13 @@ pub struct Planes {
     /// The places of connections.
     places: Open,
     logs: Arc<[audit::Log]>,
-    known: Mutex<BTreeMap<Arc<str>, Known>>,
+    known: Mutex<BTreeMap<Arc<str>, PlaneState>>,
     /// What is being made or ended holds a clone; the receiver ends when this and the last one are gone.
     at_work: Mutex<Option<mpsc::Sender<Infallible>>>,
     all_done: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
 }
 
-enum Known {
+enum PlaneState {
     /// Its name is taken: it is being made, or ends.
     Changing,
     Running(Running),
@@ -112,7 +112,7 @@ struct Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut known = self.planes.known();
-        if let Some(Known::Changing) = known.get(&self.name) {
+        if let Some(PlaneState::Changing) = known.get(&self.name) {
             known.remove(&self.name);
         }
     }
@@ -139,13 +139,13 @@ impl Planes {
         _ = self.all_done.lock().await.recv().await;
         let all = std::mem::take(&mut *self.known());
         let running = all.into_values().filter_map(|known| match known {
-            Known::Running(running) => Some(running.end()),
-            Known::Changing => None,
+            PlaneState::Running(running) => Some(running.end()),
+            PlaneState::Changing => None,
         });
         join_all(running).await;
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Known>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, PlaneState>> {
         lock(&self.known)
     }
 
@@ -161,7 +161,7 @@ impl Planes {
         match known.entry(Arc::clone(&name)) {
             Entry::Occupied(_) => Err(Status::already_exists("", "planes", &name)),
             Entry::Vacant(free) => {
-                free.insert(Known::Changing);
+                free.insert(PlaneState::Changing);
                 Ok(Taken { planes: Arc::clone(self), name, _at_work: at_work })
             }
         }
@@ -172,12 +172,12 @@ impl Planes {
         let at_work = self.at_work()?;
         let mut known = self.known();
         let Some(found) = known.get_mut(name) else { return Ok(None) };
-        match std::mem::replace(found, Known::Changing) {
-            Known::Running(running) => {
+        match std::mem::replace(found, PlaneState::Changing) {
+            PlaneState::Running(running) => {
                 let name = Arc::clone(&running.plane.name);
                 Ok(Some((Taken { planes: Arc::clone(self), name, _at_work: at_work }, running)))
             }
-            Known::Changing => Ok(None),
+            PlaneState::Changing => Ok(None),
         }
     }
 
@@ -191,13 +191,13 @@ impl Planes {
             return Ok(self.main.clone());
         }
         match self.known().get(name) {
-            Some(Known::Running(running)) => Ok(running.origin.clone()),
-            Some(Known::Changing) | None => Err(missing(name)),
+            Some(PlaneState::Running(running)) => Ok(running.origin.clone()),
+            Some(PlaneState::Changing) | None => Err(missing(name)),
         }
     }
 
-    async fn begin(&self, name: &Arc<str>, wanted: Wanted) -> Result<Running, Failed> {
-        let Wanted { from, path, workloads, .. } = wanted;
+    async fn begin(&self, name: &Arc<str>, wanted: PlaneRequest) -> Result<Running, Failed> {
+        let PlaneRequest { from, path, workloads, .. } = wanted;
         let beside = self.beside(workloads.as_ref())?;
         let origin = from.as_deref().map(|from| self.origin(from)).transpose().map_err(Failed::Status)?;
         let listener = TcpListener::bind(SocketAddr::new(self.ip, 0)).await.map_err(told)?;
@@ -296,10 +296,10 @@ impl Planes {
 
 impl Taken {
     /// Makes the control plane of this name.
-    async fn make(self, wanted: Wanted) -> Result<Arc<Plane>, Status> {
+    async fn make(self, wanted: PlaneRequest) -> Result<Arc<Plane>, Status> {
         let running = self.planes.begin(&self.name, wanted).await.map_err(Failed::into_status)?;
         let plane = Arc::clone(&running.plane);
-        self.planes.known().insert(Arc::clone(&self.name), Known::Running(running));
+        self.planes.known().insert(Arc::clone(&self.name), PlaneState::Running(running));
         Ok(plane)
     }
 
@@ -313,7 +313,7 @@ impl Taken {
 
 #[async_trait]
 impl http::Planes for Planes {
-    async fn create(self: Arc<Self>, mut wanted: Wanted) -> Result<Arc<Plane>, Status> {
+    async fn create(self: Arc<Self>, mut wanted: PlaneRequest) -> Result<Arc<Plane>, Status> {
         let taken = self.take(wanted.name.take())?;
         to_its_end(taken.make(wanted)).await?
     }
@@ -321,16 +321,16 @@ impl http::Planes for Planes {
     fn list(&self) -> Vec<Arc<Plane>> {
         let known = self.known();
         let running = known.values().filter_map(|known| match known {
-            Known::Running(running) => Some(Arc::clone(&running.plane)),
-            Known::Changing => None,
+            PlaneState::Running(running) => Some(Arc::clone(&running.plane)),
+            PlaneState::Changing => None,
         });
         running.collect()
     }
 
     fn get(&self, name: &str) -> Option<Arc<Plane>> {
         match self.known().get(name)? {
-            Known::Running(running) => Some(Arc::clone(&running.plane)),
-            Known::Changing => None,
+            PlaneState::Running(running) => Some(Arc::clone(&running.plane)),
+            PlaneState::Changing => None,
         }
     }
 
@@ -404,8 +404,8 @@ impl From<StoreError> for Failed {
     }
 }
 
-impl From<Failure> for Failed {
-    fn from(Failure(why): Failure) -> Self {
+impl From<ServingFailure> for Failed {
+    fn from(ServingFailure(why): ServingFailure) -> Self {
         Failed::Other(why)
     }
 }

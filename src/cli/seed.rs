@@ -32,7 +32,7 @@ pub struct Seed {
 
 /// What came of applying; later times are told one by one.
 #[derive(Default)]
-struct Outcome {
+struct ApplySummary {
     definitions: usize,
     objects: usize,
     faults: Vec<String>,
@@ -53,7 +53,7 @@ impl Seed {
     /// # Errors
     /// What can't be read, and what is refused.
     pub async fn begin(&mut self, registry: &Registry) -> Result<(), SeedError> {
-        let Outcome { definitions, objects, faults } = self.apply(registry).await;
+        let ApplySummary { definitions, objects, faults } = self.apply(registry).await;
         if !faults.is_empty() {
             return Err(SeedError(faults));
         }
@@ -91,7 +91,7 @@ impl Seed {
 
     /// Applies what is not as it was applied last. What can't be read, which may be half written, hides nothing else: it is read
     /// again when it changes.
-    async fn apply(&mut self, registry: &Registry) -> Outcome {
+    async fn apply(&mut self, registry: &Registry) -> ApplySummary {
         let sources = documents::read_each(&self.paths);
         let mut new: Vec<(String, &str, &Value)> = Vec::new();
         for (source, document) in each(&sources).filter(|(source, _)| !is_example(source)) {
@@ -105,7 +105,8 @@ impl Seed {
         new.sort_by_key(|(_, _, object)| (!is_definition(object), object.str_at(&["kind"]) != "Namespace"));
         let is_first = self.applied.is_empty();
         let faults = sources.iter().filter(|source| !is_example(source)).flat_map(|source| &source.faults);
-        let mut outcome = Outcome { faults: faults.map(|fault| fault.message.clone()).collect(), ..Outcome::default() };
+        let mut outcome =
+            ApplySummary { faults: faults.map(|fault| fault.message.clone()).collect(), ..ApplySummary::default() };
         for (key, file, object) in new {
             let done =
                 if is_definition(object) { define(registry, object).await } else { apply(registry, object).await };

@@ -15,7 +15,7 @@ use super::database::Database;
 use super::print::tell;
 use super::seed::Seed;
 use super::service_network::Network;
-use super::serving::{Failure, MergedContext, Papers, Server};
+use super::serving::{MergedContext, Papers, Server, ServingFailure};
 use super::temporary::Temporary;
 use super::ui::Ui;
 use super::users::Users;
@@ -208,20 +208,20 @@ impl Serve {
             };
         match self.server(switches, nodes) {
             Ok(server) => server.run().await,
-            Err(Failure(message)) => {
+            Err(ServingFailure(message)) => {
                 tell(message);
                 ExitCode::FAILURE
             }
         }
     }
 
-    fn audit_logs(&self) -> Result<Vec<audit::Log>, Failure> {
+    fn audit_logs(&self) -> Result<Vec<audit::Log>, ServingFailure> {
         let Some(path) = &self.audit_log_path else { return Ok(Vec::new()) };
         let opened = audit::Log::open(path);
-        let log =
-            opened.map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?;
+        let log = opened
+            .map_err(|error| ServingFailure(format!("can't write the audit log `{}`: {error}", path.display())))?;
         let policy = self.audit_policy_file.as_deref().map(audit::Policy::read).transpose();
-        let policy = policy.map_err(|error| Failure(error.to_string()))?;
+        let policy = policy.map_err(|error| ServingFailure(error.to_string()))?;
         Ok(vec![match policy {
             Some(policy) => log.of(policy),
             None => log,
@@ -229,13 +229,13 @@ impl Serve {
     }
 
     /// What is to be served, once the data folder is there.
-    fn server(self, switches: Switches, nodes: NodePlan) -> Result<Server, Failure> {
+    fn server(self, switches: Switches, nodes: NodePlan) -> Result<Server, ServingFailure> {
         let folder = &self.database.data_dir;
         let made = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).last();
         let made = made.map(Path::to_owned);
         let merged = self.merge_kubeconfig.clone().map(merged).transpose()?;
         fs::create_dir_all(folder)
-            .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
+            .map_err(|error| ServingFailure(format!("can't make the folder `{}`: {error}", folder.display())))?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| folder.join("kubeconfig"));
         let logs = self.audit_logs().inspect_err(|_| {
             // A failed start leaves no folder behind.
@@ -285,24 +285,32 @@ impl Serve {
 }
 
 /// `ADDR:PORT`, or `HOST:PORT`, whose first address counts; of IPv4 if there is one.
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn address(text: &str) -> Result<SocketAddr, AddressError> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
-    let mut found: Vec<SocketAddr> =
-        text.to_socket_addrs().map_err(|error| format!("{error}; expected ADDR:PORT or HOST:PORT"))?.collect();
+    let mut found: Vec<SocketAddr> = text.to_socket_addrs()?.collect();
     found.sort_by_key(SocketAddr::is_ipv6);
-    found.first().copied().ok_or_else(|| format!("`{text}` has no address"))
+    found.first().copied().ok_or_else(|| AddressError::Absent(text.to_owned()))
+}
+
+/// Why a text is not an address to listen on.
+#[derive(Debug, thiserror::Error)]
+enum AddressError {
+    #[error("{0}; expected ADDR:PORT or HOST:PORT")]
+    Unknown(#[from] io::Error),
+    #[error("`{0}` has no address")]
+    Absent(String),
 }
 
 /// The context `name` in the file that kubectl would write: of several in $KUBECONFIG the first that is there, or the last.
-fn merged(name: String) -> Result<MergedContext, Failure> {
+fn merged(name: String) -> Result<MergedContext, ServingFailure> {
     let listed = env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
     let listed: Vec<PathBuf> =
         listed.iter().flat_map(env::split_paths).filter(|path| !path.as_os_str().is_empty()).collect();
     let file = listed.iter().find(|path| path.exists()).or_else(|| listed.last()).cloned();
     let home = || env::home_dir().map(|home| home.join(".kube/config"));
-    let file = file.or_else(home).ok_or_else(|| Failure("there is no $KUBECONFIG and no $HOME".to_owned()))?;
+    let file = file.or_else(home).ok_or_else(|| ServingFailure("there is no $KUBECONFIG and no $HOME".to_owned()))?;
     Ok(MergedContext { file, name })
 }
 

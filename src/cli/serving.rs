@@ -21,7 +21,7 @@ use super::playground::CONNECTIONS_MAX;
 use super::print::{output, tell};
 use super::seed::Seed;
 use super::service_network::{self, Network};
-use super::ui::{Opened, Wanted};
+use super::ui::{Opened, PageRequest};
 use super::users::{SIGNING_KEY, Users};
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, TokenIssuer, UserInfo};
@@ -51,7 +51,7 @@ pub struct Server {
     /// Where plain HTTP is served as well.
     pub insecure_listen: Option<SocketAddr>,
     /// Where a page for browsers is served, and whether it may change objects.
-    pub ui: Option<Wanted>,
+    pub ui: Option<PageRequest>,
     pub store: Config,
     pub papers: Papers,
     /// What is applied at the start.
@@ -99,11 +99,11 @@ pub struct Given {
 }
 
 /// What is worth telling before the process ends.
-pub struct Failure(pub String);
+pub struct ServingFailure(pub String);
 
-impl<E: fmt::Display> From<E> for Failure {
+impl<E: fmt::Display> From<E> for ServingFailure {
     fn from(error: E) -> Self {
-        Failure(error.to_string())
+        ServingFailure(error.to_string())
     }
 }
 
@@ -113,7 +113,7 @@ impl Server {
         let made = self.made.clone();
         match self.logged().await {
             Ok(()) => ExitCode::SUCCESS,
-            Err(Failure(message)) => {
+            Err(ServingFailure(message)) => {
                 tell(message);
                 if let Some(folder) = made {
                     // Nothing in it is worth a second message.
@@ -124,21 +124,21 @@ impl Server {
         }
     }
 
-    async fn logged(self) -> Result<(), Failure> {
+    async fn logged(self) -> Result<(), ServingFailure> {
         let log = Log::begin()?;
         let served = self.serve().await;
         log.flush();
         served
     }
 
-    async fn serve(mut self) -> Result<(), Failure> {
+    async fn serve(mut self) -> Result<(), ServingFailure> {
         if Timestamp::now() < Timestamp::UNIX_EPOCH {
-            return Err(Failure("the clock of this machine is before 1970".to_owned()));
+            return Err(ServingFailure("the clock of this machine is before 1970".to_owned()));
         }
         let signals = stop_requested()?;
         let listener = TcpListener::bind(self.listen)
             .await
-            .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
+            .map_err(|error| ServingFailure(format!("can't listen on {}: {error}", self.listen)))?;
         let address = listener.local_addr()?;
         let storage = Storage::open(&self.store).await?;
         let papers = self.papers.show(&storage, address).await?;
@@ -287,8 +287,8 @@ impl Server {
     }
 
     /// Makes the first namespaces and, where they count, the default roles.
-    pub async fn populate(&self, registry: &Arc<Registry>) -> Result<(), Failure> {
-        let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
+    pub async fn populate(&self, registry: &Arc<Registry>) -> Result<(), ServingFailure> {
+        let refused = |what: &str, status: Status| ServingFailure(format!("{what}: {}", status.message));
         // Together, so that they are on disk at the cost of one.
         tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
             .map_err(|status| refused("the first objects can't be made", status))?;
@@ -350,10 +350,10 @@ impl Papers {
 }
 
 impl Shown {
-    fn write_kubeconfig(&self, url: &str) -> Result<(), Failure> {
+    fn write_kubeconfig(&self, url: &str) -> Result<(), ServingFailure> {
         let Some((path, identity)) = &self.administrator else { return Ok(()) };
         let kubeconfig = Kubeconfig { server: url, authority_pem: &self.authority_pem, user: ADMIN, identity };
-        let failed = |path: &Path, why: String| Failure(format!("can't write `{}`: {why}", path.display()));
+        let failed = |path: &Path, why: String| ServingFailure(format!("can't write `{}`: {why}", path.display()));
         kubeconfig.write(path).map_err(|error| failed(path, error.to_string()))?;
         match &self.merged {
             Some(MergedContext { file, name }) => {

@@ -17,11 +17,11 @@ use crate::store::{StoreError, copy};
 #[derive(Args)]
 pub struct Snapshot {
     #[command(subcommand)]
-    command: Command,
+    command: SnapshotCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum SnapshotCommand {
     /// Save the database as it is now; a server may go on using it
     Save(Save),
     /// Restore a saved database to where there is none
@@ -53,11 +53,11 @@ struct Restore {
 }
 
 /// What is worth telling.
-struct Failure(String);
+struct SnapshotFailure(String);
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for SnapshotFailure {
     fn from(error: StoreError) -> Self {
-        Failure(error.to_string())
+        SnapshotFailure(error.to_string())
     }
 }
 
@@ -65,12 +65,12 @@ impl Snapshot {
     /// Exit codes: 0 done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
-            Command::Save(save) => save.run().await,
-            Command::Restore(restore) => restore.run().await,
+            SnapshotCommand::Save(save) => save.run().await,
+            SnapshotCommand::Restore(restore) => restore.run().await,
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
-            Err(Failure(message)) => {
+            Err(SnapshotFailure(message)) => {
                 tell(message);
                 ExitCode::FAILURE
             }
@@ -79,7 +79,7 @@ impl Snapshot {
 }
 
 impl Save {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self) -> Result<(), SnapshotFailure> {
         for (location, file) in self.database.saved_in(&self.file) {
             let revision = copy::save(&location, &file).await?;
             tell(format_args!("saved to `{}`, at revision {revision}", file.display()));
@@ -89,10 +89,10 @@ impl Save {
 }
 
 impl Restore {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self) -> Result<(), SnapshotFailure> {
         let folder = &self.database.data_dir;
         std::fs::create_dir_all(folder)
-            .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
+            .map_err(|error| SnapshotFailure(format!("can't make the folder `{}`: {error}", folder.display())))?;
         for (location, file) in self.database.saved_in(&self.file) {
             let revision = copy::restore(&location, &file, self.raise_revision).await?;
             tell(format_args!("restored from `{}`, at revision {revision}", file.display()));

@@ -22,10 +22,10 @@ use super::report::{self, show_junit};
 use super::watch::Watch;
 use crate::author::Catalog;
 use crate::author::policies::case::Setting;
-use crate::author::suite::{self, BrokenCase, Case, Counts, Coverage, Expected, Part, Stage, Suite};
+use crate::author::suite::{self, BrokenCase, Case, Counts, Coverage, Expected, Stage, Suite, WriteTarget};
 use crate::meta::minor::Minor;
 use crate::object;
-use crate::value::yaml::{self, Located, Place};
+use crate::value::yaml::{self, Located, TextPosition};
 use crate::value::{Value, json};
 
 /// Run test suites of CustomResourceDefinitions and policies
@@ -46,8 +46,8 @@ pub struct Test {
     suites: Vec<PathBuf>,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(short, long, value_enum, default_value_t = TestOutput::Text)]
+    output: TestOutput,
 
     /// Write snapshots anew, but for cases that fail otherwise
     #[arg(long)]
@@ -70,7 +70,7 @@ pub struct Test {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum TestOutput {
     Text,
     Json,
     Junit,
@@ -83,13 +83,13 @@ struct Tested {
     file: String,
     cases: Vec<TestedCase>,
     /// What of it can't be run.
-    faults: Vec<Fault>,
+    faults: Vec<UnreadableSuite>,
     taken: Duration,
 }
 
 impl Tested {
     /// One of which nothing has run.
-    fn unusable(path: &Path, faults: Vec<Fault>) -> Self {
+    fn unusable(path: &Path, faults: Vec<UnreadableSuite>) -> Self {
         Tested { file: path.display().to_string(), cases: Vec::new(), faults, taken: Duration::ZERO }
     }
 }
@@ -97,45 +97,45 @@ impl Tested {
 struct TestedCase {
     name: String,
     file: String,
-    place: Option<Place>,
+    place: Option<TextPosition>,
     failures: Vec<String>,
     ratcheted: Vec<String>,
     taken: Duration,
 }
 
 /// What can't be read.
-struct Fault {
+struct UnreadableSuite {
     file: String,
-    place: Option<Place>,
+    place: Option<TextPosition>,
     text: String,
 }
 
-impl Fault {
-    fn new(path: &Path, text: String) -> Vec<Fault> {
-        vec![Fault { file: path.display().to_string(), place: None, text }]
+impl UnreadableSuite {
+    fn new(path: &Path, text: String) -> Vec<UnreadableSuite> {
+        vec![UnreadableSuite { file: path.display().to_string(), place: None, text }]
     }
 
     /// What of files can't be read, told of the suite that needs them.
-    fn of_sources(path: &Path, sources: &[Source]) -> Vec<Fault> {
+    fn of_sources(path: &Path, sources: &[Source]) -> Vec<UnreadableSuite> {
         let faults = sources.iter().flat_map(|source| &source.faults);
-        faults.flat_map(|fault| Fault::new(path, fault.message.clone())).collect()
+        faults.flat_map(|fault| UnreadableSuite::new(path, fault.message.clone())).collect()
     }
 }
 
 /// What came of all suites.
-struct Run {
+struct TestRun {
     tested: Vec<Tested>,
     coverage: Coverage,
     /// Definitions and policies of which too little is covered.
     uncovered: Vec<String>,
 }
 
-impl Run {
+impl TestRun {
     fn cases(&self) -> impl Iterator<Item = &TestedCase> {
         self.tested.iter().flat_map(|suite| &suite.cases)
     }
 
-    fn faults(&self) -> impl Iterator<Item = &Fault> {
+    fn faults(&self) -> impl Iterator<Item = &UnreadableSuite> {
         self.tested.iter().flat_map(|suite| &suite.faults)
     }
 
@@ -159,7 +159,7 @@ impl Test {
                 return ExitCode::from(UNUSABLE);
             }
         }
-        let has_table = matches!(self.output, Output::Text | Output::Json) && !self.update;
+        let has_table = matches!(self.output, TestOutput::Text | TestOutput::Json) && !self.update;
         if let Err(message) = self.minors.take_project(has_table) {
             tell(message);
             return ExitCode::from(UNUSABLE);
@@ -196,17 +196,17 @@ impl Test {
 
     fn run_once(&self) -> ExitCode {
         let Some(minor) = self.minors.one() else {
-            return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
+            return self.minors.tell(self.output == TestOutput::Json, |minor| self.say(minor));
         };
-        if self.output == Output::Text {
+        if self.output == TestOutput::Text {
             return self.tell_text(minor);
         }
         let run = self.test(minor, |_| ControlFlow::Continue(()));
         let text = match self.output {
-            Output::Text | Output::Json => show_json(&run).to_string() + "\n",
-            Output::Junit => show_junit(&junit_suites(&run.tested)),
-            Output::Sarif => annotate::sarif(&annotations(&run), &[]),
-            Output::Github => annotate::github(&annotations(&run)),
+            TestOutput::Text | TestOutput::Json => show_json(&run).to_string() + "\n",
+            TestOutput::Junit => show_junit(&junit_suites(&run.tested)),
+            TestOutput::Sarif => annotate::sarif(&annotations(&run), &[]),
+            TestOutput::Github => annotate::github(&annotations(&run)),
         };
         output(text, run.code())
     }
@@ -234,14 +234,14 @@ impl Test {
     }
 
     /// Runs all suites; `told` gets each once it has run.
-    fn test(&self, minor: Minor, mut told: impl FnMut(&Tested) -> ControlFlow<()>) -> Run {
+    fn test(&self, minor: Minor, mut told: impl FnMut(&Tested) -> ControlFlow<()>) -> TestRun {
         let (mut paths, mut tested) = (Vec::new(), Vec::new());
         for path in &self.suites {
             let before = paths.len();
             let found = find(path, &mut paths)
                 .and_then(|()| if paths.len() > before { Ok(()) } else { Err(CommandError::NoSuite(path.clone())) });
             if let Err(failure) = found {
-                tested.push(Tested::unusable(path, Fault::new(path, failure.to_string())));
+                tested.push(Tested::unusable(path, UnreadableSuite::new(path, failure.to_string())));
             }
         }
         let mut coverage = Coverage::default();
@@ -260,7 +260,7 @@ impl Test {
             is_wanted
         });
         let uncovered = self.uncovered(&coverage);
-        Run { tested, coverage, uncovered }
+        TestRun { tested, coverage, uncovered }
     }
 
     fn uncovered(&self, coverage: &Coverage) -> Vec<String> {
@@ -281,10 +281,10 @@ impl Test {
 
     /// Runs the suites of a file or a folder.
     fn test_suites(&self, minor: Minor, path: &Path, coverage: &mut Coverage) -> Tested {
-        let Read { suites, faults } = if path.is_dir() { read_examples(path) } else { read_suites(path) };
+        let ReadSuites { suites, faults } = if path.is_dir() { read_examples(path) } else { read_suites(path) };
         let mut tested = Tested::unusable(path, faults);
         if suites.is_empty() && tested.faults.is_empty() {
-            tested.faults = Fault::new(path, "there is no case".to_owned());
+            tested.faults = UnreadableSuite::new(path, "there is no case".to_owned());
         }
         let snapshots = path.with_extension("snap");
         let taken = match read_snapshots(&snapshots) {
@@ -306,7 +306,7 @@ impl Test {
             && new != taken
             && let Err(error) = fs::write(&snapshots, yaml::encode(&new))
         {
-            tested.faults.extend(Fault::new(&snapshots, format!("it can't be written: {error}")));
+            tested.faults.extend(UnreadableSuite::new(&snapshots, format!("it can't be written: {error}")));
         }
         tested
     }
@@ -320,7 +320,7 @@ impl Test {
         (taken, new): (&Value, &mut Value),
         tested: &mut Tested,
         coverage: &mut Coverage,
-    ) -> Result<(), Vec<Fault>> {
+    ) -> Result<(), Vec<UnreadableSuite>> {
         let (catalog, unreadable) = catalog(minor, path, &suite, coverage)?;
         tested.faults.extend(unreadable);
         let given = given(minor, path, &suite)?;
@@ -330,7 +330,7 @@ impl Test {
         for (case, (file, place)) in suite.cases.iter().zip(places) {
             let begun = Instant::now();
             let before = taken.get(&case.name);
-            let suite::Outcome { mut failures, ratcheted, snapshot } = suite::run(case, &stage, before, coverage);
+            let suite::CaseOutcome { mut failures, ratcheted, snapshot } = suite::run(case, &stage, before, coverage);
             if self.update && snapshot.is_some() {
                 // A snapshot is what is found.
                 failures.retain(|failure| !failure.is_of_snapshot());
@@ -354,9 +354,9 @@ impl Test {
 }
 
 /// What cases came to before; nothing where nothing was kept.
-fn read_snapshots(path: &Path) -> Result<Value, Vec<Fault>> {
+fn read_snapshots(path: &Path) -> Result<Value, Vec<UnreadableSuite>> {
     match fs::read(path) {
-        Ok(bytes) => yaml::decode(&bytes).map_err(|error| Fault::new(path, error.to_string())),
+        Ok(bytes) => yaml::decode(&bytes).map_err(|error| UnreadableSuite::new(path, error.to_string())),
         Err(_) => Ok(object! {}),
     }
 }
@@ -378,7 +378,7 @@ fn catalog(
     path: &Path,
     suite: &Suite,
     coverage: &mut Coverage,
-) -> Result<(Catalog, Vec<Fault>), Vec<Fault>> {
+) -> Result<(Catalog, Vec<UnreadableSuite>), Vec<UnreadableSuite>> {
     let folder = folder_of(path);
     let crds = match suite.crds.as_slice() {
         // Policies may be about built-in kinds alone.
@@ -390,7 +390,7 @@ fn catalog(
     let sources = documents::read_each(&crds);
     for source in &sources {
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
-            let fault = |text: String, place| vec![Fault { file: source.name.clone(), place, text }];
+            let fault = |text: String, place| vec![UnreadableSuite { file: source.name.clone(), place, text }];
             let kind = catalog.add(&document.value).map_err(|error| fault(error.to_string(), None))?;
             if let Some(error) = kind.errors.first() {
                 let text = format!("{}: {error}", kind.definition.name());
@@ -399,7 +399,7 @@ fn catalog(
             coverage.expect(kind);
         }
     }
-    let unreadable = Fault::of_sources(path, &sources);
+    let unreadable = UnreadableSuite::of_sources(path, &sources);
     if catalog.kinds().next().is_none() && !unreadable.is_empty() {
         return Err(unreadable);
     }
@@ -407,17 +407,17 @@ fn catalog(
 }
 
 /// The policies that a suite is about. What a server would refuse is a fault.
-fn given(minor: Minor, path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> {
+fn given(minor: Minor, path: &Path, suite: &Suite) -> Result<Given, Vec<UnreadableSuite>> {
     let paths: Vec<PathBuf> = suite.policies.iter().map(|name| folder_of(path).join(name)).collect();
     let sources = documents::read_each(&paths);
     let given = Given::new(minor, policies::values(&sources));
-    let mut faults = Fault::of_sources(path, &sources);
+    let mut faults = UnreadableSuite::of_sources(path, &sources);
     for (name, errors) in given.set.refused() {
         let is_it =
             |value: &Value| format!("{} {}", value.str_at(&["kind"]), value.str_at(&["metadata", "name"])) == *name;
         let stands = each(&sources).find(|(_, document)| is_it(&document.value));
         let file = stands.map_or_else(|| path.display().to_string(), |(source, _)| source.name.clone());
-        faults.extend(errors.iter().map(|error| Fault {
+        faults.extend(errors.iter().map(|error| UnreadableSuite {
             file: file.clone(),
             place: stands.and_then(|(_, document)| document.place(&error.field)),
             text: format!("{name}: {error}"),
@@ -434,7 +434,7 @@ pub fn valid_cases(suites: &[PathBuf]) -> (Vec<(String, Value)>, Vec<String>) {
     }
     for path in paths {
         let read = if path.is_dir() { read_examples(&path) } else { read_suites(&path) };
-        let told = |fault: &Fault| format!("{}: {}", located(&fault.file, fault.place), fault.text);
+        let told = |fault: &UnreadableSuite| format!("{}: {}", located(&fault.file, fault.place), fault.text);
         faults.extend(read.faults.iter().map(told));
         let found = read.suites.into_iter().flat_map(|read| read.suite.cases);
         cases.extend(found.filter(Case::is_valid).map(|case| (case.name, case.object)));
@@ -444,17 +444,17 @@ pub fn valid_cases(suites: &[PathBuf]) -> (Vec<(String, Value)>, Vec<String>) {
 
 /// The suites of a file or a folder.
 #[derive(Default)]
-struct Read {
+struct ReadSuites {
     suites: Vec<ReadSuite>,
     /// What of them can't be read.
-    faults: Vec<Fault>,
+    faults: Vec<UnreadableSuite>,
 }
 
 /// A suite, and where its cases stand.
 struct ReadSuite {
     suite: Suite,
     /// The file and the place of each case.
-    places: Vec<(String, Option<Place>)>,
+    places: Vec<(String, Option<TextPosition>)>,
     /// Cases that can't be made.
     broken: Vec<TestedCase>,
 }
@@ -488,15 +488,18 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 /// The suites of a file, one a document. One that can't be read hides no other.
-fn read_suites(path: &Path) -> Read {
+fn read_suites(path: &Path) -> ReadSuites {
     let file = path.display().to_string();
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
-            return Read { faults: Fault::new(path, format!("it can't be read: {error}")), ..Read::default() };
+            return ReadSuites {
+                faults: UnreadableSuite::new(path, format!("it can't be read: {error}")),
+                ..ReadSuites::default()
+            };
         }
     };
-    let mut read = Read::default();
+    let mut read = ReadSuites::default();
     for document in yaml::decode_each_located(&bytes) {
         match document {
             Ok(located) if located.value.is_null() => {}
@@ -506,15 +509,15 @@ fn read_suites(path: &Path) -> Read {
             },
             Err(broken) => {
                 let text = format!("it can't be understood: {}", broken.problem);
-                read.faults.push(Fault { file: file.clone(), place: Some(broken.place), text });
+                read.faults.push(UnreadableSuite { file: file.clone(), place: Some(broken.place), text });
             }
         }
     }
     read
 }
 
-fn read_suite(file: &str, located: &Located) -> Result<ReadSuite, Vec<Fault>> {
-    let fault = |fault: suite::Fault| Fault {
+fn read_suite(file: &str, located: &Located) -> Result<ReadSuite, Vec<UnreadableSuite>> {
+    let fault = |fault: suite::SuiteError| UnreadableSuite {
         file: file.to_owned(),
         place: Some(located.place(&fault.path)),
         text: fault.text,
@@ -534,7 +537,7 @@ fn read_suite(file: &str, located: &Located) -> Result<ReadSuite, Vec<Fault>> {
 }
 
 /// A folder of examples as a suite. `x.old.yaml` is what `x.yaml` was before. A file that can't be read hides no other.
-fn read_examples(folder: &Path) -> Read {
+fn read_examples(folder: &Path) -> ReadSuites {
     let (mut cases, mut places, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (name, is_valid) in [("valid", true), ("invalid", false)] {
         let inner = folder.join(name);
@@ -542,7 +545,7 @@ fn read_examples(folder: &Path) -> Read {
             continue;
         }
         let paths = entries(&inner).unwrap_or_else(|failure| {
-            faults.extend(Fault::new(&inner, failure.to_string()));
+            faults.extend(UnreadableSuite::new(&inner, failure.to_string()));
             Vec::new()
         });
         for path in paths {
@@ -561,20 +564,20 @@ fn read_examples(folder: &Path) -> Read {
     } else {
         vec![ReadSuite { suite: Suite { cases, ..Suite::default() }, places, broken: Vec::new() }]
     };
-    Read { suites, faults }
+    ReadSuites { suites, faults }
 }
 
 /// The cases of a manifest in the folder `name`, and what of it can't be read.
-fn examples_of(path: &Path, name: &str, is_valid: bool) -> (Vec<Case>, Vec<Fault>) {
+fn examples_of(path: &Path, name: &str, is_valid: bool) -> (Vec<Case>, Vec<UnreadableSuite>) {
     let before = path.with_extension("old.yaml");
     let before = if before.is_file() { documents::read_each(&[before]) } else { Vec::new() };
     let sources = documents::read_each(&[path.to_owned()]);
-    let mut faults = Fault::of_sources(path, &before);
+    let mut faults = UnreadableSuite::of_sources(path, &before);
     if !faults.is_empty() {
         // Without what they were before, these are other cases.
         return (Vec::new(), faults);
     }
-    faults.extend(Fault::of_sources(path, &sources));
+    faults.extend(UnreadableSuite::of_sources(path, &sources));
     let old = before.into_iter().flat_map(|source| source.documents).last().map(|document| document.value);
     let lines = match fs::read_to_string(path.with_extension("errors")) {
         Ok(text) if !is_valid => Some(text.lines().map(str::to_owned).collect::<Vec<String>>()),
@@ -586,7 +589,7 @@ fn examples_of(path: &Path, name: &str, is_valid: bool) -> (Vec<Case>, Vec<Fault
         path: String::new(),
         object,
         old: old.clone(),
-        part: Part::Object,
+        part: WriteTarget::Object,
         setting: Setting::default(),
         expected: match &lines {
             Some(lines) => Expected::Lines(lines.clone()),
@@ -609,10 +612,10 @@ fn show_suite(suite: &Tested, style: &Style) -> String {
 
 impl Test {
     /// The coverage, and what failed at the end, where it is seen.
-    fn show_end(&self, run: &Run, style: &Style) -> String {
+    fn show_end(&self, run: &TestRun, style: &Style) -> String {
         let mut out = String::new();
         self.show_coverage(&run.coverage, &mut out);
-        for Fault { file, place, text } in run.faults() {
+        for UnreadableSuite { file, place, text } in run.faults() {
             out.push_str(&format!("{} {}: {text}\n", style.bad("UNREADABLE"), located(file, *place)));
         }
         for case in run.cases().filter(|case| !case.failures.is_empty()) {
@@ -650,7 +653,7 @@ impl Test {
 }
 
 /// `suite.yaml:3:5`.
-fn located(file: &str, place: Option<Place>) -> String {
+fn located(file: &str, place: Option<TextPosition>) -> String {
     place.map_or_else(|| file.to_owned(), |place| format!("{file}:{}:{}", place.line, place.column))
 }
 
@@ -695,7 +698,7 @@ fn gaps(counts: &Counts) -> Vec<String> {
     gaps
 }
 
-fn show_json(run: &Run) -> String {
+fn show_json(run: &TestRun) -> String {
     let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
     let case = |case: &TestedCase| {
         object! {
@@ -749,7 +752,7 @@ fn junit_suites(tested: &[Tested]) -> Vec<report::Suite> {
         is_skipped: false,
         taken: Some(case.taken),
     };
-    let fault = |fault: &Fault| report::Case {
+    let fault = |fault: &UnreadableSuite| report::Case {
         name: "the suite can be read".to_owned(),
         class: fault.file.clone(),
         failures: vec![format!("{}: {}", located(&fault.file, fault.place), fault.text)],
@@ -764,8 +767,8 @@ fn junit_suites(tested: &[Tested]) -> Vec<report::Suite> {
     tested.iter().map(suite).collect()
 }
 
-fn annotations(run: &Run) -> Vec<Annotation> {
-    let annotation = |file: &str, place: Option<Place>, id: &str, message: String| Annotation {
+fn annotations(run: &TestRun) -> Vec<Annotation> {
+    let annotation = |file: &str, place: Option<TextPosition>, id: &str, message: String| Annotation {
         file: file.to_owned(),
         place,
         level: Level::Error,

@@ -37,7 +37,7 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6481
 
 /// What was asked of the page.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct PageRequest {
     listen: Option<SocketAddr>,
     writes: Writes,
 }
@@ -50,8 +50,8 @@ impl Ui {
     }
 
     /// The page that is to be served, if one is.
-    pub fn wanted(&self) -> Option<Wanted> {
-        self.ui.map(|writes| Wanted { listen: self.ui_listen, writes })
+    pub fn wanted(&self) -> Option<PageRequest> {
+        self.ui.map(|writes| PageRequest { listen: self.ui_listen, writes })
     }
 }
 
@@ -67,7 +67,7 @@ impl Opened {
     ///
     /// # Errors
     /// The address is taken.
-    pub async fn new(Wanted { listen, writes }: Wanted, api: Router) -> std::io::Result<Opened> {
+    pub async fn new(PageRequest { listen, writes }: PageRequest, api: Router) -> std::io::Result<Opened> {
         let listener = bind(listen, LISTEN).await?;
         let address = listener.local_addr()?;
         let token = Token::generate();

@@ -1,15 +1,16 @@
 //! The arguments of `skiff serve` about users: who they are, and what they may do.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use clap::{ArgAction, Args, ValueEnum};
+use thiserror::Error;
 
 use super::print::tell;
 use crate::auth::{
     AlwaysAllow, AlwaysDeny, Authorizer, Chain, Figures, Masters, Member, NamedAuthorizer, NoSigningKey, SigningKey,
-    TokenFile, TokenIssuer, Tokens, VerifyingKey,
+    TokenFile, TokenFileError, TokenIssuer, Tokens, VerifyingKey,
 };
 use crate::meta::minor::Minor;
 use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
@@ -195,13 +196,14 @@ impl Users {
     /// Who knows bearer tokens: first the file, then the issuer of service accounts' tokens.
     ///
     /// Errors: what is wrong with the file.
-    pub fn tokens(&self, registry: &Arc<Registry>, issuer: &Arc<TokenIssuer>) -> Result<Tokens, String> {
+    pub fn tokens(&self, registry: &Arc<Registry>, issuer: &Arc<TokenIssuer>) -> Result<Tokens, TokenFileFailure> {
         let mut tokens = Tokens { api_audiences: issuer.api_audiences().to_vec(), ..Tokens::default() };
         if let Some(path) = &self.token_auth_file {
             let shown = path.display();
-            let text = fs::read_to_string(path).map_err(|error| format!("can't read token file '{shown}': {error}"))?;
+            let text =
+                fs::read_to_string(path).map_err(|error| TokenFileFailure::Read { path: path.clone(), error })?;
             let file = TokenFile::parse(&text, &tokens.api_audiences);
-            let file = file.map_err(|error| format!("token file '{shown}' {error}"))?;
+            let file = file.map_err(|error| TokenFileFailure::Content { path: path.clone(), error })?;
             file.warnings.iter().for_each(|warning| tell(format_args!("token file '{shown}': {warning}")));
             tokens.authenticators.push(Box::new(file));
         }
@@ -209,6 +211,15 @@ impl Users {
         tokens.authenticators.push(Box::new(StoredAccounts { registry, issuer }));
         Ok(tokens)
     }
+}
+
+/// Why there is nothing of a file of tokens.
+#[derive(Debug, Error)]
+pub enum TokenFileFailure {
+    #[error("can't read token file '{}': {error}", path.display())]
+    Read { path: PathBuf, error: io::Error },
+    #[error("token file '{}' {error}", path.display())]
+    Content { path: PathBuf, error: TokenFileError },
 }
 
 /// The key in the database, which is made where there is none.

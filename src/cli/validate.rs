@@ -10,14 +10,14 @@ use clap::{Args, ValueEnum};
 use super::cluster::{Access, Cluster};
 use super::command_error::CommandError;
 use super::definitions::{DefinitionsError, each, is_definition};
-use super::documents::{self, Document, Entry, Source};
+use super::documents::{self, Document, Source, TextEntry};
 use super::minors::{Minors, Said};
-use super::missing::{Allowed, Known};
+use super::missing::{Allowed, KnownKinds};
 use super::parallel;
 use super::policies::{self, Given, Requester, values};
 use super::print::{self, Stdout, UNUSABLE, tell};
 use super::project::{Project, ProjectError};
-use super::report::{Format, Item, Printer, Verdict};
+use super::report::{DocumentVerdict, Format, Item, Printer};
 use crate::author::policies::admit::Admitted;
 use crate::author::policies::is_policy;
 use crate::author::{self, Catalog, Checked, DefinedKind, Options};
@@ -103,7 +103,7 @@ impl Findings {
 
     fn tell(&mut self, items: &[Item]) -> ControlFlow<()> {
         self.is_fine &= items.iter().all(Item::is_fine);
-        self.is_readable &= items.iter().all(|item| item.verdict != Verdict::Unreadable);
+        self.is_readable &= items.iter().all(|item| item.verdict != DocumentVerdict::Unreadable);
         self.out.write(self.printer.show(items))
     }
 
@@ -160,14 +160,14 @@ impl Validate {
     fn tell_each(&self, given: &[Source]) -> ExitCode {
         let sources = documents::read_each(&self.files);
         let before = documents::read_each(self.old.as_slice());
-        let faults: Vec<&documents::Fault> =
+        let faults: Vec<&documents::DocumentError> =
             given.iter().chain(&before).chain(&sources).flat_map(|source| &source.faults).collect();
         faults.iter().for_each(|fault| tell(&fault.message));
         let documents: Vec<(&Source, &Document)> = each(&sources).collect();
         let is_empty = !self.misses(&sources).is_empty();
         self.minors.tell(self.output == Format::Json, |minor| {
             let (checker, faulty) = self.checker(given, &sources, &before, minor);
-            let item = |(source, document): &(&Source, &Document)| checker.item(source, Entry::Document(document));
+            let item = |(source, document): &(&Source, &Document)| checker.item(source, TextEntry::Document(document));
             let items: Vec<Item> = faulty.into_iter().chain(parallel::map("documents", &documents, item)).collect();
             Said {
                 lines: items.iter().flat_map(statements).collect(),
@@ -182,14 +182,14 @@ impl Validate {
         let before = documents::read_each(self.old.as_slice());
         let unreadable =
             given.iter().chain(&before).flat_map(Source::entries).filter_map(|(source, entry)| match entry {
-                Entry::Document(_) => None,
-                Entry::Fault(fault) => Some(Item::unreadable(source, fault)),
+                TextEntry::Document(_) => None,
+                TextEntry::Fault(fault) => Some(Item::unreadable(source, fault)),
             });
         findings.tell(&unreadable.collect::<Vec<_>>())?;
         findings.is_fine &= self.misses(&sources).is_empty();
         let (checker, faulty) = self.checker(given, &sources, &before, minor);
         findings.tell(&faulty)?;
-        let entries: Vec<(&Source, Entry<'_>)> = sources.iter().flat_map(Source::entries).collect();
+        let entries: Vec<(&Source, TextEntry<'_>)> = sources.iter().flat_map(Source::entries).collect();
         let mut told = ControlFlow::Continue(());
         parallel::each(
             "documents",
@@ -210,12 +210,12 @@ impl Validate {
         sources: &'c [Source],
         before: &'c [Source],
         minor: Minor,
-    ) -> (Checker<'c>, Vec<Item>) {
+    ) -> (ObjectChecker<'c>, Vec<Item>) {
         let (catalog, faulty) = self.catalog(given, sources, minor);
         let all = values(given).chain(values(sources));
-        let (known, policies) = (Known::new(minor, all.clone()), Given::new(minor, all));
-        let old = each(before).map(|(_, document)| (Identity::of(&document.value), &document.value)).collect();
-        (Checker { validate: self, catalog, policies, known, old }, faulty)
+        let (known, policies) = (KnownKinds::new(minor, all.clone()), Given::new(minor, all));
+        let old = each(before).map(|(_, document)| (ObjectIdentity::of(&document.value), &document.value)).collect();
+        (ObjectChecker { validate: self, catalog, policies, known, old }, faulty)
     }
 
     /// Where there is nothing to check, in a folder or in all that was named: that is told.
@@ -284,22 +284,22 @@ impl Validate {
 }
 
 /// What objects are checked against.
-struct Checker<'c> {
+struct ObjectChecker<'c> {
     validate: &'c Validate,
     catalog: Catalog,
     policies: Given,
-    known: Known,
-    old: HashMap<Identity, &'c Value>,
+    known: KnownKinds,
+    old: HashMap<ObjectIdentity, &'c Value>,
 }
 
-impl Checker<'_> {
-    fn item(&self, source: &Source, entry: Entry<'_>) -> Item {
+impl ObjectChecker<'_> {
+    fn item(&self, source: &Source, entry: TextEntry<'_>) -> Item {
         let document = match entry {
-            Entry::Document(document) => document,
-            Entry::Fault(fault) => return Item::unreadable(source, fault),
+            TextEntry::Document(document) => document,
+            TextEntry::Fault(fault) => return Item::unreadable(source, fault),
         };
         let object = &document.value;
-        let old = self.old.get(&Identity::of(object)).copied();
+        let old = self.old.get(&ObjectIdentity::of(object)).copied();
         match self.admit(object, old) {
             Some(admitted) => item(self.validate, source, document, admitted),
             None => self.unchecked(source, document),
@@ -398,13 +398,13 @@ fn check_built_in(minor: Minor, object: &Value, old: Option<&Value>) -> Option<C
 
 /// What tells an object from others: group, kind, namespace and name.
 #[derive(PartialEq, Eq, Hash)]
-struct Identity([String; 4]);
+struct ObjectIdentity([String; 4]);
 
-impl Identity {
-    fn of(object: &Value) -> Identity {
+impl ObjectIdentity {
+    fn of(object: &Value) -> ObjectIdentity {
         let (group, kind) = kind_of(object);
         let metadata = |name| object.str_at(&["metadata", name]).to_owned();
-        Identity([group.to_owned(), kind.to_owned(), metadata("namespace"), metadata("name")])
+        ObjectIdentity([group.to_owned(), kind.to_owned(), metadata("namespace"), metadata("name")])
     }
 }
 
@@ -426,9 +426,9 @@ mod tests {
         let Cli { validate } = Cli::parse_from(["skiff", "-"]);
         let told = || {
             let source = Source::of_text("-", text.into());
-            let known = Known::new(Minor::NEWEST, [].into_iter());
+            let known = KnownKinds::new(Minor::NEWEST, [].into_iter());
             let (catalog, policies) = (Catalog::default(), Given::new(Minor::NEWEST, [].into_iter()));
-            let checker = Checker { validate: &validate, catalog, policies, known, old: HashMap::new() };
+            let checker = ObjectChecker { validate: &validate, catalog, policies, known, old: HashMap::new() };
             let items: Vec<Item> = source.entries().map(|(source, entry)| checker.item(source, entry)).collect();
             assert_eq!(items.iter().filter(|item| !item.is_fine()).count(), count.div_ceil(3));
             let mut printer = Printer::new(Format::Text, false);

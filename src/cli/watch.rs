@@ -15,10 +15,10 @@ const INTERVAL: Duration = Duration::from_millis(300);
 /// Files and those of folders, and when they were written.
 pub struct Watch {
     paths: Vec<PathBuf>,
-    seen: Seen,
+    seen: FileStates,
 }
 
-type Seen = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+type FileStates = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 impl Watch {
     /// Watches files, and folders with all below; an empty path is the current folder.
@@ -48,8 +48,8 @@ impl Watch {
     }
 }
 
-fn look(paths: &[PathBuf]) -> Seen {
-    let mut seen = Seen::new();
+fn look(paths: &[PathBuf]) -> FileStates {
+    let mut seen = FileStates::new();
     for path in paths {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         match fs::metadata(path) {
@@ -63,7 +63,7 @@ fn look(paths: &[PathBuf]) -> Seen {
 }
 
 /// What can't be read has gone: it counts again when it is back.
-fn note(folder: &Path, seen: &mut Seen) {
+fn note(folder: &Path, seen: &mut FileStates) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_ours =

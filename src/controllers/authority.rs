@@ -1,7 +1,10 @@
 //! The authority of the server's clients, as controllers need it.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
+
+use thiserror::Error;
 
 use crate::auth::TokenIssuer;
 
@@ -22,5 +25,10 @@ pub trait Sign: Send + Sync {
     ///
     /// # Errors
     /// Why there can be none.
-    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String>;
+    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, Unsigned>;
 }
+
+/// Why a request is not signed.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct Unsigned(#[from] pub Box<dyn Error + Send + Sync>);

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::registry::Registry;
-use crate::store::{At, Collection, Entry, Moment, Storage};
+use crate::store::{At, Collection, FeedEntry, Moment, Storage};
 
 /// How long a controller waits before it starts anew.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
@@ -31,7 +31,7 @@ pub(super) trait Controller: Sync {
     fn begin(&self, queue: &mut Queue<Self::Key>) -> impl Future<Output = Result<Moment, Status>> + Send;
 
     /// Queues what a change is about. Every change is taken in, in order.
-    fn note(&self, change: &Entry, queue: &mut Queue<Self::Key>);
+    fn note(&self, change: &FeedEntry, queue: &mut Queue<Self::Key>);
 
     /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
@@ -151,7 +151,7 @@ mod tests {
             Ok(self.0.now())
         }
 
-        fn note(&self, _: &Entry, _: &mut Queue<String>) {}
+        fn note(&self, _: &FeedEntry, _: &mut Queue<String>) {}
 
         async fn reconcile(&self, _: &String) -> Result<Progress, Status> {
             let held = black_box([0_u8; 100_000]);
@@ -180,7 +180,7 @@ mod tests {
             Ok(self.storage.now())
         }
 
-        fn note(&self, _: &Entry, _: &mut Queue<&'static str>) {}
+        fn note(&self, _: &FeedEntry, _: &mut Queue<&'static str>) {}
 
         async fn reconcile(&self, key: &&'static str) -> Result<Progress, Status> {
             assert_ne!(*key, "breaks", "this key breaks in this test");

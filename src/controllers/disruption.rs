@@ -20,7 +20,7 @@ use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::registry::Subresource;
-use crate::store::{Collection, Entry, Stored};
+use crate::store::{Collection, FeedEntry, Stored};
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
@@ -71,7 +71,7 @@ impl Reconciler for Disruption {
         *self.known() = Known::default();
     }
 
-    fn note(&self, change: &Entry) -> Vec<String> {
+    fn note(&self, change: &FeedEntry) -> Vec<String> {
         let mut known = self.known();
         if BUDGETS.is(&change.collection) {
             match &change.stored {

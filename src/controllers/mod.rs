@@ -74,7 +74,7 @@ mod run;
 use self::workload::Workload;
 
 pub use self::aggregation::aggregate_roles;
-pub use self::authority::{Authority, Sign};
+pub use self::authority::{Authority, Sign, Unsigned};
 pub use self::run::start;
 pub use self::simulated::{NodePlan, PlanError, Stage, StageError};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};

@@ -14,7 +14,7 @@ use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::processor::background;
 use crate::registry::Registry;
-use crate::store::{At, Collection, Entry, Moment};
+use crate::store::{At, Collection, FeedEntry, Moment};
 
 /// A controller of workloads.
 pub(super) trait Reconciler: Send + Sync {
@@ -38,7 +38,7 @@ pub(super) trait Reconciler: Send + Sync {
     }
 
     /// The keys that a change is about. Every change is told once, in order, also at the start.
-    fn note(&self, change: &Entry) -> Vec<String>;
+    fn note(&self, change: &FeedEntry) -> Vec<String>;
 
     /// Forgets what it has noted, before all is told anew.
     fn forget(&self) {}
@@ -73,7 +73,7 @@ impl<R: Reconciler> Controller for Loop<R> {
             let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
             let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
             for stored in snapshot.range("", None) {
-                let change = Entry {
+                let change = FeedEntry {
                     collection: collection.clone(),
                     key: Arc::clone(&stored.key),
                     uid: Arc::clone(&stored.uid),
@@ -88,7 +88,7 @@ impl<R: Reconciler> Controller for Loop<R> {
         Ok(before)
     }
 
-    fn note(&self, change: &Entry, queue: &mut Queue<String>) {
+    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
         let now = Instant::now();
         self.reconciler.note(change).into_iter().for_each(|key| queue.add_soon(key, now));
     }

@@ -82,15 +82,15 @@ pub fn core_versions(server_address: &str) -> Value {
 
 /// `/apis`.
 pub fn groups(resources: &[Resource]) -> Value {
-    let groups = Groups::of(resources);
-    let fields = groups.0.iter().filter(|group| !group.name.is_empty()).filter_map(Group::fields);
+    let groups = DiscoveryGroups::of(resources);
+    let fields = groups.0.iter().filter(|group| !group.name.is_empty()).filter_map(DiscoveryGroup::fields);
     let fields: Vec<Value> = fields.map(Value::from).collect();
     object! { "kind" => "APIGroupList", "apiVersion" => "v1", "groups" => fields }
 }
 
 /// `/apis/GROUP`; `None` if no version of it is served.
 pub fn group(name: &str, resources: &[Resource]) -> Option<Value> {
-    let groups = Groups::of(resources);
+    let groups = DiscoveryGroups::of(resources);
     let mut fields = groups.0.iter().find(|group| group.name == name)?.fields()?;
     fields.insert("kind", "APIGroup".into());
     fields.insert("apiVersion", "v1".into());
@@ -118,7 +118,7 @@ pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Opti
 
 /// The aggregated form of `/api` (`core`) and `/apis`, in the version that [`wants_aggregated`] found.
 pub fn aggregated(core: bool, version: &str, resources: &[Resource]) -> Value {
-    let groups = Groups::of(resources);
+    let groups = DiscoveryGroups::of(resources);
     let items = groups.0.iter().filter(|group| group.name.is_empty() == core).map(|group| {
         let versions = group.versions.iter().map(|(version, resources)| {
             let mut resources = resources.clone();
@@ -217,15 +217,15 @@ fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
 }
 
 /// What is served, by group.
-struct Groups<'r>(Vec<Group<'r>>);
+struct DiscoveryGroups<'r>(Vec<DiscoveryGroup<'r>>);
 
-struct Group<'r> {
+struct DiscoveryGroup<'r> {
     name: &'r str,
     /// The versions, best first, each with its resources.
     versions: Vec<(&'r str, Vec<&'r Resource>)>,
 }
 
-impl<'r> Groups<'r> {
+impl<'r> DiscoveryGroups<'r> {
     fn of(resources: &'r [Resource]) -> Self {
         work::steps(resources.len());
         let mut by_name: HashMap<&str, HashMap<&str, Vec<&Resource>>> = HashMap::new();
@@ -233,17 +233,18 @@ impl<'r> Groups<'r> {
             let ServedVersion { group, version, .. } = resource.version.as_ref();
             by_name.entry(group).or_default().entry(version).or_default().push(resource);
         }
-        let mut groups: Vec<_> = by_name.into_iter().map(|(name, versions)| Group::new(name, versions)).collect();
+        let mut groups: Vec<_> =
+            by_name.into_iter().map(|(name, versions)| DiscoveryGroup::new(name, versions)).collect();
         groups.sort_by_key(|group| (Reverse(kinds::api_groups::rank(group.name)), group.name));
-        Groups(groups)
+        DiscoveryGroups(groups)
     }
 }
 
-impl<'r> Group<'r> {
+impl<'r> DiscoveryGroup<'r> {
     fn new(name: &'r str, versions: HashMap<&'r str, Vec<&'r Resource>>) -> Self {
         let mut versions: Vec<_> = versions.into_iter().collect();
         versions.sort_by(|(left, _), (right, _)| compare_versions(left, right).then_with(|| left.cmp(right)));
-        Group { name, versions }
+        DiscoveryGroup { name, versions }
     }
 
     fn fields(&self) -> Option<Map> {

@@ -17,11 +17,11 @@ const KEPT_MAX: usize = 4;
 /// serve the same share them.
 #[derive(Default)]
 pub(super) struct Documents {
-    made: Mutex<BTreeMap<String, Vec<Made>>>,
+    made: Mutex<BTreeMap<String, Vec<HashedDocument>>>,
 }
 
 #[derive(Clone)]
-struct Made {
+struct HashedDocument {
     hash: String,
     document: Arc<Document>,
 }
@@ -57,7 +57,7 @@ impl Document {
 impl Documents {
     /// The document is made outside of the lock, as that may take long and be ended.
     pub fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<Document> {
-        let is_it = |made: &&Made| made.hash == hash;
+        let is_it = |made: &&HashedDocument| made.hash == hash;
         let known = self.locked().get(name).and_then(|made| made.iter().find(is_it).cloned());
         if let Some(made) = known {
             return made.document;
@@ -73,11 +73,11 @@ impl Documents {
         if of_name.len() == KEPT_MAX {
             of_name.remove(0);
         }
-        of_name.push(Made { hash: hash.to_owned(), document: Arc::clone(&document) });
+        of_name.push(HashedDocument { hash: hash.to_owned(), document: Arc::clone(&document) });
         document
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Made>>> {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Vec<HashedDocument>>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

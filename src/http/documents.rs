@@ -26,7 +26,7 @@ use super::path::{NOT_FOUND_TEXT, Target};
 use super::{discovery, openapi, version_of};
 
 /// A version that is served, and what its documents depend on.
-struct Served {
+struct DocumentedVersion {
     version: Arc<ServedVersion>,
     resource: Arc<Resource>,
     /// Changes whenever the definition does.
@@ -148,7 +148,7 @@ fn tagged(exchange: &Exchange, content_type: &str, document: &Document) -> Respo
     response
 }
 
-fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Response<Body> {
+fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> Response<Body> {
     let Some(encoding) = negotiate::open_api_v2(&exchange.accept) else {
         let mut refused = Response::new(Body::empty());
         *refused.status_mut() = StatusCode::NOT_ACCEPTABLE;
@@ -168,7 +168,7 @@ fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Response<Bo
     tagged(exchange, Encoding::Json.content_type(), &document)
 }
 
-fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) -> Response<Body> {
+fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], path: &str) -> Response<Body> {
     let documents = v3_documents(served, app.registry.definitions.minor);
     let Some((hash, versions)) = documents.get(path) else { return answer::text(exchange, 404, NOT_FOUND_TEXT) };
     if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
@@ -191,7 +191,7 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) ->
 /// The v3 documents there are: path, hash, versions. A version that is declared but not served has an empty one.
 ///
 /// Clients keep documents by the hash. Another version of the server has others, so it is part of it.
-fn v3_documents(served: &[Served], minor: Minor) -> BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> {
+fn v3_documents(served: &[DocumentedVersion], minor: Minor) -> BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> {
     let mut documents: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
     for one in served {
         let (marks, versions) = documents.entry(document_path(&one.version)).or_default();
@@ -208,7 +208,7 @@ fn document_path(version: &ServedVersion) -> String {
     openapi::document_path(&version.group, &version.version)
 }
 
-async fn served(app: &App) -> Result<Vec<Served>, Status> {
+async fn served(app: &App) -> Result<Vec<DocumentedVersion>, Status> {
     // Where the database is away, what is known is told.
     _ = app.registry.storage.catch_up().await;
     let mut served = Vec::new();
@@ -218,7 +218,7 @@ async fn served(app: &App) -> Result<Vec<Served>, Status> {
         for version in resource.versions.iter().filter(own) {
             work::step();
             let revision = resource.definition.as_ref().map(|definition| definition.revision);
-            served.push(Served {
+            served.push(DocumentedVersion {
                 version: Arc::clone(version),
                 resource: Arc::clone(&resource),
                 mark: format!("{}/{}@{}", version.qualified_plural(), version.version, revision.unwrap_or_default()),
@@ -228,7 +228,7 @@ async fn served(app: &App) -> Result<Vec<Served>, Status> {
     Ok(served)
 }
 
-fn resources(served: &[Served]) -> Vec<discovery::Resource> {
+fn resources(served: &[DocumentedVersion]) -> Vec<discovery::Resource> {
     let resources = served.iter().map(|served| {
         let version = Arc::clone(&served.version);
         match &served.resource.definition {

@@ -21,7 +21,7 @@ const STORE_WAIT: Duration = Duration::from_secs(2);
 
 /// What is looked at. Everything that must have started has, before a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Check {
+enum HealthProbe {
     /// Holds when it is asked.
     Started,
     /// The main database answers.
@@ -32,34 +32,34 @@ enum Check {
     Running,
 }
 
-const HEALTHZ: &[(&str, Check)] = &[
-    ("ping", Check::Started),
-    ("log", Check::Started),
-    ("etcd", Check::Store),
-    ("poststarthook/start-apiextensions-informers", Check::Started),
-    ("poststarthook/start-apiextensions-controllers", Check::Started),
-    ("poststarthook/crd-informer-synced", Check::Started),
+const HEALTHZ: &[(&str, HealthProbe)] = &[
+    ("ping", HealthProbe::Started),
+    ("log", HealthProbe::Started),
+    ("etcd", HealthProbe::Store),
+    ("poststarthook/start-apiextensions-informers", HealthProbe::Started),
+    ("poststarthook/start-apiextensions-controllers", HealthProbe::Started),
+    ("poststarthook/crd-informer-synced", HealthProbe::Started),
 ];
 
 /// A server whose database is gone need not be started anew.
-const LIVEZ: &[(&str, Check)] = &[
-    ("ping", Check::Started),
-    ("log", Check::Started),
-    ("poststarthook/start-apiextensions-informers", Check::Started),
-    ("poststarthook/start-apiextensions-controllers", Check::Started),
-    ("poststarthook/crd-informer-synced", Check::Started),
+const LIVEZ: &[(&str, HealthProbe)] = &[
+    ("ping", HealthProbe::Started),
+    ("log", HealthProbe::Started),
+    ("poststarthook/start-apiextensions-informers", HealthProbe::Started),
+    ("poststarthook/start-apiextensions-controllers", HealthProbe::Started),
+    ("poststarthook/crd-informer-synced", HealthProbe::Started),
 ];
 
-const READYZ: &[(&str, Check)] = &[
-    ("ping", Check::Started),
-    ("log", Check::Started),
-    ("etcd", Check::Store),
-    ("etcd-readiness", Check::Store),
-    ("informer-sync", Check::Started),
-    ("poststarthook/start-apiextensions-informers", Check::Started),
-    ("poststarthook/start-apiextensions-controllers", Check::Started),
-    ("poststarthook/crd-informer-synced", Check::Started),
-    ("shutdown", Check::Running),
+const READYZ: &[(&str, HealthProbe)] = &[
+    ("ping", HealthProbe::Started),
+    ("log", HealthProbe::Started),
+    ("etcd", HealthProbe::Store),
+    ("etcd-readiness", HealthProbe::Store),
+    ("informer-sync", HealthProbe::Started),
+    ("poststarthook/start-apiextensions-informers", HealthProbe::Started),
+    ("poststarthook/start-apiextensions-controllers", HealthProbe::Started),
+    ("poststarthook/crd-informer-synced", HealthProbe::Started),
+    ("shutdown", HealthProbe::Running),
 ];
 
 /// Answers a health check: all of `probe`, or one by its name.
@@ -82,13 +82,16 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, probe: Probe, check: O
 
 /// The checks of a probe, with those of the main database again for each other one, under the names that kube-apiserver
 /// has for overrides.
-fn with_other_stores(fixed: &'static [(&'static str, Check)], others: usize) -> Vec<(Cow<'static, str>, Check)> {
-    let is_store = |check: &Check| *check == Check::Store;
+fn with_other_stores(
+    fixed: &'static [(&'static str, HealthProbe)],
+    others: usize,
+) -> Vec<(Cow<'static, str>, HealthProbe)> {
+    let is_store = |check: &HealthProbe| *check == HealthProbe::Store;
     let of_other = |number: usize| {
         let names = fixed.iter().filter(|(_, check)| is_store(check)).map(|(name, _)| *name);
         names.map(move |name| {
             let name = name.replacen("etcd", "etcd-override", 1);
-            (Cow::Owned(format!("{name}-{number}")), Check::OtherStore(number))
+            (Cow::Owned(format!("{name}-{number}")), HealthProbe::OtherStore(number))
         })
     };
     let mut checks: Vec<_> = fixed.iter().map(|(name, check)| (Cow::Borrowed(*name), *check)).collect();
@@ -98,7 +101,7 @@ fn with_other_stores(fixed: &'static [(&'static str, Check)], others: usize) -> 
     checks
 }
 
-async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(Cow<'_, str>, Check)]) -> Response<Body> {
+async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(Cow<'_, str>, HealthProbe)]) -> Response<Body> {
     let mut unknown: Vec<&str> = exchange.query.all("exclude").collect();
     unknown.sort_unstable();
     unknown.dedup();
@@ -146,12 +149,12 @@ enum CheckError {
     NoAnswer,
 }
 
-async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), CheckError> {
+async fn look(app: &App, exchange: &Exchange, check: HealthProbe) -> Result<(), CheckError> {
     match check {
-        Check::Started => Ok(()),
-        Check::Store => in_time(app.registry.storage.ping()).await,
-        Check::OtherStore(number) => in_time(app.registry.storage.ping_other(number)).await,
-        Check::Running => {
+        HealthProbe::Started => Ok(()),
+        HealthProbe::Store => in_time(app.registry.storage.ping()).await,
+        HealthProbe::OtherStore(number) => in_time(app.registry.storage.ping_other(number)).await,
+        HealthProbe::Running => {
             if exchange.stopping.as_ref().is_some_and(super::Stopping::is_stopping) {
                 Err(CheckError::Stopping)
             } else {

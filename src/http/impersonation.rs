@@ -170,13 +170,13 @@ pub(super) async fn impersonate(
     request: &Attributes<'_>,
 ) -> Result<Impersonated, Status> {
     if !constrains {
-        return Check { authorizer, mode: Mode::Legacy, requestor }.check(wanted, request).await;
+        return ModeChecks { authorizer, mode: Mode::Legacy, requestor }.check(wanted, request).await;
     }
     let last = last_modes.get(&requestor.name);
     let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
     let mut first_refusal = None;
     for mode in last.into_iter().chain(others).filter(|mode| mode.suits(wanted, requestor)) {
-        match (Check { authorizer, mode, requestor }).check(wanted, request).await {
+        match (ModeChecks { authorizer, mode, requestor }).check(wanted, request).await {
             Ok(impersonated) => {
                 last_modes.set(&requestor.name, mode);
                 return Ok(impersonated);
@@ -188,13 +188,13 @@ pub(super) async fn impersonate(
 }
 
 /// The checks of one mode.
-struct Check<'a> {
+struct ModeChecks<'a> {
     authorizer: &'a dyn Authorizer,
     mode: Mode,
     requestor: &'a UserInfo,
 }
 
-impl Check<'_> {
+impl ModeChecks<'_> {
     fn is_constrained(&self) -> bool {
         self.mode != Mode::Legacy
     }

@@ -25,14 +25,14 @@ const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// A router that serves the kind, as nobody else does.
-struct Served(Router);
+struct ServedRouter(Router);
 
-impl Served {
+impl ServedRouter {
     async fn start() -> Self {
         kinds::SHOWS_MADE_UP.store(true, Ordering::Relaxed);
         let config = RuntimeConfig::parse("gadgets.example.com/v1=true").expect("the test is valid");
         let registry = fixture::registry_of(Clock::default(), &config).await;
-        Served(router(App::new(registry, Arc::new(AlwaysAllow))))
+        ServedRouter(router(App::new(registry, Arc::new(AlwaysAllow))))
     }
 
     /// Sends a body of `types.0` for an answer of `types.1`.
@@ -73,7 +73,7 @@ fn example(name: &str) -> Value {
 
 #[tokio::test]
 async fn it_is_discovered_and_published() {
-    let served = Served::start().await;
+    let served = ServedRouter::start().await;
     let list = served.get(ROOT).await;
     let names = |list: &Value| {
         let resources = list.items_at(&["resources"]).iter();
@@ -91,7 +91,7 @@ async fn it_is_discovered_and_published() {
 
 #[tokio::test]
 async fn it_comes_and_goes_in_every_form() {
-    let served = Served::start().await;
+    let served = ServedRouter::start().await;
     let (in_json, in_yaml) = (json::encode(&example("a")), yaml::encode(&example("b")).into_bytes());
     let in_protobuf = kinds::seal(&example("c")).expect("it has a message");
     for (content_type, body) in [(JSON, in_json), (YAML, in_yaml), (PROTOBUF, in_protobuf)] {
@@ -132,7 +132,7 @@ async fn it_comes_and_goes_in_every_form() {
 
 #[tokio::test]
 async fn it_is_changed_in_every_way() {
-    let served = Served::start().await;
+    let served = ServedRouter::start().await;
     let path = format!("{ENGINES}/a");
     let created = json::encode_to_string(&example("a"));
     let mut object = served.json("POST", ENGINES, JSON, &created, 201).await;
@@ -157,7 +157,7 @@ async fn it_is_changed_in_every_way() {
 
 #[tokio::test]
 async fn it_has_its_subresources() {
-    let served = Served::start().await;
+    let served = ServedRouter::start().await;
     served.json("POST", ENGINES, JSON, &json::encode_to_string(&example("a")), 201).await;
     let patch = async |part: &str, body: &str| {
         let path = format!("{ENGINES}/a/{part}");

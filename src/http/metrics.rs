@@ -54,7 +54,7 @@ impl prometheus_client::encoding::EncodeLabelValue for Component {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Answered {
+struct AnsweredLabels {
     dry_run: &'static str,
     #[prometheus(flatten)]
     route: Route,
@@ -96,10 +96,10 @@ struct Built {
 /// The figures of a server.
 pub(super) struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
+    requests: Family<AnsweredLabels, Counter>,
     durations: Family<Timed, Histogram, fn() -> Histogram>,
     sizes: Family<Route, Histogram, fn() -> Histogram>,
-    terminations: Family<Answered, Counter>,
+    terminations: Family<AnsweredLabels, Counter>,
     long_running: Family<Route, Gauge>,
     in_flight: Family<InFlight, Gauge>,
     watch_events: Family<Watched, Counter>,
@@ -215,12 +215,12 @@ impl Metrics {
         let timed = Timed { dry_run, route };
         self.durations.get_or_create(&timed).observe(took.as_secs_f64());
         let Timed { dry_run, route } = timed;
-        self.requests.get_or_create(&Answered { dry_run, route, code }).inc();
+        self.requests.get_or_create(&AnsweredLabels { dry_run, route, code }).inc();
     }
 
     /// Counts a request that was cut short or not begun.
     pub fn terminated(&self, route: Route, code: u16) {
-        self.terminations.get_or_create(&Answered { dry_run: "", route, code }).inc();
+        self.terminations.get_or_create(&AnsweredLabels { dry_run: "", route, code }).inc();
     }
 
     /// The gauge of the watches of a route.

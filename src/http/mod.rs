@@ -54,7 +54,7 @@ pub use exchange::{PeerAddress, audit_id};
 pub use failed_authentication::FailedAuthentication;
 pub use faults::Cut;
 pub use limits::Limits;
-pub use planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
+pub use planes::{MAIN, Plane, PlaneRequest, Planes, WantedWorkloads, missing};
 pub use router::router;
 pub use stopping::{Stop, Stopping};
 

@@ -40,11 +40,11 @@ pub(super) struct Observed {
     /// What each log has of the request.
     extents: Vec<Extent>,
     route: OnceLock<(Route, Option<Gauge>)>,
-    answer: OnceLock<Answer>,
+    answer: OnceLock<ObservedAnswer>,
 }
 
 #[derive(Clone, Copy)]
-struct Answer {
+struct ObservedAnswer {
     code: u16,
     size_bytes: Option<u64>,
 }
@@ -163,7 +163,7 @@ impl Observed {
     /// The head of the answer is known; of a watch, the second line of the audit log is written.
     pub fn answered(&self, code: u16, size_bytes: Option<u64>) {
         // The first answer counts.
-        _ = self.answer.set(Answer { code, size_bytes });
+        _ = self.answer.set(ObservedAnswer { code, size_bytes });
         self.with_event(|event| event.code = code);
         if self.kind == RequestKind::LongRunning {
             self.write(Stage::ResponseStarted);
@@ -200,7 +200,7 @@ impl Drop for Observed {
         if let Some(gauge) = gauge {
             gauge.dec();
         }
-        if let Some(Answer { code, size_bytes }) = self.answer.get().copied() {
+        if let Some(ObservedAnswer { code, size_bytes }) = self.answer.get().copied() {
             self.observer.metrics.answered(route, self.dry_run, code, self.begun.elapsed(), size_bytes);
         }
     }

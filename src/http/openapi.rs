@@ -28,18 +28,18 @@ const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Definitions and parameters that all kinds share, in the words of v3.
-struct Shared {
+struct SharedDefinitions {
     definitions: Map,
     parameters: Map,
 }
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| work::essential(read_shared));
+static SHARED: LazyLock<SharedDefinitions> = LazyLock::new(|| work::essential(read_shared));
 
-fn read_shared() -> Shared {
+fn read_shared() -> SharedDefinitions {
     let text = include_str!("../../schemas/openapi.json");
     let document = crate::value::json::decode(text.as_bytes()).expect("schemas/openapi.json is JSON");
     let part = |name| document.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
-    Shared { definitions: part("definitions"), parameters: part("parameters") }
+    SharedDefinitions { definitions: part("definitions"), parameters: part("parameters") }
 }
 
 /// The version of Kubernetes that the server of these versions speaks for.
@@ -291,7 +291,7 @@ fn remove_defaults(schema: &mut Value) {
 
 /// One method of one path.
 #[derive(Clone, Copy)]
-struct Operation {
+struct OpenApiOperation {
     /// What it does, in the words of discovery.
     name: &'static str,
     method: &'static str,
@@ -301,30 +301,35 @@ struct Operation {
     verb: &'static str,
 }
 
-const fn operation(name: &'static str, method: &'static str, action: &'static str, verb: &'static str) -> Operation {
-    Operation { name, method, action, verb }
+const fn operation(
+    name: &'static str,
+    method: &'static str,
+    action: &'static str,
+    verb: &'static str,
+) -> OpenApiOperation {
+    OpenApiOperation { name, method, action, verb }
 }
 
-const LIST: Operation = operation("list", "get", "list", "list");
-const COLLECTION: [Operation; 3] = [
+const LIST: OpenApiOperation = operation("list", "get", "list", "list");
+const COLLECTION: [OpenApiOperation; 3] = [
     LIST,
     operation("create", "post", "post", "create"),
     operation("deletecollection", "delete", "deletecollection", "deletecollection"),
 ];
-const ITEM: [Operation; 4] = [
+const ITEM: [OpenApiOperation; 4] = [
     operation("get", "get", "get", "read"),
     operation("update", "put", "put", "replace"),
     operation("delete", "delete", "delete", "delete"),
     operation("patch", "patch", "patch", "patch"),
 ];
 /// Of subresources other than those of custom resources.
-const PART: [Operation; 4] = [
+const PART: [OpenApiOperation; 4] = [
     operation("get", "get", "get", "read"),
     operation("update", "put", "put", "replace"),
     operation("patch", "patch", "patch", "patch"),
     operation("create", "post", "post", "create"),
 ];
-const SUBRESOURCE: [Operation; 3] = [
+const SUBRESOURCE: [OpenApiOperation; 3] = [
     operation("get", "get", "get", "read"),
     operation("update", "put", "put", "replace"),
     operation("patch", "patch", "patch", "patch"),
@@ -336,7 +341,7 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     let writer = PathWriter { version, dialect };
     let built_in = kinds::find(&version.group, plural);
     let can = |verb: &str| built_in.is_none_or(|kind| kind.can(verb));
-    let possible = |operations: &[Operation]| -> Vec<Operation> {
+    let possible = |operations: &[OpenApiOperation]| -> Vec<OpenApiOperation> {
         operations.iter().filter(|operation| can(operation.name)).copied().collect()
     };
     if version.is_namespaced() && can("list") {
@@ -354,7 +359,7 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
         paths.insert(format!("{root}/{{name}}"), writer.path(&possible(&ITEM), "", item, ""));
     }
     for part in built_in.into_iter().flat_map(|kind| kind.parts_in(version.minor)) {
-        let operations: Vec<Operation> =
+        let operations: Vec<OpenApiOperation> =
             PART.iter().filter(|operation| part.verbs.contains(&operation.name)).copied().collect();
         paths.insert(format!("{root}/{{name}}/{}", part.name), writer.path(&operations, part.name, item, ""));
     }
@@ -373,7 +378,13 @@ struct PathWriter<'a> {
 
 impl PathWriter<'_> {
     /// The methods of a path. Parameters that all of them have belong to the path: a single method gives it all.
-    fn path(&self, operations: &[Operation], subresource: &str, path_parameters: &[&str], suffix: &str) -> Value {
+    fn path(
+        &self,
+        operations: &[OpenApiOperation],
+        subresource: &str,
+        path_parameters: &[&str],
+        suffix: &str,
+    ) -> Value {
         let mut shared: Vec<Value> = path_parameters.iter().map(|name| self.path_parameter(name)).collect();
         shared.extend(self.parameters("pretty"));
         let mut fields = Map::new();
@@ -396,7 +407,7 @@ impl PathWriter<'_> {
         fields.into()
     }
 
-    fn operation(&self, operation: &Operation, subresource: &str, suffix: &str) -> Map {
+    fn operation(&self, operation: &OpenApiOperation, subresource: &str, suffix: &str) -> Map {
         let names = &self.version.names;
         let (group, version) = (self.version.group.as_str(), self.version.version.as_str());
         let short_group = match group {
@@ -473,7 +484,7 @@ impl PathWriter<'_> {
         }
     }
 
-    fn request_body(&self, operation: &Operation, subresource: &str) -> Option<Value> {
+    fn request_body(&self, operation: &OpenApiOperation, subresource: &str) -> Option<Value> {
         let reference = self.body_reference(operation.action, subresource)?;
         let mut body = object! { "content" => content(self.consumed(operation.action), &reference) };
         if let Some(body) = body.as_object_mut().filter(|_| operation.action != "delete") {
@@ -482,7 +493,7 @@ impl PathWriter<'_> {
         Some(body)
     }
 
-    fn responses(&self, operation: &Operation, subresource: &str) -> Value {
+    fn responses(&self, operation: &OpenApiOperation, subresource: &str) -> Value {
         let names = &self.version.names;
         let definition = match operation.action {
             "list" => definition_name(&self.version.group, &self.version.version, &names.list_kind),

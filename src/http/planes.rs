@@ -13,7 +13,7 @@ pub const MAIN: &str = "main";
 
 /// A control plane that is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PlaneRequest {
     /// One is made up where there is none.
     pub name: Option<String>,
     /// What it is a copy of; nothing for an empty one.
@@ -53,7 +53,7 @@ pub trait Planes: Send + Sync {
     ///
     /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its
     /// database says, 503 where the process ends.
-    async fn create(self: Arc<Self>, wanted: Wanted) -> Result<Arc<Plane>, Status>;
+    async fn create(self: Arc<Self>, wanted: PlaneRequest) -> Result<Arc<Plane>, Status>;
 
     /// All, in the order of their names.
     fn list(&self) -> Vec<Arc<Plane>>;

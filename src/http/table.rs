@@ -62,13 +62,13 @@ impl ColumnDefinition {
 pub type Cells = Box<dyn Fn(&Value, Timestamp) -> Vec<Value> + Send + Sync>;
 
 /// What a row says of an object that has ended: a reason and a message.
-type Completion = Box<dyn Fn(&Value) -> Option<(&'static str, &'static str)> + Send + Sync>;
+type CompletionReason = Box<dyn Fn(&Value) -> Option<(&'static str, &'static str)> + Send + Sync>;
 
 /// The columns of a kind, ready to make rows.
 pub struct Columns {
     definitions: Vec<ColumnDefinition>,
     cells: Cells,
-    completion: Completion,
+    completion: CompletionReason,
 }
 
 impl std::fmt::Debug for Columns {

@@ -12,7 +12,7 @@ use crate::meta::Revision;
 use crate::object;
 use crate::protobuf;
 use crate::registry::{Event, EventType, SharedChange, Target};
-use crate::store::{Encoded, Form};
+use crate::store::{ClientForm, Encoded};
 use crate::value::{Value, json};
 
 use super::frame::{gzip_part, write_event};
@@ -116,7 +116,7 @@ impl Framing {
             return Ok(None);
         }
         let frame = self.frame(*kind, object, *revision, shared);
-        let form = Form { is_compressed: true, ..self.form(*kind, shared) };
+        let form = ClientForm { is_compressed: true, ..self.form(*kind, shared) };
         let member = shared.change.forms.get_or_make(form, || gzip_part(&frame).map(Bytes::from))?;
         Ok(Some(Packed { member, frame_bytes: frame.len() }))
     }
@@ -132,8 +132,8 @@ impl Framing {
         frame
     }
 
-    fn form(&self, kind: EventType, shared: &SharedChange) -> Form {
-        Form {
+    fn form(&self, kind: EventType, shared: &SharedChange) -> ClientForm {
+        ClientForm {
             version: shared.version.clone(),
             event: kind.as_str(),
             media_type: self.encoding.stream_content_type(),

@@ -31,7 +31,7 @@ static BACKGROUND_WAITS: AtomicBool = AtomicBool::new(false);
 /// Watches over a request.
 pub(super) struct Attendant {
     share: Arc<Share>,
-    run: Run,
+    run: WorkStretch,
     /// Processor time of earlier runs, and the thread's at the first look of this one.
     used: Duration,
     clock: Duration,
@@ -41,20 +41,20 @@ pub(super) struct Attendant {
 }
 
 /// Watches over what the server does for itself: it needs no turn, and nothing ends it.
-pub(super) struct Background(Run);
+pub(super) struct Background(WorkStretch);
 
 /// One stretch of work on a thread.
-struct Run {
+struct WorkStretch {
     begun: Instant,
     looks: u32,
     /// When to try once more to have the thread's other tasks taken over, and how long to wait after that.
     hand_over: (Instant, Duration),
 }
 
-impl Run {
+impl WorkStretch {
     fn begin() -> Self {
         let now = Instant::now();
-        Run { begun: now, looks: 0, hand_over: (now, INLINE_MAX) }
+        WorkStretch { begun: now, looks: 0, hand_over: (now, INLINE_MAX) }
     }
 
     fn is_long(&self, now: Instant) -> bool {
@@ -75,7 +75,14 @@ impl Run {
 
 impl Attendant {
     pub fn new(share: Arc<Share>) -> Self {
-        Attendant { share, run: Run::begin(), used: Duration::ZERO, clock: Duration::ZERO, turn: None, alone: None }
+        Attendant {
+            share,
+            run: WorkStretch::begin(),
+            used: Duration::ZERO,
+            clock: Duration::ZERO,
+            turn: None,
+            alone: None,
+        }
     }
 
     fn is_long(&self, now: Instant) -> bool {
@@ -123,7 +130,7 @@ impl Attendant {
 
 impl Oversee for Attendant {
     fn begin(&mut self) {
-        self.run = Run::begin();
+        self.run = WorkStretch::begin();
     }
 
     fn look(&mut self) -> Result<(), Ended> {
@@ -162,7 +169,7 @@ impl Oversee for Attendant {
         let _asking = self.share.turns.ask()?;
         self.end();
         let waited = block_in_place(|| poll_on_thread(poll, || self.share.is_wanted(Instant::now())));
-        self.run = Run::begin();
+        self.run = WorkStretch::begin();
         waited
     }
 
@@ -176,13 +183,13 @@ impl Oversee for Attendant {
 
 impl Background {
     pub fn new() -> Self {
-        Background(Run::begin())
+        Background(WorkStretch::begin())
     }
 }
 
 impl Oversee for Background {
     fn begin(&mut self) {
-        self.0 = Run::begin();
+        self.0 = WorkStretch::begin();
     }
 
     fn look(&mut self) -> Result<(), Ended> {
@@ -204,7 +211,7 @@ impl Oversee for Background {
         let until = Instant::now() + BACKGROUND_WAIT_MAX;
         let in_time = || if Instant::now() < until { Ok(()) } else { Err(Ended::Overload) };
         let waited = block_in_place(|| poll_on_thread(poll, in_time));
-        self.0 = Run::begin();
+        self.0 = WorkStretch::begin();
         waited
     }
 }

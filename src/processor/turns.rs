@@ -26,7 +26,7 @@ const THREADS_ASKING_MAX: usize = 32;
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) struct Turns {
-    queue: Mutex<Queue>,
+    queue: Mutex<TurnQueue>,
     bounds: Bounds,
 }
 
@@ -54,7 +54,7 @@ impl Bounds {
     }
 }
 
-struct Queue {
+struct TurnQueue {
     free: usize,
     /// Those who wait, by user; none is empty.
     waiting: BTreeMap<Arc<str>, VecDeque<Arc<Waiter>>>,
@@ -90,7 +90,7 @@ impl Turns {
     pub fn new(processors: usize, beside: usize) -> Self {
         let bounds = Bounds::of(processors, beside);
         let (waiting, users) = (BTreeMap::new(), VecDeque::new());
-        let queue = Queue { free: bounds.turns, waiting, users, count: 0, threads: 0, asking: 0, alone: 0 };
+        let queue = TurnQueue { free: bounds.turns, waiting, users, count: 0, threads: 0, asking: 0, alone: 0 };
         Turns { queue: Mutex::new(queue), bounds }
     }
 
@@ -154,7 +154,7 @@ impl Turns {
         self.queue().count > 0
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, TurnQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -172,7 +172,7 @@ impl Turns {
     }
 }
 
-impl Queue {
+impl TurnQueue {
     fn add(&mut self, user: &Arc<str>, waiter: &Arc<Waiter>) -> Result<(), Ended> {
         let of_user = self.waiting.get(user).map_or(0, VecDeque::len);
         if of_user >= WAITING_PER_USER_MAX || self.count >= WAITING_MAX {

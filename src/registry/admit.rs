@@ -278,11 +278,11 @@ pub struct StoredWebhooks {
     /// Those that stand in files.
     in_files: Vec<Arc<Configuration>>,
     /// By kind, then by name. A stale one is replaced when it is next asked for.
-    read: Mutex<HashMap<WebhookKind, HashMap<Arc<str>, Read>>>,
+    read: Mutex<HashMap<WebhookKind, HashMap<Arc<str>, ReadConfiguration>>>,
 }
 
 /// A configuration, and the revision that it was read at.
-type Read = (Revision, Arc<Configuration>);
+type ReadConfiguration = (Revision, Arc<Configuration>);
 
 impl StoredWebhooks {
     /// The stored ones, and of the kind that is asked for those that stand in files.

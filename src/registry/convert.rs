@@ -76,8 +76,8 @@ impl Conversion {
         }
         let uid = Uuid::new_v4().to_string();
         let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
-        let answer = client.post(&webhook.endpoint, review.request().into(), MANNER).await;
-        review.response(&answer.map_err(|why| review.failed(why))?)
+        let answer = client.call(&webhook.endpoint, review.request().into(), MANNER).await;
+        review.response(&answer.map_err(|failure| review.failed(failure.text))?)
     }
 }
 
@@ -123,11 +123,11 @@ impl Convert for Converter {
 /// webhook has to make is noted, made outside, and the computation runs again.
 pub(super) struct Conversions<'r> {
     resource: &'r Resource,
-    made: Vec<Made>,
+    made: Vec<ConvertedObject>,
     wanted: Mutex<Option<(Value, String)>>,
 }
 
-struct Made {
+struct ConvertedObject {
     object: Value,
     to: String,
     outcome: Result<Value, ConversionError>,
@@ -145,7 +145,7 @@ impl<'r> Conversions<'r> {
 
     /// Notes what the conversion of `object` came to.
     pub fn add(&mut self, object: Value, to: String, outcome: Result<Value, ConversionError>) {
-        self.made.push(Made { object, to, outcome });
+        self.made.push(ConvertedObject { object, to, outcome });
     }
 }
 

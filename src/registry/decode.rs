@@ -142,7 +142,7 @@ struct Recognized {
 #[derive(Debug, Error)]
 enum RecognizeError {
     #[error(transparent)]
-    Parse(#[from] ParseError),
+    Parse(#[from] BodyError),
     #[error(transparent)]
     TypeMeta(#[from] TypeMetaError),
     #[error(transparent)]
@@ -219,7 +219,7 @@ fn first_in_text(body: &Body, api_version: &str, kind: &str) -> Option<Unmarshal
 
 /// Why a body can't be parsed, in Go's words.
 #[derive(Debug, Error)]
-enum ParseError {
+enum BodyError {
     #[error("couldn't get version/kind; json parse error: {0}")]
     Json(json::Error),
     #[error(transparent)]
@@ -238,7 +238,7 @@ struct Tree {
     unfit: Option<String>,
 }
 
-fn decode_json(bytes: &[u8]) -> Result<Tree, ParseError> {
+fn decode_json(bytes: &[u8]) -> Result<Tree, BodyError> {
     match json::decode_strict(bytes) {
         Ok((object, repeated)) => Ok(Tree { object, strict: Vec::new(), repeated, unfit: None }),
         // A number that no double can hold.
@@ -246,11 +246,11 @@ fn decode_json(bytes: &[u8]) -> Result<Tree, ParseError> {
             let object = json::decode_within_range(bytes).unwrap_or_default();
             Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit: Some(error.to_string()) })
         }
-        Err(error) => Err(ParseError::Json(error)),
+        Err(error) => Err(BodyError::Json(error)),
     }
 }
 
-fn decode_yaml(bytes: &[u8]) -> Result<Tree, ParseError> {
+fn decode_yaml(bytes: &[u8]) -> Result<Tree, BodyError> {
     let (object, strict) = yaml::decode_strict(bytes)?;
     Ok(Tree { object, strict, repeated: Vec::new(), unfit: None })
 }
@@ -278,7 +278,7 @@ pub(super) fn labels_are_left_out(body: &Body, target: &Target) -> bool {
 
 /// An envelope may leave the type out, and an apiVersion that is none counts as left out. Fields that are unknown can't be
 /// told from those of a later release, so a strict reader minds nothing.
-fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, ParseError> {
+fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, BodyError> {
     let wanted = &target.version;
     let envelope = protobuf::open(bytes)?;
     let api_version = match split_api_version(&envelope.api_version) {

@@ -242,7 +242,7 @@ impl Registry {
 }
 
 /// How far the controllers are with a definition.
-enum Decision {
+enum DefinitionProgress {
     /// Its objects are served.
     Served,
     /// They are not, for this reason.
@@ -324,9 +324,9 @@ impl Registry {
             let failed = |error| store_failed(&collection, "get", error);
             let seen = self.storage.revision(&collection);
             match self.decision(name).await? {
-                Decision::Served => return Ok(None),
-                Decision::Refused(why) => return Ok(Some(why)),
-                Decision::Pending => {}
+                DefinitionProgress::Served => return Ok(None),
+                DefinitionProgress::Refused(why) => return Ok(Some(why)),
+                DefinitionProgress::Pending => {}
             }
             match self.storage.watch(&collection, seen).await {
                 Ok(mut changes) => _ = changes.next().await,
@@ -353,28 +353,28 @@ impl Registry {
     }
 
     /// What the controllers have made of a definition as it is stored now.
-    async fn decision(&self, name: &str) -> Result<Decision, Status> {
+    async fn decision(&self, name: &str) -> Result<DefinitionProgress, Status> {
         let collection = self.definitions.collection();
         let stored = self.storage.get(&collection, name).await;
         let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else {
-            return Ok(Decision::Refused("it has been deleted".to_owned()));
+            return Ok(DefinitionProgress::Refused("it has been deleted".to_owned()));
         };
         let definition = decode_definition(&stored, self.definitions.minor)?;
         if definition.is_being_deleted() {
-            return Ok(Decision::Served);
+            return Ok(DefinitionProgress::Served);
         }
         let is_new = definition.spec.names != definition.status.accepted_names;
         match definition.condition("NamesAccepted").filter(|known| known.status == "False") {
-            None if is_new => Ok(Decision::Pending),
+            None if is_new => Ok(DefinitionProgress::Pending),
             // What was refused may have been other names.
-            Some(_) if is_new && !self.is_refused(&definition).await? => Ok(Decision::Pending),
-            Some(refused) => Ok(Decision::Refused(refused.message.clone())),
-            None if definition.is_true("Established") => Ok(Decision::Served),
+            Some(_) if is_new && !self.is_refused(&definition).await? => Ok(DefinitionProgress::Pending),
+            Some(refused) => Ok(DefinitionProgress::Refused(refused.message.clone())),
+            None if definition.is_true("Established") => Ok(DefinitionProgress::Served),
             None => match names::establish(&definition, "") {
-                Some(_) => Ok(Decision::Pending),
+                Some(_) => Ok(DefinitionProgress::Pending),
                 None => {
                     let why = definition.condition("Established").map(|known| known.message.clone());
-                    Ok(Decision::Refused(why.unwrap_or_default()))
+                    Ok(DefinitionProgress::Refused(why.unwrap_or_default()))
                 }
             },
         }

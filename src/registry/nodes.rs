@@ -37,12 +37,12 @@ pub struct StoredNodes {
     newest: RwLock<Arc<[Snapshot]>>,
     /// Held by the one that looks.
     refreshing: tokio::sync::Mutex<()>,
-    seen: Mutex<Seen>,
+    seen: Mutex<SourceSnapshots>,
 }
 
 /// What was read, one snapshot for each source; none before the first time.
 #[derive(Default)]
-struct Seen {
+struct SourceSnapshots {
     snapshots: Arc<[Snapshot]>,
     graph: Graph,
 }
@@ -87,7 +87,7 @@ impl StoredNodes {
     }
 }
 
-impl Seen {
+impl SourceSnapshots {
     fn take_in(&mut self, snapshots: Arc<[Snapshot]>) {
         for (at, (now, (_, plural))) in snapshots.iter().zip(SOURCES).enumerate() {
             let takes = |key: &str, stored: Option<&Stored>| {
@@ -111,7 +111,7 @@ impl Authorizer for StoredNodes {
         if node_of(user).is_none() {
             return Decision::NO_OPINION;
         }
-        self.decide(user, attributes).map_or_else(Decision::no_opinion, |()| Decision::ALLOW)
+        self.decide(user, attributes).map_or_else(|why| Decision::no_opinion(why.to_string()), |()| Decision::ALLOW)
     }
 
     fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::admission::{Listed, Objects, Place};
+use crate::admission::{Listed, Objects, ScopedResource};
 use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
 use crate::store::{At, Collection, Guard, Op, Put, Snapshot, SnapshotError, Storage, Write, WriteError};
@@ -45,19 +45,19 @@ impl StoredObjects {
 
 #[async_trait]
 impl Objects for StoredObjects {
-    async fn get(&self, place: Place<'_>, name: &str) -> Result<Option<Value>, Status> {
+    async fn get(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Value>, Status> {
         let collection = Collection::new(place.group, place.plural);
         let stored = self.storage.get(&collection, &key_of(place, name)).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         stored.map(|stored| decode(&stored.bytes)).transpose()
     }
 
-    async fn any(&self, place: Place<'_>) -> Result<bool, Status> {
+    async fn any(&self, place: ScopedResource<'_>) -> Result<bool, Status> {
         let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
         Ok(snapshot.range(&key_of(place, ""), None).next().is_some())
     }
 
-    async fn list(&self, place: Place<'_>) -> Result<Listed, Status> {
+    async fn list(&self, place: ScopedResource<'_>) -> Result<Listed, Status> {
         let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
         let prefix = key_of(place, "");
         let bytes = snapshot.range(&prefix, None).inspect(|_| work::step()).map(|stored| stored.bytes.len()).sum();
@@ -70,7 +70,7 @@ impl Objects for StoredObjects {
         Ok(Listed::new(listed.collect::<Result<_, Status>>()?, reserved))
     }
 
-    async fn replace(&self, place: Place<'_>, mut object: Value) -> Result<bool, Status> {
+    async fn replace(&self, place: ScopedResource<'_>, mut object: Value) -> Result<bool, Status> {
         let collection = Collection::new(place.group, place.plural);
         let key = key_of(place, object.str_at(&["metadata", "name"]));
         let stored =
@@ -97,7 +97,7 @@ impl Objects for StoredObjects {
 }
 
 /// The key of an object, or what the keys of a namespace begin with.
-fn key_of(place: Place<'_>, name: &str) -> String {
+fn key_of(place: ScopedResource<'_>, name: &str) -> String {
     if place.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", place.namespace) }
 }
 

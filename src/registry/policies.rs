@@ -33,22 +33,22 @@ pub struct StoredPolicies<P> {
     in_files: Arc<[Hook<P>]>,
     /// As which Kubernetes evaluates them.
     minor: Minor,
-    seen: RwLock<Arc<Seen<P>>>,
+    seen: RwLock<Arc<LoadedPolicies<P>>>,
     /// Held by the one that takes in changes.
     refreshing: Mutex<()>,
     /// Namespaces by their names.
-    namespaces: SyncMutex<HashMap<Arc<str>, Read<Value>>>,
+    namespaces: SyncMutex<HashMap<Arc<str>, ReadPolicies<Value>>>,
 }
 
 /// What was read, and the revision that it was read at.
-type Read<T> = (Revision, Arc<T>);
+type ReadPolicies<T> = (Revision, Arc<T>);
 
 /// What was taken in.
-struct Seen<P> {
+struct LoadedPolicies<P> {
     /// One for each collection; none before the first time.
     snapshots: Vec<Snapshot>,
     /// Policies that are bound, by their names.
-    compiled: HashMap<Arc<str>, Read<P>>,
+    compiled: HashMap<Arc<str>, ReadPolicies<P>>,
     hooks: Arc<[Hook<P>]>,
 }
 
@@ -57,7 +57,7 @@ impl<P: Policy> StoredPolicies<P> {
     pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor) -> Self {
         let collections =
             [P::POLICIES, P::BINDINGS].map(|plural| Collection::new("admissionregistration.k8s.io", plural));
-        let seen = Seen { snapshots: Vec::new(), compiled: HashMap::new(), hooks: Arc::default() };
+        let seen = LoadedPolicies { snapshots: Vec::new(), compiled: HashMap::new(), hooks: Arc::default() };
         StoredPolicies {
             storage,
             collections,
@@ -81,7 +81,7 @@ impl<P: Policy> StoredPolicies<P> {
         .await
     }
 
-    fn current(&self) -> Arc<Seen<P>> {
+    fn current(&self) -> Arc<LoadedPolicies<P>> {
         Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -94,11 +94,11 @@ impl<P: Policy> StoredPolicies<P> {
     }
 }
 
-impl<P: Policy> Seen<P> {
+impl<P: Policy> LoadedPolicies<P> {
     /// Reads bindings, and those policies that are bound and were not read before.
-    fn take_in(&self, in_files: &[Hook<P>], minor: Minor, snapshots: Vec<Snapshot>) -> Seen<P> {
+    fn take_in(&self, in_files: &[Hook<P>], minor: Minor, snapshots: Vec<Snapshot>) -> LoadedPolicies<P> {
         let [policies, bindings] = snapshots.as_slice() else {
-            return Seen { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
+            return LoadedPolicies { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
         };
         let mut bound: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
         for stored in bindings.range("", None) {
@@ -117,7 +117,7 @@ impl<P: Policy> Seen<P> {
             compiled.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
             hooks.push(Hook { policy, bindings });
         }
-        Seen { compiled, hooks: hooks.into(), snapshots }
+        LoadedPolicies { compiled, hooks: hooks.into(), snapshots }
     }
 
     /// A policy that can't be read decides nothing.

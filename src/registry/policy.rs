@@ -25,21 +25,21 @@ const ROLES: usize = 2;
 pub struct StoredPolicy {
     storage: Storage,
     collections: [Collection; 4],
-    seen: RwLock<Arc<Seen>>,
+    seen: RwLock<Arc<LoadedRoles>>,
     /// Held by the one that takes in changes.
     refreshing: Mutex<()>,
 }
 
 /// What was taken in. A new one is made of a copy, which costs nothing, so that nobody waits for it.
 #[derive(Clone, Default)]
-struct Seen {
+struct LoadedRoles {
     /// One for each collection; none before the first time.
     snapshots: Vec<Snapshot>,
     policy: Policy,
 }
 
 /// The policy as it was at one moment.
-pub struct Current(Arc<Seen>);
+pub struct Current(Arc<LoadedRoles>);
 
 impl std::ops::Deref for Current {
     type Target = Policy;
@@ -84,7 +84,7 @@ impl StoredPolicy {
     }
 }
 
-impl Seen {
+impl LoadedRoles {
     fn take_in(&mut self, snapshots: Vec<Snapshot>) {
         for (at, now) in snapshots.iter().enumerate() {
             let takes = |key: &str, stored: Option<&Stored>| take_in(&mut self.policy, at < ROLES, key, stored);
@@ -134,7 +134,7 @@ impl Authorizer for StoredPolicy {
         // Read while nobody else takes in anything: they are not older than what was taken in.
         let snapshots = self.snapshots().await?;
         if !self.is_seen(&snapshots) {
-            let mut seen = Seen::clone(&self.current().0);
+            let mut seen = LoadedRoles::clone(&self.current().0);
             seen.take_in(snapshots);
             *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(seen);
         }

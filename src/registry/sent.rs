@@ -14,10 +14,10 @@ use crate::write::metadata::ensure_namespace;
 use super::admit::Admitted;
 use super::{CreateRequest, Registry, Resource, Subresource, Target, Warnings, Written, built_in};
 
-type Made = Vec<(&'static Kind, Arc<Resource>)>;
+type SentResources = Vec<(&'static Kind, Arc<Resource>)>;
 
 /// What was made of the kinds, each when it was first sent.
-static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
+static MADE: LazyLock<Mutex<SentResources>> = LazyLock::new(Mutex::default);
 
 /// The kind, as the verbs take it.
 fn resource(kind: &'static Kind) -> Arc<Resource> {

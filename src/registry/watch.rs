@@ -113,19 +113,19 @@ pub struct Watch {
     change: Option<Arc<store::Change>>,
     bookmarks: Option<Bookmarks>,
     /// `None` for a built-in kind.
-    definition: Option<Definition>,
+    definition: Option<DefinitionChanges>,
     /// Set once, not anew for each event.
     ends: Pin<Box<Sleep>>,
     ended: bool,
 }
 
 /// The changes of the definition that the watched resource comes from.
-struct Definition {
+struct DefinitionChanges {
     key: Arc<str>,
     changes: store::Watch,
 }
 
-impl Definition {
+impl DefinitionChanges {
     /// Waits until the definition defines something else, or is gone. Source: kube-apiserver ends the watches of a custom
     /// resource whose spec or accepted names change. Cancel-safe.
     async fn changed(&mut self) {
@@ -268,7 +268,7 @@ impl Registry {
     }
 
     /// The changes of the definition of a custom resource, from the state on that the target was resolved from.
-    async fn follow_definition(&self, target: &Target) -> Option<Definition> {
+    async fn follow_definition(&self, target: &Target) -> Option<DefinitionChanges> {
         let definition = target.resource.definition.as_ref()?;
         let collection = self.definitions.collection();
         let changes = match self.storage.watch(&collection, definition.revision).await {
@@ -276,7 +276,7 @@ impl Registry {
             // That state is long past; it is the present one as well.
             Err(_) => self.storage.watch(&collection, self.storage.revision(&collection)).await.ok()?,
         };
-        Some(Definition { key: Arc::clone(&definition.key), changes })
+        Some(DefinitionChanges { key: Arc::clone(&definition.key), changes })
     }
 }
 
@@ -409,10 +409,10 @@ impl Watch {
     /// Each minute that is how far the whole database is, so that a quiet watch does not grow too old to be taken up
     /// again. Before the end it is the last change of the collection: Kubernetes learns of others only now and then, and
     /// so sends no bookmark at the end of a short and quiet watch.
-    fn add_bookmark(&mut self, due: Due) {
+    fn add_bookmark(&mut self, due: BookmarkDue) {
         let seen = match due {
-            Due::Minute => self.events.progress(),
-            Due::End => self.events.seen(),
+            BookmarkDue::Minute => self.events.progress(),
+            BookmarkDue::End => self.events.seen(),
         };
         if self.bookmarks.as_ref().is_some_and(|bookmarks| seen > bookmarks.start) {
             self.waiting.push_back(Event::Bookmark { revision: seen, initial_end: false });
@@ -429,7 +429,7 @@ impl Watch {
 }
 
 /// Waits until what is watched is defined in another way; forever for a built-in kind.
-async fn redefined(definition: &mut Option<Definition>) {
+async fn redefined(definition: &mut Option<DefinitionChanges>) {
     match definition {
         Some(definition) => definition.changed().await,
         None => std::future::pending().await,
@@ -438,25 +438,25 @@ async fn redefined(definition: &mut Option<Definition>) {
 
 /// Why a bookmark is due.
 #[derive(Clone, Copy)]
-enum Due {
+enum BookmarkDue {
     Minute,
     End,
 }
 
 /// Waits for the next time to tell how far a watch is; forever where it does not tell.
-async fn tick(bookmarks: &mut Option<Bookmarks>) -> Due {
+async fn tick(bookmarks: &mut Option<Bookmarks>) -> BookmarkDue {
     let Some(bookmarks) = bookmarks else { return std::future::pending().await };
     match &mut bookmarks.before_end {
         Some(before_end) => tokio::select! {
-            _ = bookmarks.interval.tick() => Due::Minute,
+            _ = bookmarks.interval.tick() => BookmarkDue::Minute,
             () = before_end => {
                 bookmarks.before_end = None;
-                Due::End
+                BookmarkDue::End
             }
         },
         None => {
             bookmarks.interval.tick().await;
-            Due::Minute
+            BookmarkDue::Minute
         }
     }
 }

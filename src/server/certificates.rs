@@ -19,7 +19,7 @@ use x509_parser::prelude::FromDer as _;
 
 use super::Secrets;
 use super::subject::{SubjectError, with_subject};
-use crate::controllers::Sign;
+use crate::controllers::{Sign, Unsigned};
 use crate::kinds::certificates::{Subject, UnreadableSubject};
 use crate::value::base64;
 use crate::work;
@@ -155,8 +155,8 @@ enum SignError {
 }
 
 impl Sign for Authority {
-    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String> {
-        self.certificate_for(request, usages, valid_for).map_err(|error| error.to_string())
+    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, Unsigned> {
+        self.certificate_for(request, usages, valid_for).map_err(|error| Unsigned(error.into()))
     }
 }
 
@@ -417,8 +417,8 @@ pub mod tests {
         let mut request = include_bytes!("../../tests/data/organizations-in-one-set.csr").to_vec();
         let at = request.windows(4).position(|letters| letters == b"jane").expect("it is for jane");
         request[at] = b'd';
-        let error = authority.sign(&request, &["client auth"], Duration::from_secs(600));
-        assert_eq!(error, Err("signature verification error".to_owned()));
+        let error = authority.sign(&request, &["client auth"], Duration::from_secs(600)).expect_err("it is not signed");
+        assert_eq!(error.to_string(), "signature verification error");
     }
 
     #[test]

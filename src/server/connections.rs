@@ -24,7 +24,7 @@ use super::cors;
 use super::gate::{self, Gate};
 use super::host;
 use super::loopback;
-use super::open::{Activity, Doing, Open, Place, Placed};
+use super::open::{Activity, ConnectionSlot, Doing, Open, Placed};
 use super::pace;
 use super::plain;
 use super::stall::{self, Backlog, CutStalled};
@@ -182,7 +182,7 @@ impl<S: Service> Connections<S> {
         }
     }
 
-    fn accept<F>(&self, listener: TcpListener, serve: impl Fn(TcpStream, Place) -> F + Send + 'static)
+    fn accept<F>(&self, listener: TcpListener, serve: impl Fn(TcpStream, ConnectionSlot) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -212,7 +212,7 @@ async fn next(
     open: &Open,
     alive: &mpsc::Sender<Infallible>,
     trouble: &mut Trouble,
-) -> Option<(TcpStream, Place)> {
+) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, _)) => open.admit(alive.clone()).await.map(|place| (stream, place)),
         Err(error) => {

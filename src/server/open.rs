@@ -50,7 +50,7 @@ struct IdleConnection {
 }
 
 /// A place among the open connections. It lasts as long as the socket, also where that has become a WebSocket.
-pub struct Place {
+pub struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     /// That in the share of its service.
     _of_share: Option<OwnedSemaphorePermit>,
@@ -64,10 +64,10 @@ pub struct Activity {
     owner: u64,
     close: Arc<Notify>,
     /// Changes under the lock of `idle` alone.
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
 }
 
-struct State {
+struct ConnectionState {
     requests: usize,
     /// Where it stands among those that have nothing to do, and since when.
     idle: Option<(u64, Instant)>,
@@ -105,13 +105,13 @@ impl Open {
     }
 
     /// A place for one more connection: at once, or when another one has closed.
-    pub async fn admit(&self, alive: mpsc::Sender<Infallible>) -> Option<Place> {
+    pub async fn admit(&self, alive: mpsc::Sender<Infallible>) -> Option<ConnectionSlot> {
         let of_share = match &self.share {
             Some(share) => Some(self.permit(share, Some(self.owner)).await?),
             None => None,
         };
         let permit = self.permit(&self.places, None).await?;
-        Some(Place { _permit: permit, _of_share: of_share, _alive: alive })
+        Some(ConnectionSlot { _permit: permit, _of_share: of_share, _alive: alive })
     }
 
     /// One of the places, for which idle connections are closed, those of `owner` or any.
@@ -143,7 +143,7 @@ impl Open {
 
     /// The activity of a new connection.
     pub fn activity(&self) -> Arc<Activity> {
-        let state = State { requests: 0, idle: None, was_asked: false };
+        let state = ConnectionState { requests: 0, idle: None, was_asked: false };
         let (idle, close) = (Arc::clone(&self.idle), Arc::new(Notify::new()));
         let activity = Activity { idle, owner: self.owner, close, state: Mutex::new(state) };
         activity.rest(&mut lock(&activity.idle), &mut lock(&activity.state));
@@ -166,7 +166,7 @@ impl Idle {
 }
 
 impl Activity {
-    fn rest(&self, idle: &mut Idle, state: &mut State) {
+    fn rest(&self, idle: &mut Idle, state: &mut ConnectionState) {
         state.idle = Some((idle.insert(self.owner, &self.close), Instant::now()));
     }
 
@@ -229,11 +229,11 @@ impl Drop for AtWork {
 /// A stream that holds its place.
 pub struct Placed<S> {
     stream: S,
-    _place: Place,
+    _place: ConnectionSlot,
 }
 
 impl<S> Placed<S> {
-    pub fn new(stream: S, place: Place) -> Self {
+    pub fn new(stream: S, place: ConnectionSlot) -> Self {
         Placed { stream, _place: place }
     }
 }

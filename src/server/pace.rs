@@ -25,6 +25,7 @@ const PART_BYTES_MAX: usize = 16 << 10;
 /// How much a stream of HTTP/2 keeps that its client has not taken yet, beside one part.
 pub const STREAM_BUFFER_BYTES_MAX: usize = 8 << 10;
 
+// The task of a stream is begun by hyper, which has no argument to hand on from the executor to the service that makes the body.
 tokio::task_local! {
     static PACE: Arc<Pace>;
 }

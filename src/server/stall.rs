@@ -43,10 +43,10 @@ pub fn bound_unsent(_: &TcpStream) {}
 
 /// Whether what was written to a stream waits for its client. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Backlog(Arc<Waiting>);
+pub struct Backlog(Arc<WaitingWriter>);
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingWriter {
     is_waiting: AtomicBool,
     /// The writer that has more to write.
     writer: AtomicWaker,

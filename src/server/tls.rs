@@ -72,7 +72,7 @@ impl Tls {
         let hints = [&clients, &proxies].into_iter().flat_map(|believed| believed.subjects()).collect();
         let any = AnyClient { hints, algorithms: provider.signature_verification_algorithms };
         let (chain, key) = identity.to_der()?;
-        let mut config = ServerConfig::builder_with_details(provider, Arc::new(Clock))
+        let mut config = ServerConfig::builder_with_details(provider, Arc::new(TlsClock))
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(any))
             .with_single_cert(chain, key)?;
@@ -116,7 +116,7 @@ impl Tls {
             return Peer::Unnamed;
         };
         // Before 1970 no certificate is valid.
-        let Some(now) = Clock.current_time() else { return Peer::Refused };
+        let Some(now) = TlsClock.current_time() else { return Peer::Refused };
         let itself = match self.clients.believes(certificate, intermediates, now) {
             Ok(()) => user_of_certificate(certificate).map_or(Peer::Refused, Peer::User),
             Err(_) if self.clients.roots.is_empty() => Peer::Unnamed,
@@ -193,9 +193,9 @@ fn is_good_for_clients(certificate: &CertificateDer<'_>, now: UnixTime) -> bool 
 
 /// The machine's clock, which may be set to before 1970: rustls' own panics then.
 #[derive(Debug)]
-struct Clock;
+struct TlsClock;
 
-impl TimeProvider for Clock {
+impl TimeProvider for TlsClock {
     fn current_time(&self) -> Option<UnixTime> {
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(UnixTime::since_unix_epoch)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::meta::Revision;
 
 use super::rows::checksum;
-use super::sql::Outcome;
+use super::sql::WriteOutcome;
 use super::{Collection, Guard, Op, Put, Stored, Write};
 
 /// The values of the column `operation`.
@@ -85,20 +85,24 @@ pub(super) fn keys_of(batch: &[Write]) -> Keys {
 
 /// What becomes of each write of a batch, and the changes that are made. Each write sees those before it; of those that are
 /// joined, all are made or none is.
-pub(super) fn decide<'w>(batch: &'w [Write], keys: &mut Keys, before: Revision) -> (Vec<Outcome>, Vec<NewChange<'w>>) {
+pub(super) fn decide<'w>(
+    batch: &'w [Write],
+    keys: &mut Keys,
+    before: Revision,
+) -> (Vec<WriteOutcome>, Vec<NewChange<'w>>) {
     let mut outcomes = Vec::with_capacity(batch.len());
     let mut changes = Vec::with_capacity(batch.len());
     let mut revision = before;
     for together in batch.chunk_by(|_, next| next.is_joined()) {
         if !together.iter().all(|write| is_possible(write, keys)) {
-            outcomes.extend(together.iter().map(|_| Outcome::GuardFailed));
+            outcomes.extend(together.iter().map(|_| WriteOutcome::GuardFailed));
             continue;
         }
         for write in together {
             revision = revision.next();
             let change = make(write, keys, revision);
             let uid = Arc::clone(&change.uid);
-            outcomes.push(Outcome::Committed { revision, created: change.created, uid });
+            outcomes.push(WriteOutcome::Committed { revision, created: change.created, uid });
             changes.push(change);
         }
     }

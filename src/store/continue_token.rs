@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use thiserror::Error;
 
 use crate::meta::Revision;
 use crate::object;
@@ -21,6 +22,32 @@ pub struct ContinueToken {
     pub start: String,
 }
 
+/// Why a token can't be gone on with.
+#[derive(Debug, PartialEq, Error)]
+pub enum ContinueTokenError {
+    /// Where Go finds a byte that is not base64.
+    #[error("continue key is not valid: illegal base64 data at input byte {0}")]
+    Base64(usize),
+    #[error("continue key is not valid: {0}")]
+    Json(#[from] json::Error),
+    #[error("continue key is not valid: json: cannot unmarshal {0} into Go value of type storage.continueToken")]
+    NotAnObject(&'static str),
+    #[error(
+        "continue key is not valid: json: cannot unmarshal {value} into Go struct field continueToken.{field} of type \
+         {wanted}"
+    )]
+    Mistyped { field: &'static str, value: String, wanted: &'static str },
+    #[error("continue key is not valid: server does not recognize this encoded version {0}")]
+    Version(String),
+    #[error("continue key is not valid: incorrect encoded start resourceVersion (version {VERSION})")]
+    NoRevision,
+    #[error("continue key is not valid: encoded start key empty (version {VERSION})")]
+    NoKey,
+    /// A path that climbs out of the prefix.
+    #[error("continue key is not valid: {0}")]
+    Key(String),
+}
+
 impl ContinueToken {
     /// The token for a list of the keys that begin with `prefix`.
     pub fn encode(&self, prefix: &str) -> String {
@@ -33,21 +60,19 @@ impl ContinueToken {
         URL_SAFE_NO_PAD.encode(json::encode(&token))
     }
 
-    /// Reads a token for a list of the keys that begin with `prefix`. Errors are Kubernetes' texts.
-    pub fn decode(token: &str, prefix: &str) -> Result<Self, String> {
-        let invalid = |reason: String| format!("continue key is not valid: {reason}");
-        let data = decode_base64(token).map_err(|at| invalid(format!("illegal base64 data at input byte {at}")))?;
-        let token = json::decode(&data).map_err(|error| invalid(error.to_string()))?;
+    /// Reads a token for a list of the keys that begin with `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in Kubernetes' words.
+    pub fn decode(token: &str, prefix: &str) -> Result<Self, ContinueTokenError> {
+        let data = decode_base64(token).map_err(ContinueTokenError::Base64)?;
+        let token = json::decode(&data)?;
         if !matches!(token, Value::Object(_) | Value::Null) {
-            let kind = json_type(&token);
-            return Err(invalid(format!("json: cannot unmarshal {kind} into Go value of type storage.continueToken")));
+            return Err(ContinueTokenError::NotAnObject(json_type(&token)));
         }
-        let mistyped = |name: &str, value: String, wanted: &str| {
-            invalid(format!(
-                "json: cannot unmarshal {value} into Go struct field continueToken.{name} of type {wanted}"
-            ))
-        };
-        let text = |name: &str| match token.get(name) {
+        let mistyped = |field, value, wanted| ContinueTokenError::Mistyped { field, value, wanted };
+        let text = |name: &'static str| match token.get(name) {
             None | Some(Value::Null) => Ok(""),
             Some(Value::String(text)) => Ok(text.as_str()),
             Some(other) => Err(mistyped(name, json_type(other).to_owned(), "string")),
@@ -63,18 +88,18 @@ impl ContinueToken {
             Some(other) => return Err(mistyped("rv", json_type(other).to_owned(), "int64")),
         };
         if version != VERSION {
-            return Err(invalid(format!("server does not recognize this encoded version {version}")));
+            return Err(ContinueTokenError::Version(version.to_owned()));
         }
         if revision == 0 {
-            return Err(invalid(format!("incorrect encoded start resourceVersion (version {VERSION})")));
+            return Err(ContinueTokenError::NoRevision);
         }
         if start.is_empty() {
-            return Err(invalid(format!("encoded start key empty (version {VERSION})")));
+            return Err(ContinueTokenError::NoKey);
         }
         // A path that climbs out of the prefix would list what was not asked for.
         let path = start.strip_prefix('/').unwrap_or(start);
         if !path.is_empty() && path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(invalid(start.to_owned()));
+            return Err(ContinueTokenError::Key(start.to_owned()));
         }
         let start = format!("{prefix}{path}");
         Ok(ContinueToken { revision: (revision > 0).then(|| Revision::new(revision)), start })
@@ -121,6 +146,7 @@ mod tests {
     fn check(token: &str, expect: Result<(Option<i64>, &str), &str>) {
         let decoded = ContinueToken::decode(&URL_SAFE_NO_PAD.encode(token), "p/");
         let decoded = decoded.map(|token| (token.revision.map(Revision::get), token.start));
+        let decoded = decoded.map_err(|error| error.to_string());
         assert_eq!(
             decoded,
             expect.map(|(revision, start)| (revision, start.to_owned())).map_err(str::to_owned),
@@ -171,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_not_base64_is_refused_where_go_stops() {
-        let decode = |token: &str| ContinueToken::decode(token, "").expect_err("it is no token");
+        let decode = |token: &str| ContinueToken::decode(token, "").expect_err("it is no token").to_string();
         assert_eq!(decode("!!!"), "continue key is not valid: illegal base64 data at input byte 0");
         assert_eq!(decode("e30="), "continue key is not valid: illegal base64 data at input byte 3");
         assert_eq!(decode("e30ab"), "continue key is not valid: illegal base64 data at input byte 4");

@@ -16,9 +16,9 @@ use super::health::Health;
 use super::memory::InMemory;
 use super::postgres::Postgres;
 use super::sql::{Stats, Store};
-use super::sqlite::{Place, Sqlite};
+use super::sqlite::{DatabaseLocation, Sqlite};
 use super::stored::Objects;
-use super::view::{Found, PageEnd, Snapshot, View};
+use super::view::{PageEnd, Snapshot, StateLookup, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
     At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, TOGETHER_MAX, Watch, WatchError,
@@ -65,8 +65,8 @@ impl Database {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
             Location::Memory => Arc::new(InMemory::within(config.memory.store_room())),
-            Location::File(path) => Arc::new(Sqlite::open(Place::Own(path), config.durability).await?),
-            Location::Shared(path) => Arc::new(Sqlite::open(Place::Shared(path), config.durability).await?),
+            Location::File(path) => Arc::new(Sqlite::open(DatabaseLocation::Own(path), config.durability).await?),
+            Location::Shared(path) => Arc::new(Sqlite::open(DatabaseLocation::Shared(path), config.durability).await?),
         };
         Self::serve(store, location, config).await
     }
@@ -232,10 +232,10 @@ impl Database {
         };
         loop {
             match self.inner.view.find(collection, revision) {
-                Found::Snapshot(snapshot) => return Ok(snapshot),
-                Found::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
-                Found::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
-                Found::Present(present) => {
+                StateLookup::Snapshot(snapshot) => return Ok(snapshot),
+                StateLookup::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
+                StateLookup::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
+                StateLookup::Present(present) => {
                     let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
                     // Where it can't be rebuilt it was compacted meanwhile, and the view says so.
                     if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {

@@ -46,7 +46,7 @@ impl Splice {
     /// In the compact JSON of an object with sorted keys; behind it where there are no metadata.
     pub fn of(bytes: &[u8]) -> Self {
         let behind = Splice { at: position(bytes.len()), comma_before: false, comma_after: false };
-        Scanner { bytes, at: 0 }.splice().unwrap_or(behind)
+        EncodedScanner { bytes, at: 0 }.splice().unwrap_or(behind)
     }
 }
 
@@ -140,7 +140,7 @@ impl Encoded {
 
 /// The JSON of a field of the metadata of `object`, which is compact; nothing else is read.
 pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<&'o [u8]> {
-    let mut scanner = Scanner { bytes: object, at: 0 };
+    let mut scanner = EncodedScanner { bytes: object, at: 0 };
     scanner.enter(b"\"metadata\"")?;
     scanner.enter(quoted_name.as_bytes())?;
     let start = scanner.at;
@@ -161,12 +161,12 @@ pub fn fitted(encoded: &[u8]) -> Bytes {
 }
 
 /// Walks over compact JSON without reading values.
-struct Scanner<'a> {
+struct EncodedScanner<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Scanner<'_> {
+impl EncodedScanner<'_> {
     /// Where the resourceVersion belongs: before the first key of the metadata that sorts behind it.
     fn splice(mut self) -> Option<Splice> {
         self.enter(b"\"metadata\"")?;

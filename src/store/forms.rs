@@ -16,7 +16,7 @@ const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// How clients are told of a change.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct ClientForm {
     /// The version that the object is in, under one generation of its schema.
     pub version: Arc<ServedVersion>,
     /// The type of the event.
@@ -28,9 +28,9 @@ pub struct Form {
     pub is_compressed: bool,
 }
 
-impl PartialEq for Form {
+impl PartialEq for ClientForm {
     fn eq(&self, other: &Self) -> bool {
-        let parts = |form: &Form| (form.event, form.media_type, form.metadata_of, form.is_compressed);
+        let parts = |form: &ClientForm| (form.event, form.media_type, form.metadata_of, form.is_compressed);
         Arc::ptr_eq(&self.version, &other.version) && parts(self) == parts(other)
     }
 }
@@ -40,15 +40,15 @@ impl PartialEq for Form {
 pub struct Forms {
     /// Most of those who watch have been told of the change: nothing is kept any more.
     is_old: AtomicBool,
-    made: Mutex<Made>,
+    made: Mutex<EncodedForms>,
 }
 
 #[derive(Debug, Default)]
-struct Made {
-    kept: Vec<(Form, Bytes)>,
+struct EncodedForms {
+    kept: Vec<(ClientForm, Bytes)>,
     /// Those that are in memory for as long as somebody is being sent them: a client that reads slowly shares them with others
     /// as slow.
-    lent: Vec<(Form, Weak<Bytes>)>,
+    lent: Vec<(ClientForm, Weak<Bytes>)>,
 }
 
 /// Bytes that are in memory for as long as somebody has them.
@@ -60,8 +60,8 @@ impl AsRef<[u8]> for Lent {
     }
 }
 
-impl Made {
-    fn find(&self, form: &Form) -> Option<Bytes> {
+impl EncodedForms {
+    fn find(&self, form: &ClientForm) -> Option<Bytes> {
         let kept = self.kept.iter().find(|(known, _)| known == form).map(|(_, bytes)| bytes.clone());
         kept.or_else(|| {
             let (_, lent) = self.lent.iter().find(|(known, _)| known == form)?;
@@ -69,14 +69,14 @@ impl Made {
         })
     }
 
-    fn keep(&mut self, form: Form, bytes: &Bytes) {
+    fn keep(&mut self, form: ClientForm, bytes: &Bytes) {
         if self.kept.len() == FORMS_MAX {
             self.kept.remove(0);
         }
         self.kept.push((form, bytes.clone()));
     }
 
-    fn lend(&mut self, form: Form, bytes: Bytes) -> Bytes {
+    fn lend(&mut self, form: ClientForm, bytes: Bytes) -> Bytes {
         self.lent.retain(|(_, lent)| lent.strong_count() > 0);
         let bytes = Arc::new(bytes);
         self.lent.push((form, Arc::downgrade(&bytes)));
@@ -88,7 +88,7 @@ impl Forms {
     /// The bytes of a form. Those who ask while they are made wait for them.
     ///
     /// Errors: those of `make`, after which nothing is kept.
-    pub fn get_or_make<E>(&self, form: Form, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
+    pub fn get_or_make<E>(&self, form: ClientForm, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = self.is_old.load(Ordering::Relaxed);
         if is_old {
@@ -124,7 +124,7 @@ mod tests {
     use crate::author::DefinedKind;
     use crate::value::yaml;
 
-    fn form() -> Form {
+    fn form() -> ClientForm {
         let definition = "
             apiVersion: apiextensions.k8s.io/v1
             kind: CustomResourceDefinition
@@ -139,7 +139,7 @@ mod tests {
         let kind =
             DefinedKind::new(&yaml::decode(definition.as_bytes()).expect("it is YAML")).expect("it defines a kind");
         let version = Arc::clone(&kind.versions[0]);
-        Form { version, event: "ADDED", media_type: "application/json", metadata_of: None, is_compressed: false }
+        ClientForm { version, event: "ADDED", media_type: "application/json", metadata_of: None, is_compressed: false }
     }
 
     #[test]

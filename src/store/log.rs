@@ -104,12 +104,12 @@ pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreErro
 /// A watch holds no queue: it reads on from where it is, in memory, and in the log where it is far behind. One that falls
 /// behind what the log keeps ends.
 pub struct Watch {
-    source: Option<Source>,
+    source: Option<ChangeSource>,
     waiting: VecDeque<Arc<Change>>,
     seen: Revision,
 }
 
-struct Source {
+struct ChangeSource {
     view: Arc<View>,
     store: Arc<dyn Store>,
     collection: Collection,
@@ -127,7 +127,7 @@ impl Watch {
         position: Revision,
         changed: watch::Receiver<Revision>,
     ) -> Self {
-        let source = Source { view, store, collection, position, is_read_out: false, changed };
+        let source = ChangeSource { view, store, collection, position, is_read_out: false, changed };
         Watch { source: Some(source), waiting: VecDeque::new(), seen: position }
     }
 
@@ -155,7 +155,7 @@ impl Watch {
 
     /// Whether every change was handed out, as far as that can be told without looking for them.
     pub fn is_quiet(&self) -> bool {
-        self.waiting.is_empty() && self.source.as_ref().is_some_and(Source::is_quiet)
+        self.waiting.is_empty() && self.source.as_ref().is_some_and(ChangeSource::is_quiet)
     }
 
     /// The next change that is visible already; `None` where all of them were handed out, and at the end.
@@ -201,7 +201,7 @@ impl Watch {
     }
 }
 
-impl Source {
+impl ChangeSource {
     fn is_quiet(&self) -> bool {
         self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
     }

@@ -81,8 +81,8 @@ use crate::meta::Revision;
 #[cfg(test)]
 pub(crate) use encoded::tally;
 pub use encoded::{Encoded, compact_json, fitted};
-pub use feed::{Entry, Feed, Moment};
-pub use forms::Form;
+pub use feed::{Feed, FeedEntry, Moment};
+pub use forms::ClientForm;
 pub use interned::interned;
 pub use log::Watch;
 pub use postgres::PostgresUrl;

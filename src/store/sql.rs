@@ -19,7 +19,7 @@ pub const BATCH_MAX: usize = 256;
 
 /// The outcome of one write of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// `created` is the revision of the write that made the object, `uid` that of the object.
     Committed {
         revision: Revision,
@@ -31,12 +31,12 @@ pub enum Outcome {
     NoSpace,
 }
 
-impl Outcome {
+impl WriteOutcome {
     /// The revision of the change, if one was made.
     pub fn revision(&self) -> Option<Revision> {
         match self {
-            Outcome::Committed { revision, .. } => Some(*revision),
-            Outcome::GuardFailed | Outcome::NoSpace => None,
+            WriteOutcome::Committed { revision, .. } => Some(*revision),
+            WriteOutcome::GuardFailed | WriteOutcome::NoSpace => None,
         }
     }
 }
@@ -135,7 +135,7 @@ pub trait Store: Send + Sync {
     ///
     /// Returns an outcome a write, once they are as durable as was asked for. After an error it is for the log to say
     /// whether the batch was made. `foreseen` may be out of date, and saves reading where it is not.
-    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError>;
+    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError>;
 
     /// The newest and the compacted revision.
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;

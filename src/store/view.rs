@@ -15,7 +15,7 @@ use crate::meta::Revision;
 use crate::work;
 
 use super::batch::{Foreseen, Live, keys_of};
-use super::feed::{Entry, Newest};
+use super::feed::{FeedEntry, Newest};
 use super::forms::Forms;
 use super::log::Page;
 use super::stored::Objects;
@@ -36,7 +36,7 @@ const PAGE_ENDS_MAX: usize = 32;
 
 /// All collections, at one revision.
 pub(super) struct View {
-    state: RwLock<State>,
+    state: RwLock<ViewState>,
     newest: watch::Sender<Revision>,
     /// How many bytes of present state stay in memory. Beyond them, collections that nobody watches are forgotten, those first
     /// that were not read for the longest time.
@@ -45,7 +45,7 @@ pub(super) struct View {
     reads: AtomicU64,
 }
 
-struct State {
+struct ViewState {
     revision: Revision,
     compacted: Revision,
     collections: HashMap<Collection, CollectionState>,
@@ -200,7 +200,7 @@ fn end_of(prefix: &str) -> Option<String> {
 }
 
 /// What a view has of a state that is asked for.
-pub(super) enum Found {
+pub(super) enum StateLookup {
     Snapshot(Snapshot),
     /// The present objects under the revision that is asked for, to be taken back to it.
     Present(Snapshot),
@@ -210,7 +210,7 @@ pub(super) enum Found {
 
 impl View {
     pub fn new(revision: Revision, compacted: Revision, object_bytes_max: usize) -> Self {
-        let state = State::after(revision, compacted);
+        let state = ViewState::after(revision, compacted);
         View {
             state: RwLock::new(state),
             newest: watch::Sender::new(revision),
@@ -219,11 +219,11 @@ impl View {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, ViewState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, ViewState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -341,18 +341,18 @@ impl View {
             return;
         }
         let compacted = compacted.max(state.compacted);
-        *state = State::after(newest, compacted);
+        *state = ViewState::after(newest, compacted);
         self.newest.send_replace(newest);
     }
 
-    fn apply(&self, state: &mut State, changes: Vec<(Collection, Applied)>) {
+    fn apply(&self, state: &mut ViewState, changes: Vec<(Collection, Applied)>) {
         for (collection, applied) in changes {
             // The writer and the poll may both bring a change.
             if applied.revision <= state.revision {
                 continue;
             }
             state.revision = applied.revision;
-            state.newest.push(Entry::new(&collection, &applied));
+            state.newest.push(FeedEntry::new(&collection, &applied));
             match state.collections.get_mut(&collection) {
                 Some(CollectionState::Loaded(loaded)) => {
                     let before = loaded.object_bytes;
@@ -405,20 +405,20 @@ impl View {
     }
 
     /// The state of a collection at `revision`, or the newest.
-    pub fn find(&self, collection: &Collection, revision: Option<Revision>) -> Found {
+    pub fn find(&self, collection: &Collection, revision: Option<Revision>) -> StateLookup {
         let state = self.read();
-        let Some(loaded) = self.loaded(&state, collection) else { return Found::NotLoaded };
+        let Some(loaded) = self.loaded(&state, collection) else { return StateLookup::NotLoaded };
         let present = |revision| Snapshot { collection: collection.clone(), objects: loaded.objects.clone(), revision };
-        let Some(revision) = revision else { return Found::Snapshot(present(state.revision)) };
+        let Some(revision) = revision else { return StateLookup::Snapshot(present(state.revision)) };
         if revision < state.compacted {
-            return Found::Expired(state.compacted);
+            return StateLookup::Expired(state.compacted);
         }
         if revision >= loaded.revision {
-            return Found::Snapshot(present(revision));
+            return StateLookup::Snapshot(present(revision));
         }
         match loaded.pins.iter().find(|pin| pin.snapshot.revision == revision) {
-            Some(pin) => Found::Snapshot(pin.snapshot.clone()),
-            None => Found::Present(present(revision)),
+            Some(pin) => StateLookup::Snapshot(pin.snapshot.clone()),
+            None => StateLookup::Present(present(revision)),
         }
     }
 
@@ -472,7 +472,7 @@ impl View {
     }
 
     /// The newest changes of all collections after `after`, `max` at most; `None` where memory does not reach back that far.
-    pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<Entry>> {
+    pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<FeedEntry>> {
         self.read().newest.after_revision(after, max)
     }
 
@@ -493,7 +493,7 @@ impl View {
         Some(loaded.changed.subscribe())
     }
 
-    fn loaded<'s>(&self, state: &'s State, collection: &Collection) -> Option<&'s Loaded> {
+    fn loaded<'s>(&self, state: &'s ViewState, collection: &Collection) -> Option<&'s Loaded> {
         match state.collections.get(collection) {
             Some(CollectionState::Loaded(loaded)) => {
                 loaded.last_read.store(self.reads.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -518,11 +518,11 @@ impl Pin {
     }
 }
 
-impl State {
+impl ViewState {
     /// Nothing is loaded.
     fn after(revision: Revision, compacted: Revision) -> Self {
         let (collections, newest) = (HashMap::new(), Newest::after(revision));
-        State { revision, compacted, collections, object_bytes: 0, too_large: HashSet::new(), newest }
+        ViewState { revision, compacted, collections, object_bytes: 0, too_large: HashSet::new(), newest }
     }
 
     fn remove(&mut self, collection: &Collection) {
@@ -612,7 +612,7 @@ mod tests {
     use crate::store::stored::by_key;
     use crate::store::{Collection, Stored};
 
-    use super::{Applied, Found, PAGE_ENDS_MAX, PageEnd, View};
+    use super::{Applied, PAGE_ENDS_MAX, PageEnd, StateLookup, View};
 
     #[test]
     fn collections_that_nobody_reads_or_watches_make_room() {
@@ -676,7 +676,7 @@ mod tests {
         let things = Collection::new("", "things");
         assert!(view.begin_loading(&things));
         view.finish_loading(&things, by_key(vec![Stored::fixture("a", "u", b"{}".to_vec())]), BEGUN);
-        let Found::Snapshot(snapshot) = view.find(&things, None) else { unreachable!("it is loaded") };
+        let StateLookup::Snapshot(snapshot) = view.find(&things, None) else { unreachable!("it is loaded") };
         for remaining in 0..=PAGE_ENDS_MAX {
             let start = remaining.to_string().into();
             view.pin(&snapshot, Some(PageEnd { prefix: "team/".into(), start, remaining }));

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::health::Health;
-use super::sql::{BATCH_MAX, Outcome, Store};
+use super::sql::{BATCH_MAX, Store, WriteOutcome};
 use super::view::{Applied, View};
 use super::{Collection, Committed, Op, StoreError, Stored, Write, WriteError, log};
 
@@ -137,14 +137,14 @@ async fn commit(
     {
         tracing::error!(%error, "the log can't be read");
     }
-    let refused = outcomes.contains(&Outcome::NoSpace).then_some(&StoreError::NoSpace);
+    let refused = outcomes.contains(&WriteOutcome::NoSpace).then_some(&StoreError::NoSpace);
     let mut outcomes = outcomes.into_iter();
     for (count, done, _) in waiting {
         // Those that are joined have the outcome of the first.
         let result = match outcomes.next() {
-            Some(Outcome::Committed { revision, .. }) => Ok(Committed { revision }),
-            Some(Outcome::GuardFailed) => Err(WriteError::GuardFailed),
-            Some(Outcome::NoSpace) => Err(WriteError::Store(StoreError::NoSpace)),
+            Some(WriteOutcome::Committed { revision, .. }) => Ok(Committed { revision }),
+            Some(WriteOutcome::GuardFailed) => Err(WriteError::GuardFailed),
+            Some(WriteOutcome::NoSpace) => Err(WriteError::Store(StoreError::NoSpace)),
             None => Err(WriteError::Store(StoreError::Closed)),
         };
         (1..count).for_each(|_| _ = outcomes.next());
@@ -154,8 +154,8 @@ async fn commit(
 }
 
 /// What becomes visible of a write, if it was made.
-fn apply(write: Write, outcome: &Outcome) -> Option<(Collection, Applied)> {
-    let Outcome::Committed { revision, created, uid } = outcome else { return None };
+fn apply(write: Write, outcome: &WriteOutcome) -> Option<(Collection, Applied)> {
+    let WriteOutcome::Committed { revision, created, uid } = outcome else { return None };
     let (revision, uid) = (*revision, Arc::clone(uid));
     let stored = match write.op {
         Op::Put(put) => Some(Arc::new(Stored {

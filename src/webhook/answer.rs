@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Failure;
+use super::FailedCall;
 use crate::meta::{Cause, Details, Status};
 use crate::value::{go_quote, json, yaml};
 
@@ -27,9 +27,9 @@ impl Answer {
     }
 
     /// The body of a success; the words for anything else. `reads_any_type` is whether it may call itself what it likes.
-    pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, Failure> {
+    pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, FailedCall> {
         if !(200..=206).contains(&self.status) {
-            return Err(Failure::answered(self.status, self.failure(reads_any_type)));
+            return Err(FailedCall::answered(self.status, self.failure(reads_any_type)));
         }
         let content_type = self.content_type.as_deref().unwrap_or("application/json");
         if !reads_any_type && !is_decodable(content_type) {

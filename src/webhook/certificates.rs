@@ -185,15 +185,16 @@ mod tests {
         let client = Client::new(Vec::new(), Vec::new());
         let mut endpoint = Endpoint { address: Address::Url(url), ca_bundle, access: None };
         let manner = Manner::of_admission(Duration::from_secs(30));
-        let refused = client.post(&endpoint, Bytes::from_static(b"{}"), manner).await.expect_err("it is not believed");
+        let refused = client.call(&endpoint, Bytes::from_static(b"{}"), manner).await.expect_err("it is not believed");
         assert!(
-            refused.ends_with("x509: certificate relies on legacy Common Name field, use SANs instead"),
+            refused.text.ends_with("x509: certificate relies on legacy Common Name field, use SANs instead"),
             "{refused}"
         );
         assert_eq!(client.old_certificates.missing_san.get(), 1);
         endpoint.access = Some(Arc::new(Access { is_insecure: true, ..Access::default() }));
         for expected in [2, 3] {
-            let answer = client.post(&endpoint, Bytes::from_static(b"{}"), manner).await;
+            let answer =
+                client.call(&endpoint, Bytes::from_static(b"{}"), manner).await.map_err(|failure| failure.text);
             assert_eq!((answer.as_deref(), client.old_certificates.missing_san.get()), (Ok(&b"{}"[..]), expected));
         }
         assert_eq!(client.old_certificates.insecure_sha1.get(), 0);

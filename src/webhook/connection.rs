@@ -80,12 +80,12 @@ pub(super) struct Connections {
     /// Where it is never connected to.
     denied: Arc<[IpNet]>,
     connector: TlsConnector,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<WebhookConnection>>,
     old_certificates: OldCertificates,
 }
 
 /// One connection, and what is old-fashioned about the other side's certificates.
-struct Connection {
+struct WebhookConnection {
     sender: SendRequest<Full<Bytes>>,
     flaws: Flaws,
 }
@@ -156,12 +156,12 @@ impl Connections {
         }
     }
 
-    fn take_idle(&self) -> Option<Connection> {
+    fn take_idle(&self) -> Option<WebhookConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         std::iter::from_fn(|| idle.pop()).find(|connection| connection.sender.is_ready())
     }
 
-    async fn connect(&self) -> Result<Connection, ConnectError> {
+    async fn connect(&self) -> Result<WebhookConnection, ConnectError> {
         let place = self.place.as_ref().map_err(NoService::clone)?;
         let addresses: Vec<SocketAddr> = match tokio::net::lookup_host(place.as_str()).await {
             Ok(addresses) => addresses.collect(),
@@ -185,7 +185,7 @@ impl Connections {
         Err(failure)
     }
 
-    async fn begin(&self, stream: TcpStream) -> Result<Connection, ConnectError> {
+    async fn begin(&self, stream: TcpStream) -> Result<WebhookConnection, ConnectError> {
         // A review is sent in one piece and its answer waited for; a socket without this option only sends it later.
         stream.set_nodelay(true)?;
         let name = ServerName::try_from(self.server_name.clone())?;
@@ -194,12 +194,12 @@ impl Connections {
         let (sender, driver) = handshake(TokioIo::new(stream)).await?;
         // The task ends with the connection.
         tokio::spawn(driver);
-        Ok(Connection { sender, flaws })
+        Ok(WebhookConnection { sender, flaws })
     }
 
     async fn send(
         &self,
-        mut connection: Connection,
+        mut connection: WebhookConnection,
         body: &Bytes,
         limit: Duration,
         begun: &AtomicBool,

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::StatusCode;
 use ipnet::IpNet;
+use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
 use crate::meta::Status;
@@ -162,8 +163,9 @@ fn jittered(pause: Duration) -> Duration {
 }
 
 /// A call that failed.
-#[derive(Clone, Debug)]
-pub struct Failure {
+#[derive(Clone, Debug, Error)]
+#[error("{text}")]
+pub struct FailedCall {
     /// What a server of 1.37 says of it.
     pub text: String,
     /// The status of the answer; `None` where there was none, or where it could not be read.
@@ -176,18 +178,18 @@ pub struct Failure {
     may_pass: bool,
 }
 
-impl Failure {
+impl FailedCall {
     /// An answer with an HTTP status that is not a success, and what it comes to.
     fn answered(status: u16, stated: Status) -> Self {
         let (text, may_pass) = (stated.message.clone(), answer::may_pass(&stated));
         let is_timeout = StatusCode::GATEWAY_TIMEOUT == status;
-        Failure { text, status: Some(status), stated: Some(Box::new(stated)), is_timeout, may_pass }
+        FailedCall { text, status: Some(status), stated: Some(Box::new(stated)), is_timeout, may_pass }
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for FailedCall {
     fn from(text: String) -> Self {
-        Failure { text, status: None, stated: None, is_timeout: false, may_pass: false }
+        FailedCall { text, status: None, stated: None, is_timeout: false, may_pass: false }
     }
 }
 
@@ -207,16 +209,7 @@ impl Client {
         Client { services, denied: denied.into(), connections, old_certificates }
     }
 
-    /// Posts `body`, JSON, and gives the body of an answer with a status of 200 to 206.
-    ///
-    /// # Errors
-    ///
-    /// What a server of 1.37 says of such a call.
-    pub async fn post(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, String> {
-        self.call(endpoint, body, manner).await.map_err(|failure| failure.text)
-    }
-
-    /// Posts as [`Client::post`] does, and again after `backoff` and longer where the reason of a failure may pass. `tell` is
+    /// Posts as [`Client::call`] does, and again after `backoff` and longer where the reason of a failure may pass. `tell` is
     /// called with what became of each try, and how long it took.
     ///
     /// # Errors
@@ -228,8 +221,8 @@ impl Client {
         body: Bytes,
         manner: Manner,
         mut backoff: Duration,
-        mut tell: impl FnMut(&Result<Bytes, Failure>, Duration),
-    ) -> Result<Bytes, Failure> {
+        mut tell: impl FnMut(&Result<Bytes, FailedCall>, Duration),
+    ) -> Result<Bytes, FailedCall> {
         let mut tries = 1;
         loop {
             let began = Instant::now();
@@ -244,17 +237,17 @@ impl Client {
         }
     }
 
-    /// Posts as [`Client::post`] does, and tells more of a failure.
+    /// Posts `body`, JSON, and gives the body of an answer with a status of 200 to 206.
     ///
     /// # Errors
     ///
     /// What became of the call.
-    pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, Failure> {
+    pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, FailedCall> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint).map_err(|error| error.to_string())?;
         let failed = |what: &str| {
             let text = format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs());
-            Failure { may_pass: what.ends_with("connection reset by peer"), ..Failure::from(text) }
+            FailedCall { may_pass: what.ends_with("connection reset by peer"), ..FailedCall::from(text) }
         };
         let begun = AtomicBool::new(false);
         let call = async {
@@ -276,7 +269,7 @@ impl Client {
         timeout(limit, call).await.unwrap_or_else(|_| {
             let failure =
                 if begun.load(Ordering::Relaxed) { unreadable(within_answer).into() } else { failed(without_answer) };
-            Err(Failure { is_timeout: true, ..failure })
+            Err(FailedCall { is_timeout: true, ..failure })
         })
     }
 

@@ -2,6 +2,9 @@
 //!
 //! A request may hold what others need: a place among those that are at work. Who runs it says how that is given up; who
 //! calls a webhook asks for it before, and knows no more of it.
+//!
+//! What is held goes with the task and is not an argument: it would pass through every step of the registry, of admission and
+//! of conversion, of which none decides anything by it, and a task that holds nothing works as well.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use kubeskiff::crd::validate::expressions::{SchemaCosts, Step};
+use kubeskiff::crd::validate::expressions::{SchemaCosts, SchemaStep};
 use kubeskiff::crd::{Definition, defaults, definition, strategy, validate, warnings};
 use kubeskiff::meta::field::Error;
 use kubeskiff::meta::minor::Minor;
@@ -79,9 +79,9 @@ fn prices(definition: &Definition, costs: &SchemaCosts) -> Vec<(String, u64)> {
             .steps
             .iter()
             .map(|step| match step {
-                Step::Property(name) => format!(".{name}"),
-                Step::Items => "[]".to_owned(),
-                Step::Values => "{}".to_owned(),
+                SchemaStep::Property(name) => format!(".{name}"),
+                SchemaStep::Items => "[]".to_owned(),
+                SchemaStep::Values => "{}".to_owned(),
             })
             .collect();
         let at = rule.path.rsplit('[').next().unwrap_or_default().trim_end_matches(']');

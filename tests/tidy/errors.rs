@@ -4,46 +4,19 @@
 //! stand in `tests/data/text_errors.txt`, and are those that are there: who takes an error away writes the smaller number, so
 //! that it can't grow again unseen.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-
+use super::ratchet::{self, Numbers};
 use super::{PACKAGES, root, sources};
 
 #[test]
 fn errors_are_values_but_for_those_that_are_known() {
-    let path = root().join("tests/data/text_errors.txt");
-    let known = fs::read_to_string(path).expect("the list is there");
-    let lines = known.lines().filter(|line| !line.starts_with('#'));
-    let known: BTreeMap<String, usize> = lines.filter_map(line_of).collect();
-    let changed = changes(&known, &counts());
+    let remedy = "give the new ones an error type";
+    let changed = ratchet::changes(&ratchet::known("text_errors.txt"), &counts(), remedy);
     assert!(changed.is_empty(), "`Result<_, String>`, beside tests/data/text_errors.txt: {changed:#?}");
 }
 
-/// The modules that have another number than is known, and what is to be done.
-fn changes(known: &BTreeMap<String, usize>, found: &BTreeMap<String, usize>) -> Vec<String> {
-    let of = |counts: &BTreeMap<String, usize>, module: &str| counts.get(module).copied().unwrap_or_default();
-    let modules: BTreeSet<&String> = known.keys().chain(found.keys()).collect();
-    let change = |module: &&String| {
-        let (known, found) = (of(known, module), of(found, module));
-        let advice = match found.cmp(&known) {
-            Ordering::Less => "write the smaller number",
-            Ordering::Equal => return None,
-            Ordering::Greater => "give the new ones an error type",
-        };
-        Some(format!("{module} has {found}, not {known}: {advice}"))
-    };
-    modules.iter().filter_map(change).collect()
-}
-
-fn line_of(line: &str) -> Option<(String, usize)> {
-    let (module, count) = line.split_once(' ')?;
-    Some((module.to_owned(), count.parse().ok()?))
-}
-
 /// How many there are in each module of the packages.
-fn counts() -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
+fn counts() -> Numbers {
+    let mut counts = Numbers::new();
     for package in PACKAGES {
         for (path, text) in sources(package) {
             let count = text_errors(code_of(&text));
@@ -87,22 +60,6 @@ fn error_of(rest: &str) -> Option<&str> {
         before = sign;
     }
     None
-}
-
-#[test]
-fn a_number_that_is_no_longer_true_is_told() {
-    let of = |counts: &[(&str, usize)]| counts.iter().map(|(module, count)| ((*module).to_owned(), *count)).collect();
-    let known = of(&[("a", 2), ("b", 1), ("c", 3)]);
-    assert!(changes(&known, &known).is_empty());
-    assert_eq!(
-        changes(&known, &of(&[("a", 1), ("c", 4), ("d", 1)])),
-        [
-            "a has 1, not 2: write the smaller number",
-            "b has 0, not 1: write the smaller number",
-            "c has 4, not 3: give the new ones an error type",
-            "d has 1, not 0: give the new ones an error type",
-        ]
-    );
 }
 
 #[test]

@@ -11,19 +11,19 @@ impl TypeSchema {
     ///
     /// Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, `findAtomics`, release 1.37.
     pub fn atomics(&self, object: &Value) -> Vec<String> {
-        let mut walk = Walk { types: self, path: String::new(), found: Vec::new() };
+        let mut walk = AtomicWalk { types: self, path: String::new(), found: Vec::new() };
         walk.value(self.root(), object);
         walk.found
     }
 }
 
-struct Walk<'t> {
+struct AtomicWalk<'t> {
     types: &'t TypeSchema,
     path: String,
     found: Vec<String>,
 }
 
-impl Walk<'_> {
+impl AtomicWalk<'_> {
     fn value(&mut self, id: TypeId, value: &Value) {
         work::step();
         let (types, end) = (self.types, self.path.len());

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::field_set::{FieldSet, Node};
+use super::field_set::{FieldSet, FieldSetNode};
 use super::item::Item;
 use super::path::{PathElement, equal_values};
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
@@ -180,15 +180,15 @@ pub(super) fn join<K: Ord, L, R>(
 /// What differs at a field and below it.
 #[derive(Default)]
 struct Difference {
-    removed: Part,
-    modified: Part,
-    added: Part,
+    removed: ComparedNode,
+    modified: ComparedNode,
+    added: ComparedNode,
 }
 
 #[derive(Default)]
-struct Part {
+struct ComparedNode {
     itself: bool,
-    below: Vec<Node>,
+    below: Vec<FieldSetNode>,
 }
 
 impl Difference {
@@ -211,7 +211,7 @@ impl Difference {
         for (part, parent) in parts {
             if part.itself || !part.below.is_empty() {
                 let children = FieldSet::from_unsorted(part.below);
-                parent.below.push(Node { element: element(), member: part.itself, children });
+                parent.below.push(FieldSetNode { element: element(), member: part.itself, children });
             }
         }
     }

@@ -16,18 +16,18 @@ use crate::work;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
     // INVARIANT: sorted by element, each once; every node is a member or has children.
-    nodes: Vec<Node>,
+    nodes: Vec<FieldSetNode>,
 }
 
 /// A step of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct FieldSetNode {
     pub element: PathElement,
     pub member: bool,
     pub children: FieldSet,
 }
 
-impl Node {
+impl FieldSetNode {
     fn is_empty(&self) -> bool {
         !self.member && self.children.is_empty()
     }
@@ -57,13 +57,13 @@ impl FieldSet {
     }
 
     /// A set of nodes that come in the order of their elements, but for empty ones, which are left out.
-    pub(super) fn from_sorted(nodes: Vec<Node>) -> Self {
+    pub(super) fn from_sorted(nodes: Vec<FieldSetNode>) -> Self {
         debug_assert!(nodes.windows(2).all(|pair| pair[0].element < pair[1].element));
         FieldSet { nodes }
     }
 
     /// A set of nodes in any order; the members and children of nodes with the same element come together.
-    pub(super) fn from_unsorted(mut nodes: Vec<Node>) -> Self {
+    pub(super) fn from_unsorted(mut nodes: Vec<FieldSetNode>) -> Self {
         if nodes.is_sorted_by(|a, b| a.element < b.element) {
             return FieldSet { nodes };
         }
@@ -84,11 +84,11 @@ impl FieldSet {
         self.nodes.is_empty()
     }
 
-    pub(super) fn nodes(&self) -> &[Node] {
+    pub(super) fn nodes(&self) -> &[FieldSetNode] {
         &self.nodes
     }
 
-    pub(super) fn nodes_mut(&mut self) -> &mut [Node] {
+    pub(super) fn nodes_mut(&mut self) -> &mut [FieldSetNode] {
         &mut self.nodes
     }
 
@@ -98,7 +98,7 @@ impl FieldSet {
         let at = match self.nodes.binary_search_by(|node| node.element.cmp(element)) {
             Ok(at) => at,
             Err(at) => {
-                let node = Node { element: element.clone(), member: false, children: FieldSet::new() };
+                let node = FieldSetNode { element: element.clone(), member: false, children: FieldSet::new() };
                 self.nodes.insert(at, node);
                 at
             }
@@ -115,13 +115,13 @@ impl FieldSet {
         }
     }
 
-    pub(super) fn node(&self, element: &PathElement) -> Option<&Node> {
+    pub(super) fn node(&self, element: &PathElement) -> Option<&FieldSetNode> {
         self.nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.nodes[at])
     }
 
     /// The node of a field by its name.
-    pub(super) fn field(&self, name: &str) -> Option<&Node> {
-        let order = |node: &Node| match &node.element {
+    pub(super) fn field(&self, name: &str) -> Option<&FieldSetNode> {
+        let order = |node: &FieldSetNode| match &node.element {
             PathElement::Field(field) => field.as_str().cmp(name),
             // Fields come before every other kind of element.
             _ => Ordering::Greater,
@@ -138,7 +138,7 @@ impl FieldSet {
         for pair in Pairs::of(self, other) {
             nodes.push(match pair {
                 Pair::Left(node) | Pair::Right(node) => node.clone(),
-                Pair::Both(left, right) => Node {
+                Pair::Both(left, right) => FieldSetNode {
                     element: left.element.clone(),
                     member: left.member || right.member,
                     children: left.children.union(&right.children),
@@ -182,7 +182,7 @@ impl FieldSet {
             let member = left.member && right.member;
             let children = left.children.intersection(&right.children);
             if member || !children.is_empty() {
-                nodes.push(Node { element: left.element.clone(), member, children });
+                nodes.push(FieldSetNode { element: left.element.clone(), member, children });
             }
         }
         FieldSet { nodes }
@@ -225,7 +225,7 @@ impl FieldSet {
                 Pair::Right(_) => {}
                 Pair::Both(_, right) if recursive && right.member => {}
                 Pair::Both(left, right) => {
-                    let rest = Node {
+                    let rest = FieldSetNode {
                         element: left.element.clone(),
                         member: left.member && !right.member,
                         children: left.children.without(&right.children, recursive),
@@ -255,7 +255,7 @@ impl FieldSet {
             Some(id) => (types.get(id).map.as_ref(), types.get(id).list.as_ref()),
             None => (None, None),
         };
-        let ensure = |node: &Node| {
+        let ensure = |node: &FieldSetNode| {
             if node.children.is_empty() {
                 return node.clone();
             }
@@ -270,7 +270,7 @@ impl FieldSet {
                 PathElement::Key(_) => (false, list.map(|list| list.element)),
                 PathElement::Value(_) | PathElement::Index(_) => (false, None),
             };
-            Node {
+            FieldSetNode {
                 element: node.element.clone(),
                 member: node.member || declared,
                 children: node.children.with_declared_parents(types, child),
@@ -329,8 +329,8 @@ impl FieldSet {
                 Err(malformed) => return Err(malformed),
             };
             let (children, member) = Self::decode_node(below)?;
-            sorted &= nodes.last().is_none_or(|last: &Node| last.element < element);
-            nodes.push(Node { element, member, children });
+            sorted &= nodes.last().is_none_or(|last: &FieldSetNode| last.element < element);
+            nodes.push(FieldSetNode { element, member, children });
         }
         let set = if sorted { FieldSet { nodes } } else { Self::from_unsorted(nodes) };
         let member = member || set.is_empty();
@@ -386,14 +386,14 @@ impl FieldSet {
 
 /// The nodes of two sets side by side, in order.
 struct Pairs<'a> {
-    left: &'a [Node],
-    right: &'a [Node],
+    left: &'a [FieldSetNode],
+    right: &'a [FieldSetNode],
 }
 
 enum Pair<'a> {
-    Left(&'a Node),
-    Right(&'a Node),
-    Both(&'a Node, &'a Node),
+    Left(&'a FieldSetNode),
+    Right(&'a FieldSetNode),
+    Both(&'a FieldSetNode, &'a FieldSetNode),
 }
 
 impl<'a> Pairs<'a> {

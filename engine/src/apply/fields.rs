@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::field_set::{FieldSet, Node};
+use super::field_set::{FieldSet, FieldSetNode};
 use super::path::{PathElement, PathElementError};
 use super::type_schema::TypeSchema;
 use crate::value::{Map, Value};
@@ -133,7 +133,7 @@ fn is_canonical(fields: &Value) -> Result<bool, PathElementError> {
 /// The nodes of `set` that `fields` has as well, each with what stands below it there.
 ///
 /// The smaller side is looked up in the larger one: of many managers each may own little of what has changed.
-fn shared<'s, 'f>(set: &'s FieldSet, fields: &'f Map) -> Vec<(&'s Node, &'f Map)> {
+fn shared<'s, 'f>(set: &'s FieldSet, fields: &'f Map) -> Vec<(&'s FieldSetNode, &'f Map)> {
     work::steps(fields.len().min(set.nodes().len()));
     if fields.len() < set.nodes().len() {
         let node = |name: &str| set.node(&PathElement::decode(name).ok()?);
@@ -143,7 +143,7 @@ fn shared<'s, 'f>(set: &'s FieldSet, fields: &'f Map) -> Vec<(&'s Node, &'f Map)
         return shared;
     }
     let mut text = String::new();
-    let below = |node: &Node| {
+    let below = |node: &FieldSetNode| {
         text.clear();
         node.element.encode_into(&mut text);
         fields.get(&text).map(object)
@@ -197,7 +197,7 @@ fn common(set: &FieldSet, fields: &Map) -> FieldSet {
         if !member && children.is_empty() {
             return None;
         }
-        Some(Node { element: node.element.as_decoded(), member, children })
+        Some(FieldSetNode { element: node.element.as_decoded(), member, children })
     });
     FieldSet::from_sorted(nodes.collect())
 }

@@ -11,7 +11,7 @@ use crate::work;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// Where it was to be. A field is absent there; an item is `false`.
-    pub path: Vec<Step>,
+    pub path: Vec<ForeignStep>,
     /// As Go's `%T` has it.
     pub go_type: String,
     /// As Go's `%v` has it.
@@ -22,7 +22,7 @@ pub struct Foreign {
 
 /// A step from a value to what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ForeignStep {
     /// A field of an object, by its name.
     Field(String),
     /// An item of a list, by its index.
@@ -37,7 +37,7 @@ impl TypeSchema {
             work::step();
             let type_ = self.get(id);
             match step {
-                Step::Field(name) => {
+                ForeignStep::Field(name) => {
                     at.push('.');
                     at.push_str(name);
                     let Some(field) = type_.map.as_ref()?.value(name) else {
@@ -45,7 +45,7 @@ impl TypeSchema {
                     };
                     (id, value) = (field, value.get(name).unwrap_or(&Value::Null));
                 }
-                Step::Item(index) => {
+                ForeignStep::Item(index) => {
                     let list = type_.list.as_ref()?;
                     value = value.as_array()?.get(*index)?;
                     id = list.element;

@@ -104,7 +104,7 @@ impl Time {
 
 /// What one manager owns.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct ManagerEntry<'a> {
     pub manager: ManagerId,
     /// The version that the paths of `fields` are in.
     pub api_version: String,
@@ -112,7 +112,7 @@ pub(super) struct Entry<'a> {
     pub time: Option<Time>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> ManagerEntry<'a> {
     /// The entry at `index` of the list.
     fn decode(index: usize, raw: &RawEntry<'a>) -> Result<Self, DecodeError> {
         let operation = match raw.operation {
@@ -143,7 +143,7 @@ impl<'a> Entry<'a> {
             Operation::Update => raw.api_version.to_owned(),
         };
         let (name, subresource) = (raw.manager.to_owned(), raw.subresource.to_owned());
-        Ok(Entry {
+        Ok(ManagerEntry {
             manager: ManagerId { name, operation, api_version, subresource },
             api_version: raw.api_version.to_owned(),
             fields: raw.fields.map_or(Ok(Fields::NONE), Fields::decode).map_err(malformed)?,
@@ -177,7 +177,7 @@ impl<'a> Entry<'a> {
 /// All managers of an object, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Managers<'a> {
-    pub entries: BTreeMap<ManagerId, Entry<'a>>,
+    pub entries: BTreeMap<ManagerId, ManagerEntry<'a>>,
 }
 
 /// Why managedFields can't be used; the text is Kubernetes'.
@@ -280,7 +280,7 @@ impl<'a> Managers<'a> {
     pub fn decode(entries: &[RawEntry<'a>]) -> Result<Managers<'a>, DecodeError> {
         let mut managers = Managers::default();
         for (index, raw) in entries.iter().enumerate() {
-            managers.put(Entry::decode(index, raw)?);
+            managers.put(ManagerEntry::decode(index, raw)?);
         }
         Ok(managers)
     }
@@ -290,7 +290,7 @@ impl<'a> Managers<'a> {
         if self.entries.is_empty() {
             return None;
         }
-        let mut entries: Vec<Entry<'_>> = self.entries.into_values().collect();
+        let mut entries: Vec<ManagerEntry<'_>> = self.entries.into_values().collect();
         work::steps(entries.len());
         entries.sort_by(|a, b| {
             (a.manager.operation, a.seconds(), &a.manager.name, &a.api_version, &a.manager.subresource).cmp(&(
@@ -301,24 +301,24 @@ impl<'a> Managers<'a> {
                 &b.manager.subresource,
             ))
         });
-        Some(Value::Array(entries.into_iter().map(Entry::encode).collect()))
+        Some(Value::Array(entries.into_iter().map(ManagerEntry::encode).collect()))
     }
 
-    pub fn get(&self, manager: &ManagerId) -> Option<&Entry<'a>> {
+    pub fn get(&self, manager: &ManagerId) -> Option<&ManagerEntry<'a>> {
         self.entries.get(manager)
     }
 
-    pub fn get_mut(&mut self, manager: &ManagerId) -> Option<&mut Entry<'a>> {
+    pub fn get_mut(&mut self, manager: &ManagerId) -> Option<&mut ManagerEntry<'a>> {
         self.entries.get_mut(manager)
     }
 
     /// Adds `entry`, or replaces the one of the same manager.
-    pub fn put(&mut self, entry: Entry<'a>) {
+    pub fn put(&mut self, entry: ManagerEntry<'a>) {
         work::step();
         self.entries.insert(entry.manager.clone(), entry);
     }
 
-    pub fn take(&mut self, manager: &ManagerId) -> Option<Entry<'a>> {
+    pub fn take(&mut self, manager: &ManagerId) -> Option<ManagerEntry<'a>> {
         self.entries.remove(manager)
     }
 
@@ -355,7 +355,7 @@ impl<'a> Managers<'a> {
     /// Those that update, the oldest first.
     fn updates_by_age(&self) -> Vec<ManagerId> {
         let updates = self.entries.values().filter(|entry| entry.manager.operation == Operation::Update);
-        let mut updates: Vec<&Entry<'_>> = updates.inspect(|_| work::step()).collect();
+        let mut updates: Vec<&ManagerEntry<'_>> = updates.inspect(|_| work::step()).collect();
         updates.sort_by_cached_key(|entry| (entry.seconds(), entry.manager.sort_key()));
         updates.into_iter().map(|entry| entry.manager.clone()).collect()
     }
@@ -372,7 +372,7 @@ impl<'a> Managers<'a> {
         if self.get(&ancient).is_none()
             && let Some(first) = self.take(&version.first)
         {
-            self.put(Entry { manager: ancient.clone(), ..first });
+            self.put(ManagerEntry { manager: ancient.clone(), ..first });
         }
         if let Some(merged) = self.get_mut(&ancient) {
             version.sets.push(entry.fields.take());

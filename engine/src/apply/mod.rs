@@ -55,7 +55,7 @@ use crate::value::{Map, Value};
 
 pub use conflict::{ApplyError, Conflict, Conflicts};
 pub use field_set::FieldSet;
-pub use foreign::{Foreign, Step};
+pub use foreign::{Foreign, ForeignStep};
 pub use managed_fields::{DecodeError, ManagerId, Operation, validate as validate_managed_fields};
 pub use path::{KeyField, PathElement};
 pub use scale::ScaleFields;
@@ -64,7 +64,7 @@ pub use type_schema::TypeSchema;
 pub use typed::TypeErrors;
 
 use fields::Fields;
-use managed_fields::{Entry, Managers, Time, without_identity};
+use managed_fields::{ManagerEntry, Managers, Time, without_identity};
 use updater::{Typed, Updater};
 
 /// The manager of an update that names none.
@@ -271,7 +271,12 @@ impl FieldManager<'_> {
                 None => set,
             };
             let fields = Fields::Set(set);
-            managers.put(Entry { manager, api_version: self.version.to_owned(), fields, time: Time::parse(now) });
+            managers.put(ManagerEntry {
+                manager,
+                api_version: self.version.to_owned(),
+                fields,
+                time: Time::parse(now),
+            });
         }
         managers.cap();
         Ok(managers)

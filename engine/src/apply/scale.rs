@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::field_set::FieldSet;
 use super::fields::Fields;
-use super::managed_fields::{self, DecodeError, Entry, Managers};
+use super::managed_fields::{self, DecodeError, ManagerEntry, Managers};
 use super::path::PathElement;
 use crate::value::Value;
 
@@ -40,7 +40,7 @@ impl<'a> ScaleFields<'a> {
             if let Some(Some(path)) = self.path_in(&entry.api_version)
                 && entry.fields.set().contains(path)
             {
-                managers.put(Entry {
+                managers.put(ManagerEntry {
                     api_version: SCALE_VERSION.to_owned(),
                     fields: Fields::Set(replicas_of_scale()),
                     ..entry.clone()
@@ -87,7 +87,7 @@ impl<'a> ScaleFields<'a> {
                 set.insert(path);
             }
             let time = times.get(&entry.manager).cloned().flatten();
-            managers.put(Entry { api_version: version.to_owned(), fields: Fields::Set(set), time, ..entry });
+            managers.put(ManagerEntry { api_version: version.to_owned(), fields: Fields::Set(set), time, ..entry });
         }
         Ok(managers.encode())
     }

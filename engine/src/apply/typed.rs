@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::field_set::{FieldSet, Node};
+use thiserror::Error;
+
+use super::field_set::{FieldSet, FieldSetNode};
 use super::item::Item;
 use super::path::PathElement;
 use super::type_schema::{Items, ListType, MapType, Scalar, Type, TypeId, TypeSchema};
@@ -108,8 +110,8 @@ impl TypeSchema {
     /// Every value that is of another type, and items that stand twice.
     pub fn validate(&self, object: &Value, allow_duplicates: bool) -> Result<(), TypeErrors> {
         let found = TypeErrors { errors: Vec::new(), bytes: 0, untold: 0 };
-        let mut walk = Validation { types: self, allow_duplicates, found };
-        walk.value(self.root(), object, &At::Root);
+        let mut walk = TypeValidation { types: self, allow_duplicates, found };
+        walk.value(self.root(), object, &AtPath::Root);
         if walk.found.errors.is_empty() { Ok(()) } else { Err(walk.found) }
     }
 
@@ -145,7 +147,7 @@ impl TypeSchema {
             let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
             let member = member || empty || declared.is_none();
             if member || !children.is_empty() {
-                nodes.push(Node { element: PathElement::field(name), member, children });
+                nodes.push(FieldSetNode { element: PathElement::field(name), member, children });
             }
         }
         FieldSet::from_sorted(nodes)
@@ -153,7 +155,7 @@ impl TypeSchema {
 
     fn item_fields(&self, list: &ListType, items: &[Value]) -> FieldSet {
         let items = list.sorted_items(items);
-        let node = |same: &[Item<'_>]| Node {
+        let node = |same: &[Item<'_>]| FieldSetNode {
             element: same[0].element(),
             member: true,
             children: match same {
@@ -166,33 +168,33 @@ impl TypeSchema {
     }
 }
 
-struct Validation<'a> {
+struct TypeValidation<'a> {
     types: &'a TypeSchema,
     allow_duplicates: bool,
     found: TypeErrors,
 }
 
 /// Where validation stands; made into text for an error only.
-enum At<'a> {
+enum AtPath<'a> {
     Root,
-    Field(&'a At<'a>, &'a str),
-    Index(&'a At<'a>, usize),
-    Item(&'a At<'a>, Item<'a>),
+    Field(&'a AtPath<'a>, &'a str),
+    Index(&'a AtPath<'a>, usize),
+    Item(&'a AtPath<'a>, Item<'a>),
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for AtPath<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::Root => Ok(()),
-            At::Field(parent, name) => write!(out, "{parent}.{name}"),
-            At::Index(parent, index) => write!(out, "{parent}[{index}]"),
-            At::Item(parent, item) => write!(out, "{parent}{}", item.element()),
+            AtPath::Root => Ok(()),
+            AtPath::Field(parent, name) => write!(out, "{parent}.{name}"),
+            AtPath::Index(parent, index) => write!(out, "{parent}[{index}]"),
+            AtPath::Item(parent, item) => write!(out, "{parent}{}", item.element()),
         }
     }
 }
 
-impl Validation<'_> {
-    fn error(&mut self, at: &At<'_>, message: String) {
+impl TypeValidation<'_> {
+    fn error(&mut self, at: &AtPath<'_>, message: String) {
         if self.found.bytes >= ERRORS_BYTES_MAX {
             self.found.untold += 1;
             return;
@@ -203,21 +205,21 @@ impl Validation<'_> {
         self.found.errors.push(TypeError { path, message });
     }
 
-    fn value(&mut self, id: TypeId, value: &Value, at: &At<'_>) {
+    fn value(&mut self, id: TypeId, value: &Value, at: &AtPath<'_>) {
         work::step();
         let types = self.types;
         match types.kind_of(id, value) {
             None => self.error(at, "schema error: invalid atom: inlined".to_owned()),
             Some(Kind::Scalar(scalar)) => {
-                if let Err(message) = scalar.validate(value) {
-                    self.error(at, message);
+                if let Err(error) = scalar.validate(value) {
+                    self.error(at, error.to_string());
                 }
             }
             Some(Kind::Map(map)) => match value {
                 Value::Null => {}
                 Value::Object(fields) => {
                     for (name, value) in fields.iter() {
-                        let at = At::Field(at, name);
+                        let at = AtPath::Field(at, name);
                         match map.value(name) {
                             Some(id) => self.value(id, value, &at),
                             None if map.passes_over(name) => {}
@@ -236,11 +238,11 @@ impl Validation<'_> {
         }
     }
 
-    fn items(&mut self, list: &ListType, items: &[Value], at: &At<'_>) {
+    fn items(&mut self, list: &ListType, items: &[Value], at: &AtPath<'_>) {
         let mut seen = BTreeSet::new();
         for (index, value) in items.iter().enumerate() {
             if matches!(list.items, Items::Atomic) {
-                self.value(list.element, value, &At::Index(at, index));
+                self.value(list.element, value, &AtPath::Index(at, index));
                 continue;
             }
             let item = match list.item(value) {
@@ -253,25 +255,36 @@ impl Validation<'_> {
             {
                 self.error(at, format!("duplicate entries for key {}", first.element()));
             }
-            self.value(list.element, value, &At::Item(at, item));
+            self.value(list.element, value, &AtPath::Item(at, item));
         }
     }
 }
 
+/// What a value is that is not of the type of its schema, as Go prints it.
+#[derive(Debug, Error)]
+enum ScalarError {
+    #[error("expected numeric (int or float), got {0}")]
+    Numeric(&'static str),
+    #[error("expected string, got &value.valueUnstructured{{Value:{0}}}")]
+    String(String),
+    #[error("expected boolean, got &{{{0}}}")]
+    Boolean(String),
+    #[error("expected any scalar, got &{{{0}}}")]
+    Untyped(String),
+}
+
 impl Scalar {
-    fn validate(self, value: &Value) -> Result<(), String> {
+    fn validate(self, value: &Value) -> Result<(), ScalarError> {
         match (self, value) {
             (_, Value::Null)
             | (Scalar::Numeric, Value::Int(_) | Value::Float(_))
             | (Scalar::String, Value::String(_))
             | (Scalar::Boolean, Value::Bool(_))
             | (Scalar::Untyped, Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) => Ok(()),
-            (Scalar::Numeric, _) => Err(format!("expected numeric (int or float), got {}", go_type(value))),
-            (Scalar::String, _) => {
-                Err(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(value)))
-            }
-            (Scalar::Boolean, _) => Err(format!("expected boolean, got &{{{}}}", go_print(value))),
-            (Scalar::Untyped, _) => Err(format!("expected any scalar, got &{{{}}}", go_print(value))),
+            (Scalar::Numeric, _) => Err(ScalarError::Numeric(go_type(value))),
+            (Scalar::String, _) => Err(ScalarError::String(go_syntax(value))),
+            (Scalar::Boolean, _) => Err(ScalarError::Boolean(go_print(value))),
+            (Scalar::Untyped, _) => Err(ScalarError::Untyped(go_print(value))),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
 use super::fields::{Fields, Sought};
-use super::managed_fields::{Entry, ManagerId, Managers, without_identity};
+use super::managed_fields::{ManagerEntry, ManagerId, Managers, without_identity};
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
 use super::{ConvertError, ResetFields, Versions};
@@ -133,7 +133,7 @@ impl<'a> Updater<'a> {
             set.exclude(reset);
         }
         let last = managers.take(manager);
-        managers.put(Entry {
+        managers.put(ManagerEntry {
             manager: manager.clone(),
             api_version: self.version.to_owned(),
             fields: Fields::Set(set),
@@ -276,13 +276,18 @@ impl<'a> Updater<'a> {
     /// Whether the manager applies all that it applied last time, so that nothing can be pruned.
     ///
     /// Ownership in other versions takes the long way, as a conversion may fail there.
-    fn drops_nothing(&self, last: &Entry<'_>, managers: &Managers<'_>, manager: &ManagerId) -> bool {
+    fn drops_nothing(&self, last: &ManagerEntry<'_>, managers: &Managers<'_>, manager: &ManagerId) -> bool {
         let in_one_version = managers.entries.values().chain([last]).all(|entry| entry.api_version == self.version);
         in_one_version && managers.get(manager).is_some_and(|now| last.fields.is_subset(&now.fields.set()))
     }
 
     /// Removes what the manager applied last time, no longer applies, and nobody else owns.
-    fn prune(&self, merged: Typed<'a>, managers: &Managers<'_>, last: &Entry<'_>) -> Result<Typed<'a>, PruneError> {
+    fn prune(
+        &self,
+        merged: Typed<'a>,
+        managers: &Managers<'_>,
+        last: &ManagerEntry<'_>,
+    ) -> Result<Typed<'a>, PruneError> {
         let last_set = last.fields.set();
         if last_set.is_empty() {
             return Ok(merged);

@@ -141,7 +141,8 @@ pub fn create(kind: &DefinedKind, object: &Value, options: Options) -> Checked {
         Err(error) => return Checked::refuse(object.clone(), &error),
     };
     let sent_revision = decoded.object.str_at(&["metadata", "resourceVersion"]).to_owned();
-    let mut checked = Checker { strategy: &Custom, version, options, traces: Some(&kind.traces) }.check(decoded, None);
+    let mut checked =
+        WriteChecker { strategy: &Custom, version, options, traces: Some(&kind.traces) }.check(decoded, None);
     if checked.errors.is_empty() && !matches!(sent_revision.as_str(), "" | "0") {
         let path = METADATA.child("resourceVersion");
         let error = Error::forbidden(&path, "resourceVersion should not be set on objects to be created");
@@ -163,7 +164,7 @@ pub fn update(kind: &DefinedKind, object: &Value, old: &Value, options: Options)
         Ok(old) => old,
         Err(error) => return Checked::refuse(decoded.object, &error),
     };
-    let checker = Checker { strategy: &Custom, version, options, traces: Some(&kind.traces) };
+    let checker = WriteChecker { strategy: &Custom, version, options, traces: Some(&kind.traces) };
     let mut checked = checker.check(decoded, Some(old));
     if has_other_version && kind.has_webhook() {
         let warning = "the old object is of another version, and no webhook was asked to convert it";
@@ -208,13 +209,13 @@ impl BuiltIn {
         let decode = |object: &Value| kinds::decode(self.strategy, &self.version, object.clone(), versions);
         let (decoded, old) = (decode(object)?, old.map(decode).transpose()?);
         let (strategy, version) = (self.strategy, &*self.version);
-        let checker = Checker { strategy, version, options, traces: None };
+        let checker = WriteChecker { strategy, version, options, traces: None };
         Ok(checker.check(decoded, old.map(|old| old.object)))
     }
 }
 
 /// Runs a write as a server does, and notes what the rules did.
-struct Checker<'a> {
+struct WriteChecker<'a> {
     strategy: &'a dyn Strategy,
     version: &'a ServedVersion,
     options: Options,
@@ -222,9 +223,9 @@ struct Checker<'a> {
     traces: Option<&'a Traces>,
 }
 
-impl Checker<'_> {
+impl WriteChecker<'_> {
     fn check(&self, decoded: Decoded, old: Option<Value>) -> Checked {
-        let Checker { strategy, version, options, .. } = *self;
+        let WriteChecker { strategy, version, options, .. } = *self;
         let subresource = if options.is_status { Subresource::Status } else { Subresource::Main };
         let write = Write { strategy, version, subresource, by: None };
         let mut runs = Vec::new();

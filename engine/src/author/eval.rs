@@ -12,7 +12,7 @@ use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::error::Issues;
 use crate::cel::escape::escape;
-use crate::cel::eval::host::Form;
+use crate::cel::eval::host::HostForm;
 use crate::cel::eval::show::literal;
 use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
 use crate::cel::types::Type;
@@ -33,7 +33,7 @@ pub struct Variable {
 /// What a schema says of a variable.
 struct Declared {
     decl: DeclType,
-    form: Form,
+    form: HostForm,
 }
 
 impl Variable {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::lint::Finding;
-use crate::value::yaml::{Located, Place, decode_all_located};
+use crate::value::yaml::{Located, TextPosition, decode_all_located};
 use crate::value::{Value, json};
 
 /// A text after its edits.
@@ -19,7 +19,7 @@ pub struct Fixed {
 }
 
 /// What is to become of a document.
-enum Change {
+enum DocumentChange {
     /// The field `name` of the node at `at` becomes `value`, a plain word or a number; it was not there.
     Set { at: String, name: &'static str, value: Value },
     /// The item or field at this place goes.
@@ -29,10 +29,10 @@ enum Change {
 }
 
 /// A change, and the bytes that it is about.
-struct Edit {
+struct ByteEdit {
     finding: usize,
     document: usize,
-    change: Change,
+    change: DocumentChange,
     range: Range<usize>,
     text: String,
 }
@@ -46,17 +46,17 @@ pub fn fix(text: &str, findings: &[(usize, &Finding)]) -> Fixed {
         let located = documents.get(document)?;
         let change = change(findings[finding].1, at)?;
         let (range, text) = lines.edit(located, &change)?;
-        Some(Edit { finding, document, change, range, text })
+        Some(ByteEdit { finding, document, change, range, text })
     };
     let places = findings
         .iter()
         .enumerate()
         .flat_map(|(finding, (document, found))| found.places.iter().map(move |at| (finding, *document, at)));
-    let mut edits: Vec<Edit> = places.filter_map(|(finding, document, at)| edit(finding, document, at)).collect();
+    let mut edits: Vec<ByteEdit> = places.filter_map(|(finding, document, at)| edit(finding, document, at)).collect();
     // The last first: what stands before keeps its place.
     edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
     let mut values: Vec<Value> = documents.into_iter().map(|document| document.value).collect();
-    let mut apply = |edits: &[Edit]| {
+    let mut apply = |edits: &[ByteEdit]| {
         let mut changed = fixed.text.clone();
         let mut wanted = values.clone();
         for edit in edits {
@@ -84,7 +84,7 @@ pub fn fix(text: &str, findings: &[(usize, &Finding)]) -> Fixed {
 pub fn set(text: &str, document: usize, at: &str, name: &'static str, limit: i64) -> Option<String> {
     let documents = decode_all_located(text.as_bytes()).ok()?;
     let value = Value::Int(limit);
-    let change = Change::Set { at: at.to_owned(), name, value };
+    let change = DocumentChange::Set { at: at.to_owned(), name, value };
     let (range, with) = Lines::new(text).edit(documents.get(document)?, &change)?;
     let mut changed = text.to_owned();
     changed.replace_range(range, &with);
@@ -99,34 +99,36 @@ pub fn is_fixable(finding: &Finding) -> bool {
     !finding.places.is_empty() && finding.places.iter().all(|at| change(finding, at).is_some())
 }
 
-fn change(finding: &Finding, at: &str) -> Option<Change> {
+fn change(finding: &Finding, at: &str) -> Option<DocumentChange> {
     let item = at.rfind(']').map_or("", |end| &at[..=end]).to_owned();
     let at = at.to_owned();
     match finding.lint.id {
-        "variable-unread" | "condition-always-holds" => Some(Change::Remove { at: item }),
-        "validation-never-fails" => Some(Change::RemoveOne { at: item }),
-        "match-never" if item == at && at.contains(".resourceRules[") => Some(Change::RemoveOne { at }),
-        "binding-params" if at == "spec.paramRef" => Some(Change::Remove { at }),
+        "variable-unread" | "condition-always-holds" => Some(DocumentChange::Remove { at: item }),
+        "validation-never-fails" => Some(DocumentChange::RemoveOne { at: item }),
+        "match-never" if item == at && at.contains(".resourceRules[") => Some(DocumentChange::RemoveOne { at }),
+        "binding-params" if at == "spec.paramRef" => Some(DocumentChange::Remove { at }),
         // What a list without a type is anyway.
-        "list-type-missing" => Some(Change::Set { at, name: "x-kubernetes-list-type", value: Value::from("atomic") }),
-        "rule-never-fails" => Some(Change::Remove { at }),
+        "list-type-missing" => {
+            Some(DocumentChange::Set { at, name: "x-kubernetes-list-type", value: Value::from("atomic") })
+        }
+        "rule-never-fails" => Some(DocumentChange::Remove { at }),
         "deprecated-construct" if at == "spec.preserveUnknownFields" && finding.fix == "remove it" => {
-            Some(Change::Remove { at })
+            Some(DocumentChange::Remove { at })
         }
         _ => None,
     }
 }
 
-impl Change {
+impl DocumentChange {
     /// Makes the change in the document that was read; `None` where its place is not there.
     fn make(&self, document: &mut Value) -> Option<()> {
         match self {
-            Change::Set { at, name, value } => {
+            DocumentChange::Set { at, name, value } => {
                 node_mut(document, &steps(at))?.as_object_mut()?.insert(*name, value.clone());
             }
-            Change::Remove { at } | Change::RemoveOne { at } => {
+            DocumentChange::Remove { at } | DocumentChange::RemoveOne { at } => {
                 let steps = steps(at);
-                if matches!(self, Change::RemoveOne { .. }) {
+                if matches!(self, DocumentChange::RemoveOne { .. }) {
                     let (_, holder) = steps.split_last()?;
                     node(document, holder)?.as_array().filter(|items| items.len() > 1)?;
                 }
@@ -207,17 +209,19 @@ impl<'t> Lines<'t> {
         self.starts.get(number).copied().unwrap_or(self.text.len())
     }
 
-    fn offset(&self, place: Place) -> Option<usize> {
+    fn offset(&self, place: TextPosition) -> Option<usize> {
         let line = self.line(place.line - 1)?;
         let within = line.char_indices().map(|(at, _)| at).chain([line.len()]).nth(place.column - 1)?;
         Some(self.start(place.line - 1) + within)
     }
 
-    fn edit(&self, located: &Located, change: &Change) -> Option<(Range<usize>, String)> {
+    fn edit(&self, located: &Located, change: &DocumentChange) -> Option<(Range<usize>, String)> {
         match change {
-            Change::Set { at, name, value } => self.set(located, at, name, value),
-            Change::Remove { at } | Change::RemoveOne { at } if at.ends_with(']') => self.item(located, at),
-            Change::Remove { at } | Change::RemoveOne { at } => {
+            DocumentChange::Set { at, name, value } => self.set(located, at, name, value),
+            DocumentChange::Remove { at } | DocumentChange::RemoveOne { at } if at.ends_with(']') => {
+                self.item(located, at)
+            }
+            DocumentChange::Remove { at } | DocumentChange::RemoveOne { at } => {
                 self.field_lines(located.key_place(at), steps(at).last()?)
             }
         }
@@ -235,7 +239,7 @@ impl<'t> Lines<'t> {
     }
 
     /// A field behind the scalar at `place`: on a line of its own, or between the same braces.
-    fn insertion(&self, place: Place, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
+    fn insertion(&self, place: TextPosition, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
         let line = self.line(place.line - 1)?;
         let start = self.offset(place)?;
         let in_json = json::encode_to_string(value);
@@ -280,7 +284,7 @@ impl<'t> Lines<'t> {
     }
 
     /// The lines of a field that has them for itself: the first, and those below that are indented deeper.
-    fn field_lines(&self, place: Place, name: &str) -> Option<(Range<usize>, String)> {
+    fn field_lines(&self, place: TextPosition, name: &str) -> Option<(Range<usize>, String)> {
         let first = place.line - 1;
         let opening = self.line(first)?;
         let indent = opening.len() - opening.trim_start().len();

@@ -89,7 +89,7 @@ pub fn infer(objects: &[Value], hints: &Hints) -> Result<Value, InferError> {
     if kind.is_empty() || group.is_empty() {
         return Err(InferError::NotCustom);
     }
-    let mut versions: Vec<(String, Seen)> = Vec::new();
+    let mut versions: Vec<(String, Observations)> = Vec::new();
     for object in objects {
         let (own_group, version) = split_api_version(object.str_at(&["apiVersion"]))?;
         let own_kind = object.str_at(&["kind"]);
@@ -100,7 +100,7 @@ pub fn infer(objects: &[Value], hints: &Hints) -> Result<Value, InferError> {
         match versions.iter_mut().find(|(known, _)| known == version) {
             Some((_, seen)) => seen.note(object),
             None => {
-                let mut seen = Seen::default();
+                let mut seen = Observations::default();
                 seen.note(object);
                 versions.push((version.to_owned(), seen));
             }
@@ -126,7 +126,7 @@ pub fn faults(definition: &Value, objects: &[Value]) -> Vec<String> {
     of_definition.chain(of_objects).collect()
 }
 
-fn definition(group: &str, kind: &str, versions: &[(String, Seen)], hints: &Hints) -> Value {
+fn definition(group: &str, kind: &str, versions: &[(String, Observations)], hints: &Hints) -> Value {
     let singular = kind.to_ascii_lowercase();
     let plural = if hints.plural.is_empty() { plural_of(&singular) } else { hints.plural.clone() };
     let served = versions.iter().enumerate().map(|(index, (name, seen))| {
@@ -170,7 +170,7 @@ fn plural_of(singular: &str) -> String {
 }
 
 /// The schema of a whole object: what every object has is not described.
-fn root(seen: &Seen) -> Value {
+fn root(seen: &Observations) -> Value {
     let mut properties = Map::new();
     for (name, below) in &seen.fields {
         let schema = match name.as_str() {
@@ -192,7 +192,7 @@ fn root(seen: &Seen) -> Value {
 
 /// What stood at one place of all examples.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct Observations {
     nulls: usize,
     booleans: usize,
     integers: Option<(i64, i64)>,
@@ -202,7 +202,7 @@ struct Seen {
     /// How many objects there were, and with how many fields at most.
     objects: usize,
     fields_max: usize,
-    fields: BTreeMap<String, Seen>,
+    fields: BTreeMap<String, Observations>,
     /// How often it was there at all.
     count: usize,
 }
@@ -218,12 +218,12 @@ struct Texts {
 #[derive(Clone, Debug)]
 struct Lists {
     longest: usize,
-    items: Box<Seen>,
+    items: Box<Observations>,
     /// Whether all items are objects, with a `name` that no other item of their list has.
     are_named: bool,
 }
 
-impl Seen {
+impl Observations {
     fn note(&mut self, value: &Value) {
         self.count += 1;
         match value {
@@ -280,7 +280,7 @@ impl Seen {
 }
 
 /// The schema of what was seen in a field called `name`, or in items and entries, which have no name.
-fn schema(seen: &Seen, name: &str) -> Value {
+fn schema(seen: &Observations, name: &str) -> Value {
     let mut schema = match seen.types().as_slice() {
         ["boolean"] => object! { "type" => "boolean" },
         ["integer"] => integer(seen.integers.unwrap_or_default()),
@@ -310,7 +310,7 @@ fn integer((least, most): (i64, i64)) -> Value {
     schema
 }
 
-fn text(seen: &Seen) -> Value {
+fn text(seen: &Observations) -> Value {
     let none = Texts::default();
     let texts = seen.texts.as_ref().unwrap_or(&none);
     if texts.are_times {
@@ -332,7 +332,7 @@ fn text(seen: &Seen) -> Value {
     bounded(object! { "type" => "string" }, "maxLength", texts.longest * 2, &LENGTHS)
 }
 
-fn list(seen: &Seen) -> Value {
+fn list(seen: &Observations) -> Value {
     let Some(lists) = &seen.lists else { return Value::Null };
     let mut schema = object! { "type" => "array" };
     let mut items = self::schema(&lists.items, "");
@@ -352,7 +352,7 @@ fn list(seen: &Seen) -> Value {
     bounded(schema, "maxItems", lists.longest * 4, &COUNTS)
 }
 
-fn fields(seen: &Seen, name: &str) -> Value {
+fn fields(seen: &Observations, name: &str) -> Value {
     if seen.fields.is_empty() {
         return object! { "type" => "object", "x-kubernetes-preserve-unknown-fields" => true };
     }
@@ -372,13 +372,14 @@ fn fields(seen: &Seen, name: &str) -> Value {
 }
 
 /// The fields that each of several objects had.
-fn required(seen: &Seen) -> Vec<&str> {
-    let is_there = |(_, below): &(&String, &Seen)| seen.objects > 1 && below.count == seen.objects && below.nulls == 0;
+fn required(seen: &Observations) -> Vec<&str> {
+    let is_there =
+        |(_, below): &(&String, &Observations)| seen.objects > 1 && below.count == seen.objects && below.nulls == 0;
     seen.fields.iter().filter(is_there).map(|(name, _)| name.as_str()).collect()
 }
 
-fn map(seen: &Seen) -> Value {
-    let mut values = Seen::default();
+fn map(seen: &Observations) -> Value {
+    let mut values = Observations::default();
     seen.fields.values().for_each(|below| values.merge(below));
     let schema = object! { "type" => "object", "additionalProperties" => schema(&values, "") };
     bounded(schema, "maxProperties", seen.fields_max * 4, &COUNTS)
@@ -393,9 +394,9 @@ fn bounded(mut schema: Value, keyword: &str, wanted: usize, bounds: &[i64]) -> V
     schema
 }
 
-impl Seen {
+impl Observations {
     /// Adds what was seen elsewhere.
-    fn merge(&mut self, other: &Seen) {
+    fn merge(&mut self, other: &Observations) {
         self.nulls += other.nulls;
         self.booleans += other.booleans;
         self.floats += other.floats;

@@ -14,17 +14,17 @@ const LOOKED_AT_MAX: usize = 100_000;
 pub fn misread_field(object: &Value, mismatch: &TypeMismatch) -> Option<String> {
     let position = mismatch.position.as_ref()?;
     let fields: Vec<&str> = position.fields.split('.').collect();
-    let mut search = Search { found: &mismatch.found, left: LOOKED_AT_MAX };
+    let mut search = MisreadSearch { found: &mismatch.found, left: LOOKED_AT_MAX };
     search.behind(object, &fields, "").or_else(|| search.anywhere(object, &fields, ""))
 }
 
-struct Search<'s> {
+struct MisreadSearch<'s> {
     /// `number`, `number 1.5`.
     found: &'s str,
     left: usize,
 }
 
-impl Search<'_> {
+impl MisreadSearch<'_> {
     /// Behind `fields`, which begin at this value or within a list or map that it is.
     fn behind(&mut self, value: &Value, fields: &[&str], path: &str) -> Option<String> {
         self.left = self.left.checked_sub(1)?;

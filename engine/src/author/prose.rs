@@ -34,7 +34,7 @@ pub enum Span {
 
 /// The blocks of a text.
 pub fn blocks(text: &str) -> Vec<Block> {
-    let mut read = Reader::default();
+    let mut read = ProseReader::default();
     text.lines().for_each(|line| read.line(line));
     read.end();
     read.blocks
@@ -98,20 +98,20 @@ fn inner(code: &str) -> &str {
 }
 
 /// What a line begins, of which this is the rest.
-enum Item<'l> {
+enum LineItem<'l> {
     Bullet(&'l str),
     Number(usize, &'l str),
 }
 
-fn item(line: &str) -> Option<Item<'_>> {
+fn item(line: &str) -> Option<LineItem<'_>> {
     let line = line.trim_start();
     if let Some(rest) = ["- ", "* ", "+ "].iter().find_map(|sign| line.strip_prefix(sign)) {
-        return Some(Item::Bullet(rest));
+        return Some(LineItem::Bullet(rest));
     }
     let digits = line.len() - line.trim_start_matches(|sign: char| sign.is_ascii_digit()).len();
     let rest =
         [". ", ") "].iter().find_map(|sign| line[digits..].strip_prefix(sign)).filter(|_| digits <= DIGITS_MAX)?;
-    Some(Item::Number(line[..digits].parse().ok()?, rest))
+    Some(LineItem::Number(line[..digits].parse().ok()?, rest))
 }
 
 /// Whether a line opens or ends a fence. Of one that opens it, backticks further on make it a sentence with code.
@@ -125,16 +125,16 @@ fn has_code_indent(line: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Reader {
+struct ProseReader {
     blocks: Vec<Block>,
-    open: Open,
+    open: OpenBlock,
     /// Whether the line before was empty.
     is_apart: bool,
 }
 
 /// The block that the next line may belong to.
 #[derive(Default)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
     Paragraph(String),
@@ -146,9 +146,9 @@ enum Open {
     Indented(Vec<String>),
 }
 
-impl Reader {
+impl ProseReader {
     fn line(&mut self, line: &str) {
-        if let Open::Fenced(lines) = &mut self.open {
+        if let OpenBlock::Fenced(lines) = &mut self.open {
             if is_fence(line) {
                 self.end();
             } else {
@@ -166,12 +166,12 @@ impl Reader {
             return;
         }
         if is_fence(line) {
-            self.begin(Open::Fenced(Vec::new()));
+            self.begin(OpenBlock::Fenced(Vec::new()));
             return;
         }
         match item(line).filter(|item| self.may_begin(item, is_apart)) {
-            Some(Item::Bullet(text)) => self.bullet(text),
-            Some(Item::Number(number, text)) => self.numbered(number, text),
+            Some(LineItem::Bullet(text)) => self.bullet(text),
+            Some(LineItem::Number(number, text)) => self.numbered(number, text),
             None => self.words(line, is_apart),
         }
     }
@@ -180,39 +180,39 @@ impl Reader {
     fn is_code(&self, line: &str, is_apart: bool) -> bool {
         has_code_indent(line)
             && match self.open {
-                Open::Nothing | Open::Indented(_) => true,
-                Open::Paragraph(_) => is_apart,
-                Open::Bullets(_) | Open::Numbered(..) | Open::Fenced(_) => false,
+                OpenBlock::Nothing | OpenBlock::Indented(_) => true,
+                OpenBlock::Paragraph(_) => is_apart,
+                OpenBlock::Bullets(_) | OpenBlock::Numbered(..) | OpenBlock::Fenced(_) => false,
             }
     }
 
     fn code(&mut self, line: &str, is_apart: bool) {
         match &mut self.open {
-            Open::Indented(lines) => {
+            OpenBlock::Indented(lines) => {
                 lines.extend(is_apart.then(String::new));
                 lines.push(line.to_owned());
             }
-            _ => self.begin(Open::Indented(vec![line.to_owned()])),
+            _ => self.begin(OpenBlock::Indented(vec![line.to_owned()])),
         }
     }
 
     /// Whether an item may begin here: within a paragraph a number other than the first is one of its words.
-    fn may_begin(&self, item: &Item<'_>, is_apart: bool) -> bool {
-        let is_within = matches!(self.open, Open::Paragraph(_)) && !is_apart;
-        !is_within || matches!(item, Item::Bullet(_) | Item::Number(1, _))
+    fn may_begin(&self, item: &LineItem<'_>, is_apart: bool) -> bool {
+        let is_within = matches!(self.open, OpenBlock::Paragraph(_)) && !is_apart;
+        !is_within || matches!(item, LineItem::Bullet(_) | LineItem::Number(1, _))
     }
 
     fn bullet(&mut self, text: &str) {
         match &mut self.open {
-            Open::Bullets(items) => items.push(text.to_owned()),
-            _ => self.begin(Open::Bullets(vec![text.to_owned()])),
+            OpenBlock::Bullets(items) => items.push(text.to_owned()),
+            _ => self.begin(OpenBlock::Bullets(vec![text.to_owned()])),
         }
     }
 
     fn numbered(&mut self, number: usize, text: &str) {
         match &mut self.open {
-            Open::Numbered(_, items) => items.push(text.to_owned()),
-            _ => self.begin(Open::Numbered(number, vec![text.to_owned()])),
+            OpenBlock::Numbered(_, items) => items.push(text.to_owned()),
+            _ => self.begin(OpenBlock::Numbered(number, vec![text.to_owned()])),
         }
     }
 
@@ -223,15 +223,15 @@ impl Reader {
             before.push_str(line.trim());
         };
         match &mut self.open {
-            Open::Paragraph(before) if !is_apart => joined(before),
-            Open::Bullets(items) | Open::Numbered(_, items) if !is_apart || is_indented => {
+            OpenBlock::Paragraph(before) if !is_apart => joined(before),
+            OpenBlock::Bullets(items) | OpenBlock::Numbered(_, items) if !is_apart || is_indented => {
                 items.last_mut().into_iter().for_each(joined);
             }
-            _ => self.begin(Open::Paragraph(line.trim().to_owned())),
+            _ => self.begin(OpenBlock::Paragraph(line.trim().to_owned())),
         }
     }
 
-    fn begin(&mut self, next: Open) {
+    fn begin(&mut self, next: OpenBlock) {
         self.end();
         self.open = next;
     }
@@ -239,11 +239,11 @@ impl Reader {
     fn end(&mut self) {
         let items = |items: Vec<String>| items.iter().map(|item| spans(item)).collect();
         self.blocks.extend(match std::mem::take(&mut self.open) {
-            Open::Nothing => None,
-            Open::Paragraph(text) => Some(Block::Paragraph(spans(&text))),
-            Open::Bullets(texts) => Some(Block::Bullets(items(texts))),
-            Open::Numbered(from, texts) => Some(Block::Numbered(from, items(texts))),
-            Open::Fenced(lines) | Open::Indented(lines) => Some(Block::Code(outdented(&lines))),
+            OpenBlock::Nothing => None,
+            OpenBlock::Paragraph(text) => Some(Block::Paragraph(spans(&text))),
+            OpenBlock::Bullets(texts) => Some(Block::Bullets(items(texts))),
+            OpenBlock::Numbered(from, texts) => Some(Block::Numbered(from, items(texts))),
+            OpenBlock::Fenced(lines) | OpenBlock::Indented(lines) => Some(Block::Code(outdented(&lines))),
         });
     }
 }

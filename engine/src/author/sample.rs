@@ -3,7 +3,7 @@
 //! In: the schema of a kind, and which of its fields matter. Out: an object with these and with all that is required, its
 //! values as small as the limits allow. It may still be refused: no text is made to fit a pattern, and rules are not asked.
 
-use crate::crd::validate::expressions::Step;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::object;
 use crate::schema::structural::{Structural, ValueValidation};
 use crate::value::Value;
@@ -14,8 +14,14 @@ const DEPTH_MAX: usize = 32;
 const SIZE_MAX: i64 = 64;
 
 /// An object of a kind with the fields that `ways` lead to, and with those that are required.
-pub fn sample(api_version: &str, kind: &str, is_namespaced: bool, schema: &Structural, ways: &[Vec<Step>]) -> Value {
-    let ways: Vec<&[Step]> = ways.iter().map(Vec::as_slice).collect();
+pub fn sample(
+    api_version: &str,
+    kind: &str,
+    is_namespaced: bool,
+    schema: &Structural,
+    ways: &[Vec<SchemaStep>],
+) -> Value {
+    let ways: Vec<&[SchemaStep]> = ways.iter().map(Vec::as_slice).collect();
     let mut made = object! { "apiVersion" => api_version, "kind" => kind };
     let mut metadata = object! { "name" => "example" };
     if is_namespaced {
@@ -33,7 +39,7 @@ pub fn sample(api_version: &str, kind: &str, is_namespaced: bool, schema: &Struc
     made
 }
 
-fn value(schema: &Structural, ways: &[&[Step]], depth: usize) -> Value {
+fn value(schema: &Structural, ways: &[&[SchemaStep]], depth: usize) -> Value {
     let plain = ValueValidation::default();
     let limits = schema.value_validation.as_deref().unwrap_or(&plain);
     if let Some(default) = schema.generic.default.as_deref().filter(|default| !default.is_null()) {
@@ -49,7 +55,7 @@ fn value(schema: &Structural, ways: &[&[Step]], depth: usize) -> Value {
     match schema.generic.type_.as_str() {
         "object" if depth < DEPTH_MAX => object_of(schema, limits, ways, depth),
         "array" if depth < DEPTH_MAX => {
-            let below = below(ways, &Step::Items);
+            let below = below(ways, &SchemaStep::Items);
             let count = least(limits.bounds.min_items).max(i64::from(!below.is_empty()));
             let items = schema.items.as_deref().filter(|_| count > 0);
             let items = items.map(|items| value(items, &below, depth + 1));
@@ -64,16 +70,16 @@ fn value(schema: &Structural, ways: &[&[Step]], depth: usize) -> Value {
     }
 }
 
-fn object_of(schema: &Structural, limits: &ValueValidation, ways: &[&[Step]], depth: usize) -> Value {
+fn object_of(schema: &Structural, limits: &ValueValidation, ways: &[&[SchemaStep]], depth: usize) -> Value {
     let mut made = object! {};
     for (name, property) in schema.properties.iter() {
-        let below = below(ways, &Step::Property(name.to_owned()));
+        let below = below(ways, &SchemaStep::Property(name.to_owned()));
         if !below.is_empty() || limits.required.iter().any(|required| required == name) {
             made.make_object().insert(name, value(property, &below, depth + 1));
         }
     }
     let values = schema.additional_properties.as_ref().and_then(|values| values.structural());
-    let below = below(ways, &Step::Values);
+    let below = below(ways, &SchemaStep::Values);
     if let Some(values) = values.filter(|_| !below.is_empty()) {
         made.make_object().insert("key", value(values, &below, depth + 1));
     }
@@ -81,7 +87,7 @@ fn object_of(schema: &Structural, limits: &ValueValidation, ways: &[&[Step]], de
 }
 
 /// The rest of the ways that go on with a step.
-fn below<'w>(ways: &[&'w [Step]], step: &Step) -> Vec<&'w [Step]> {
+fn below<'w>(ways: &[&'w [SchemaStep]], step: &SchemaStep) -> Vec<&'w [SchemaStep]> {
     ways.iter().filter_map(|way| way.split_first().filter(|(first, _)| *first == step).map(|(_, rest)| rest)).collect()
 }
 
@@ -122,8 +128,9 @@ mod tests {
         let schema = yaml::decode(schema.as_bytes()).expect("the test is YAML");
         let schema = json_schema::decode(&schema).expect("and a schema").0;
         let schema = to_structural(&schema).expect("a structural one");
-        let step = |step: &&str| if *step == "*" { Step::Items } else { Step::Property((*step).to_owned()) };
-        let ways: Vec<Vec<Step>> = ways.iter().map(|way| way.iter().map(step).collect()).collect();
+        let step =
+            |step: &&str| if *step == "*" { SchemaStep::Items } else { SchemaStep::Property((*step).to_owned()) };
+        let ways: Vec<Vec<SchemaStep>> = ways.iter().map(|way| way.iter().map(step).collect()).collect();
         let made = sample("example.com/v1", "Boat", false, &schema, &ways);
         assert_eq!(json::encode_to_string(made.get("spec").unwrap_or(&Value::Null)), expected);
     }

@@ -43,12 +43,12 @@ pub struct BrokenCase {
     /// What the case is called, or else where it stands.
     pub name: String,
     /// Why; there is one at least.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SuiteError>,
 }
 
 /// What is wrong with a suite, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SuiteError {
     /// `cases[3].table[0]`; empty for the whole suite.
     pub path: String,
     /// What is wrong.
@@ -76,7 +76,7 @@ pub struct Case {
     /// The object that is stored; `None` where one is created.
     pub old: Option<Value>,
     /// Where the write goes.
-    pub part: Part,
+    pub part: WriteTarget,
     /// Who asks, where, and with which parameters.
     pub setting: Setting,
     /// What must come of it.
@@ -85,7 +85,7 @@ pub struct Case {
 
 /// What a write is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum WriteTarget {
     /// The object.
     #[default]
     Object,
@@ -95,22 +95,22 @@ pub enum Part {
     Scale,
 }
 
-impl Part {
+impl WriteTarget {
     /// What `subresource` of a case names.
     pub fn of(case: &Value) -> Self {
         match case.str_at(&["subresource"]) {
-            "status" => Part::Status,
-            "scale" => Part::Scale,
-            _ => Part::Object,
+            "status" => WriteTarget::Status,
+            "scale" => WriteTarget::Scale,
+            _ => WriteTarget::Object,
         }
     }
 
     /// As rules name it; empty for the object.
     pub const fn name(self) -> &'static str {
         match self {
-            Part::Object => "",
-            Part::Status => "status",
-            Part::Scale => "scale",
+            WriteTarget::Object => "",
+            WriteTarget::Status => "status",
+            WriteTarget::Scale => "scale",
         }
     }
 }
@@ -134,9 +134,9 @@ pub enum Expected {
 }
 
 /// What came of a case.
-pub struct Outcome {
+pub struct CaseOutcome {
     /// What is not as expected.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<CaseFailure>,
     /// Errors that are forgiven, as the update left the values alone: of rules, and of schemas.
     pub ratcheted: Vec<String>,
     /// What a snapshot of it holds; `None` if the case has none.
@@ -145,7 +145,7 @@ pub struct Outcome {
 
 /// Something that is not as expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum CaseFailure {
     /// Nothing is known of the kind of the object.
     #[error("no definition has kind `{kind}` in `{api_version}`")]
     UnknownKind {
@@ -170,10 +170,10 @@ pub enum Failure {
     Verdict(String),
 }
 
-impl Failure {
+impl CaseFailure {
     /// Whether it is one of the snapshot alone, which taking a new one mends.
     pub fn is_of_snapshot(&self) -> bool {
-        matches!(self, Failure::NoSnapshot | Failure::OtherSnapshot { .. })
+        matches!(self, CaseFailure::NoSnapshot | CaseFailure::OtherSnapshot { .. })
     }
 }
 
@@ -182,18 +182,18 @@ impl Failure {
 ///
 /// # Errors
 /// Everything in which `value` is not what `schemas/suite.json` says, if some of it is outside of cases.
-pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
+pub fn parse(value: &Value) -> Result<Suite, Vec<SuiteError>> {
     let mut pruned = value.clone();
     let schema = schema();
     let unknown = prune::prune(&mut pruned, &schema, false).into_iter();
-    let mut faults: Vec<Fault> =
-        unknown.map(|path| Fault { text: format!("unknown field \"{path}\""), path }).collect();
+    let mut faults: Vec<SuiteError> =
+        unknown.map(|path| SuiteError { text: format!("unknown field \"{path}\""), path }).collect();
     let invalid = validate::validate(&Path::ROOT, value, &schema);
-    faults.extend(invalid.iter().map(|error| Fault { path: error.field.clone(), text: error.to_string() }));
+    faults.extend(invalid.iter().map(|error| SuiteError { path: error.field.clone(), text: error.to_string() }));
     if faults.iter().any(|fault| case_of(&fault.path).is_none()) {
         return Err(faults);
     }
-    let mut by_case: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
+    let mut by_case: BTreeMap<String, Vec<SuiteError>> = BTreeMap::new();
     for fault in faults {
         let case = case_of(&fault.path).unwrap_or_default().to_owned();
         by_case.entry(case).or_default().push(fault);
@@ -207,7 +207,7 @@ pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
         if faults.is_empty() {
             match Start::new(written, value.get("base")) {
                 Ok(start) => start.add_cases(&name, &path, &mut by_case, &mut suite),
-                Err(error) => faults.push(Fault { path: path.clone(), text: error.to_string() }),
+                Err(error) => faults.push(SuiteError { path: path.clone(), text: error.to_string() }),
             }
         }
         // What is left is of rows that were not made.
@@ -220,7 +220,7 @@ pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
 }
 
 /// Takes the faults of the rows of a case.
-fn taken_below(case: &str, by_case: &mut BTreeMap<String, Vec<Fault>>) -> Vec<Fault> {
+fn taken_below(case: &str, by_case: &mut BTreeMap<String, Vec<SuiteError>>) -> Vec<SuiteError> {
     let begin = format!("{case}.");
     by_case.extract_if(.., |path, _| path.starts_with(&begin)).flat_map(|(_, faults)| faults).collect()
 }
@@ -245,7 +245,7 @@ fn case_of(path: &str) -> Option<&str> {
 
 impl Suite {
     fn add_broken(&mut self, name: String, path: String, text: String) {
-        self.broken.push(BrokenCase { name, faults: vec![Fault { path, text }] });
+        self.broken.push(BrokenCase { name, faults: vec![SuiteError { path, text }] });
     }
 }
 
@@ -267,7 +267,7 @@ struct Start<'s> {
     base: Option<&'s Value>,
     object: Value,
     old: Option<Value>,
-    part: Part,
+    part: WriteTarget,
     expect: Value,
 }
 
@@ -276,13 +276,13 @@ impl<'s> Start<'s> {
         let object = patched(written.get("object").or(base), written.get("patch"))?;
         let old = written.get("oldObject").or(base.filter(|_| is_update(written)));
         let old = old.map(|old| patched(Some(old), written.get("oldPatch"))).transpose()?;
-        let part = Part::of(written);
+        let part = WriteTarget::of(written);
         let expect = written.get("expect").cloned().unwrap_or_else(|| object! {});
         Ok(Start { written, base, object, old, part, expect })
     }
 
     /// Adds the case, or one for each row of its table that is not faulty.
-    fn add_cases(&self, name: &str, path: &str, faulty: &mut BTreeMap<String, Vec<Fault>>, suite: &mut Suite) {
+    fn add_cases(&self, name: &str, path: &str, faulty: &mut BTreeMap<String, Vec<SuiteError>>, suite: &mut Suite) {
         let Some(rows) = self.written.get("table").and_then(Value::as_array) else {
             let (name, objects) = (name.to_owned(), (self.object.clone(), self.old.clone()));
             suite.cases.push(self.case(name, path.to_owned(), objects, None));
@@ -365,11 +365,11 @@ fn texts(list: Option<&Value>) -> Vec<String> {
 }
 
 /// Runs a case; what the rules and policies did goes to `coverage`. `snapshot` is what the case came to before.
-pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &mut Coverage) -> Outcome {
+pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &mut Coverage) -> CaseOutcome {
     let Some(admitted) = admit(case, stage, &mut coverage.policies) else {
         let text = |name| case.object.str_at(&[name]).to_owned();
-        let failure = Failure::UnknownKind { kind: text("kind"), api_version: text("apiVersion") };
-        return Outcome { failures: vec![failure], ratcheted: Vec::new(), snapshot: None };
+        let failure = CaseFailure::UnknownKind { kind: text("kind"), api_version: text("apiVersion") };
+        return CaseOutcome { failures: vec![failure], ratcheted: Vec::new(), snapshot: None };
     };
     let checked = &admitted.checked;
     let kind = stage.catalog.of(&case.object);
@@ -379,26 +379,26 @@ pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &
     let ratcheted = ratcheted(kind, case, checked);
     let expect = match &case.expected {
         Expected::Lines(lines) => {
-            let failures = compare_lines(checked, lines).into_iter().map(Failure::Verdict).collect();
-            return Outcome { failures, ratcheted, snapshot: None };
+            let failures = compare_lines(checked, lines).into_iter().map(CaseFailure::Verdict).collect();
+            return CaseOutcome { failures, ratcheted, snapshot: None };
         }
         Expected::Stated(expect) => expect,
     };
     let mut failures = compare(checked, &ratcheted, expect);
     failures.extend(case::compare(&admitted, expect));
-    let mut failures: Vec<Failure> = failures.into_iter().map(Failure::Verdict).collect();
+    let mut failures: Vec<CaseFailure> = failures.into_iter().map(CaseFailure::Verdict).collect();
     let wants_snapshot = expect.get("snapshot").and_then(Value::as_bool) == Some(true);
     // What fails otherwise is not an example for later.
     let taken = (wants_snapshot && failures.is_empty()).then(|| take_snapshot(&admitted, &ratcheted));
     match (&taken, snapshot) {
-        (Some(_), None) => failures.push(Failure::NoSnapshot),
-        (Some(taken), Some(known)) if taken != known => failures.push(Failure::OtherSnapshot {
+        (Some(_), None) => failures.push(CaseFailure::NoSnapshot),
+        (Some(taken), Some(known)) if taken != known => failures.push(CaseFailure::OtherSnapshot {
             taken: json::encode_to_string(taken),
             known: json::encode_to_string(known),
         }),
         _ => {}
     }
-    Outcome { failures, ratcheted, snapshot: taken }
+    CaseOutcome { failures, ratcheted, snapshot: taken }
 }
 
 /// What an update is forgiven. The server warns of rules alone; what a schema has against values that were left alone shows
@@ -407,7 +407,7 @@ pub(super) fn ratcheted(kind: Option<&DefinedKind>, case: &Case, checked: &Check
     let mut ratcheted: Vec<String> = checked.ratcheted.iter().map(Error::to_string).collect();
     let is_update = case.old.is_some() && matches!(case.setting.operation, None | Some(Operation::Update));
     // Of a scale what was checked is not what is shown.
-    let is_whole = case.part != Part::Scale;
+    let is_whole = case.part != WriteTarget::Scale;
     let version = kind.and_then(|kind| kind.served(&case.object)).filter(|_| is_update && is_whole);
     let Some(version) = version else { return ratcheted };
     let is_told = |error: &Error| {
@@ -417,7 +417,7 @@ pub(super) fn ratcheted(kind: Option<&DefinedKind>, case: &Case, checked: &Check
     // A write goes to the status, or to all else.
     let is_written = |error: &Error| {
         let is_of_status = error.field == "status" || error.field.starts_with("status.");
-        !version.status || is_of_status == (case.part == Part::Status)
+        !version.status || is_of_status == (case.part == WriteTarget::Status)
     };
     let of_schema = validate::validate_in(version.minor, &Path::ROOT, &checked.object, &version.structural);
     let forgiven = of_schema.iter().filter(|error| !is_told(error) && is_written(error)).map(Error::to_string);
@@ -428,7 +428,7 @@ pub(super) fn ratcheted(kind: Option<&DefinedKind>, case: &Case, checked: &Check
 
 /// The request of a case past policies and checks, with all warnings; `None` for a kind that is not known.
 pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::coverage::Coverage) -> Option<Admitted> {
-    let options = Options { traces: true, is_status: case.part == Part::Status, ..Options::default() };
+    let options = Options { traces: true, is_status: case.part == WriteTarget::Status, ..Options::default() };
     let mut check = |object: &Value| match (stage.catalog.of(object), &case.old) {
         (Some(kind), Some(old)) => update(kind, object, old, options),
         (Some(kind), None) => create(kind, object, options),
@@ -748,7 +748,7 @@ mod tests {
     #[test]
     fn unknown_fields_of_a_suite_are_faults() {
         let suite = yaml::decode(b"{case: [], cases: [{name: a, objekt: {}}]}").expect("the test is YAML");
-        let faults: Vec<Fault> = parse(&suite).err().expect("it has some");
+        let faults: Vec<SuiteError> = parse(&suite).err().expect("it has some");
         let told: Vec<(&str, &str)> = faults.iter().map(|fault| (fault.path.as_str(), fault.text.as_str())).collect();
         let of_case = ("cases[0].objekt", "unknown field \"cases[0].objekt\"");
         assert_eq!(told, [("case", "unknown field \"case\""), of_case]);

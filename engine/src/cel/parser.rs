@@ -10,7 +10,7 @@ use super::env::Library;
 use super::error::{Issue, Issues};
 use super::lexer::{self, Token, TokenKind};
 use super::syntax::recovery;
-use super::syntax::tree::{Element, Entry, Field, FieldName, Leaf, Node, NodeId, Tree};
+use super::syntax::tree::{Element, Field, FieldName, Leaf, NodeId, SyntaxEntry, SyntaxNode, Tree};
 use super::{escape, literal, macros};
 use crate::meta::minor::Minor;
 use crate::work;
@@ -150,41 +150,41 @@ impl Builder<'_> {
     // the stack.
     fn build(&mut self, tree: &Tree, node: NodeId) -> Built<Expr> {
         match tree.node(node) {
-            Node::Nothing => Ok(self.nothing()),
-            Node::BrokenUnary { start } => Ok(self.wrong(start.range)),
-            Node::Conditional { condition, question, then, otherwise } => {
+            SyntaxNode::Nothing => Ok(self.nothing()),
+            SyntaxNode::BrokenUnary { start } => Ok(self.wrong(start.range)),
+            SyntaxNode::Conditional { condition, question, then, otherwise } => {
                 self.conditional(tree, *condition, *question, [*then, *otherwise])
             }
-            Node::Logical { is_or, first, rest } => self.logical(tree, *is_or, *first, rest),
-            Node::Binary { left, operator, right } => self.binary(tree, *left, *operator, *right),
-            Node::Unary { operators, operand, .. } if operators % 2 == 0 => self.build_or_nothing(tree, *operand),
-            Node::Unary { first, operand, .. } => self.unary(tree, *first, *operand),
-            Node::Select { operand, dot, optional, field, .. } => {
+            SyntaxNode::Logical { is_or, first, rest } => self.logical(tree, *is_or, *first, rest),
+            SyntaxNode::Binary { left, operator, right } => self.binary(tree, *left, *operator, *right),
+            SyntaxNode::Unary { operators, operand, .. } if operators % 2 == 0 => self.build_or_nothing(tree, *operand),
+            SyntaxNode::Unary { first, operand, .. } => self.unary(tree, *first, *operand),
+            SyntaxNode::Select { operand, dot, optional, field, .. } => {
                 self.deeper()?;
                 let operand = self.build(tree, *operand)?;
                 self.depth -= 1;
                 Ok(self.select(operand, *dot, *optional, *field))
             }
-            Node::MemberCall { operand, name, parenthesis, args } => {
+            SyntaxNode::MemberCall { operand, name, parenthesis, args } => {
                 self.member_call(tree, *operand, *name, *parenthesis, args)
             }
-            Node::Index { operand, bracket, optional, index } => {
+            SyntaxNode::Index { operand, bracket, optional, index } => {
                 self.index(tree, *operand, *bracket, *optional, *index)
             }
-            Node::Ident { start, leading_dot, name } => Ok(self.ident(*start, *leading_dot, *name)),
-            Node::GlobalCall { start, leading_dot, name, parenthesis, args } => {
+            SyntaxNode::Ident { start, leading_dot, name } => Ok(self.ident(*start, *leading_dot, *name)),
+            SyntaxNode::GlobalCall { start, leading_dot, name, parenthesis, args } => {
                 match self.name(*start, *leading_dot, *name) {
                     Ok(function) => self.global_call(tree, function, *parenthesis, args),
                     Err(nothing) => Ok(nothing),
                 }
             }
-            Node::List { bracket, elements } => self.list(tree, *bracket, elements),
-            Node::Map { brace, entries } => self.map(tree, *brace, entries),
-            Node::Message { names, leading_dot, brace, start, fields } => {
+            SyntaxNode::List { bracket, elements } => self.list(tree, *bracket, elements),
+            SyntaxNode::Map { brace, entries } => self.map(tree, *brace, entries),
+            SyntaxNode::Message { names, leading_dot, brace, start, fields } => {
                 let type_name = self.message_name(*leading_dot, names);
                 self.message(tree, type_name, *brace, *start, fields)
             }
-            Node::Literal { minus, token } => Ok(self.literal(*minus, *token)),
+            SyntaxNode::Literal { minus, token } => Ok(self.literal(*minus, *token)),
         }
     }
 
@@ -290,7 +290,7 @@ impl Builder<'_> {
         Ok(Expr { id, kind: ExprKind::Struct(Box::new(Struct { type_name, fields })) })
     }
 
-    fn map(&mut self, tree: &Tree, brace: Leaf, entries: &[Entry]) -> Built<Expr> {
+    fn map(&mut self, tree: &Tree, brace: Leaf, entries: &[SyntaxEntry]) -> Built<Expr> {
         let id = self.id(brace.token.range);
         let entries = self.entries(tree, entries)?;
         Ok(Expr { id, kind: ExprKind::Map(entries) })
@@ -374,7 +374,7 @@ impl Builder<'_> {
         Ok(Expr { id, kind: ExprKind::List(list) })
     }
 
-    fn entries(&mut self, tree: &Tree, written: &[Entry]) -> Built<Vec<MapEntry>> {
+    fn entries(&mut self, tree: &Tree, written: &[SyntaxEntry]) -> Built<Vec<MapEntry>> {
         let mut entries = Vec::with_capacity(written.len());
         for entry in written {
             let id = self.id(entry.colon.token.range);

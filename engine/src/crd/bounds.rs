@@ -8,7 +8,7 @@ use std::fmt;
 use crate::cel::cost::{self, model::EXPRESSION_ESTIMATE_MAX};
 use crate::cel::declared::{DeclField, DeclType, Shape};
 use crate::cel::escape::escape;
-use crate::crd::validate::expressions::{RuleCosts, Step};
+use crate::crd::validate::expressions::{RuleCosts, SchemaStep};
 use crate::schema::declare::declare;
 use crate::schema::rules::compile::{Expression, cardinality_max};
 use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
@@ -22,7 +22,7 @@ const LIMIT_MAX: i64 = 4 * 1024 * 1024;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Advice {
     /// What has no limit, and matters.
-    pub unbounded: Vec<Place>,
+    pub unbounded: Vec<SizedField>,
     /// Sets of limits each of which makes a rule fit that is over the limit, and one above half of it come down to half; none
     /// where the rule is too dear whatever the limits.
     pub remedies: Vec<Vec<Bound>>,
@@ -30,9 +30,9 @@ pub struct Advice {
 
 /// A list, a map or a text, and the keyword that limits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SizedField {
     /// The way from the schema's root.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SchemaStep>,
     /// Which bound it is.
     pub keyword: Keyword,
 }
@@ -52,12 +52,12 @@ pub enum Keyword {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// Where the bound belongs.
-    pub place: Place,
+    pub place: SizedField,
     /// The largest limit that is enough.
     pub limit: i64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SizedField {
     /// As a path into objects: `spec.ports[*].name`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.steps.is_empty() {
@@ -65,9 +65,9 @@ impl fmt::Display for Place {
         }
         for (index, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Property(name) if index == 0 => out.write_str(name)?,
-                Step::Property(name) => write!(out, ".{name}")?,
-                Step::Items | Step::Values => out.write_str("[*]")?,
+                SchemaStep::Property(name) if index == 0 => out.write_str(name)?,
+                SchemaStep::Property(name) => write!(out, ".{name}")?,
+                SchemaStep::Items | SchemaStep::Values => out.write_str("[*]")?,
             }
         }
         Ok(())
@@ -97,7 +97,8 @@ pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
     let cost = trial.cost(&[]);
     trial.goal = if cost > EXPRESSION_ESTIMATE_MAX { EXPRESSION_ESTIMATE_MAX } else { EXPRESSION_ESTIMATE_MAX / 2 };
     let all = trial.places();
-    let (unbounded, bounded): (Vec<Place>, Vec<Place>) = all.into_iter().partition(|place| trial.is_unbounded(place));
+    let (unbounded, bounded): (Vec<SizedField>, Vec<SizedField>) =
+        all.into_iter().partition(|place| trial.is_unbounded(place));
     let unbounded = trial.relevant(unbounded, cost);
     if cost <= trial.goal {
         return Advice { unbounded, remedies: Vec::new() };
@@ -113,10 +114,10 @@ pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
 
 /// What has no limit and matters for the price of `rule`, among the nodes with these ways to them from `root`. Quicker than
 /// [`advise`] where a rule sees much and reads little.
-pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<Step>]) -> Vec<Place> {
+pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<SchemaStep>]) -> Vec<SizedField> {
     let Some(trial) = Trial::new(root, rule) else { return Vec::new() };
     let mut places = trial.places_above();
-    let below: Vec<&[Step]> = nodes.iter().filter_map(|steps| steps.strip_prefix(&*rule.steps)).collect();
+    let below: Vec<&[SchemaStep]> = nodes.iter().filter_map(|steps| steps.strip_prefix(&*rule.steps)).collect();
     collect_among(trial.node, &below, &mut rule.steps.clone(), &mut places);
     places.retain(|place| trial.is_unbounded(place));
     if places.is_empty() {
@@ -127,13 +128,13 @@ pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<Step>])
 }
 
 /// What has no limit among the nodes that `ways` lead to, and above them.
-pub fn unbounded_on(root: &Structural, ways: &[Vec<Step>]) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
+pub fn unbounded_on(root: &Structural, ways: &[Vec<SchemaStep>]) -> Vec<SizedField> {
+    let mut places: Vec<SizedField> = Vec::new();
     for way in ways {
         for depth in 0..=way.len() {
             let Some(node) = descend(root, &way[..depth]) else { break };
             let keyword = keyword(node).filter(|keyword| limit(node, *keyword).is_none());
-            let place = keyword.map(|keyword| Place { steps: way[..depth].to_vec(), keyword });
+            let place = keyword.map(|keyword| SizedField { steps: way[..depth].to_vec(), keyword });
             places.extend(place.filter(|place| !places.contains(place)));
         }
     }
@@ -152,7 +153,7 @@ pub fn with_bounds(root: &Structural, bounds: &[Bound]) -> Structural {
 }
 
 /// The same limit for all of `places`, the loosest that `fits`; `None` where none does.
-pub fn loosest(places: &[Place], fits: impl Fn(&[Bound]) -> bool) -> Option<Vec<Bound>> {
+pub fn loosest(places: &[SizedField], fits: impl Fn(&[Bound]) -> bool) -> Option<Vec<Bound>> {
     if places.is_empty() || !fits(&all(places, LIMIT_MIN)) {
         return None;
     }
@@ -165,7 +166,7 @@ pub fn loosest(places: &[Place], fits: impl Fn(&[Bound]) -> bool) -> Option<Vec<
 }
 
 /// The node that `steps` lead to.
-pub fn descend<'s>(root: &'s Structural, steps: &[Step]) -> Option<&'s Structural> {
+pub fn descend<'s>(root: &'s Structural, steps: &[SchemaStep]) -> Option<&'s Structural> {
     steps.iter().try_fold(root, child)
 }
 
@@ -209,7 +210,7 @@ impl<'t> Trial<'t> {
             cardinality = cardinality.zip(elements).map(|(own, more)| own.saturating_mul(more));
         }
         let depth = self.above.len();
-        let bounds: Vec<(&[Step], &Bound)> =
+        let bounds: Vec<(&[SchemaStep], &Bound)> =
             bounds.iter().filter_map(|bound| Some((bound.place.steps.get(depth..)?, bound))).collect();
         let Some(decl) = self.limited(&bounds) else { return 0 };
         let cost = cost::estimate(&self.expression.checked, &decl).max;
@@ -217,7 +218,7 @@ impl<'t> Trial<'t> {
     }
 
     /// What the rule sees with these limits, each with the way to it from the rule's node.
-    fn limited(&self, bounds: &[(&[Step], &Bound)]) -> Option<Cow<'_, DeclType>> {
+    fn limited(&self, bounds: &[(&[SchemaStep], &Bound)]) -> Option<Cow<'_, DeclType>> {
         let is_resource = self.above.is_empty() || self.node.extensions.embedded_resource;
         let mut declared = Cow::Borrowed(self.declared.get_or_init(|| declare(self.node, is_resource)).as_ref()?);
         for (steps, bound) in bounds {
@@ -231,9 +232,9 @@ impl<'t> Trial<'t> {
     }
 
     /// The same from the schema, where resources have fields whatever it says.
-    fn limited_anew(&self, bounds: &[(&[Step], &Bound)], is_resource: bool) -> Option<DeclType> {
-        let within = |(steps, bound): &(&[Step], &Bound)| Bound {
-            place: Place { steps: steps.to_vec(), keyword: bound.place.keyword },
+    fn limited_anew(&self, bounds: &[(&[SchemaStep], &Bound)], is_resource: bool) -> Option<DeclType> {
+        let within = |(steps, bound): &(&[SchemaStep], &Bound)| Bound {
+            place: SizedField { steps: steps.to_vec(), keyword: bound.place.keyword },
             limit: bound.limit,
         };
         let bounds: Vec<Bound> = bounds.iter().map(within).collect();
@@ -241,23 +242,23 @@ impl<'t> Trial<'t> {
     }
 
     /// Lists and maps above the rule; lists, maps and texts at its node and below.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<SizedField> {
         let mut places = self.places_above();
         collect(self.node, &mut self.rule.steps.clone(), &mut places);
         places
     }
 
-    fn places_above(&self) -> Vec<Place> {
+    fn places_above(&self) -> Vec<SizedField> {
         let mut places = Vec::new();
         for (depth, node) in self.above.iter().enumerate() {
             if let Some(keyword) = keyword(node).filter(|keyword| *keyword != Keyword::MaxLength) {
-                places.push(Place { steps: self.rule.steps[..depth].to_vec(), keyword });
+                places.push(SizedField { steps: self.rule.steps[..depth].to_vec(), keyword });
             }
         }
         places
     }
 
-    fn is_unbounded(&self, place: &Place) -> bool {
+    fn is_unbounded(&self, place: &SizedField) -> bool {
         let (start, steps) = match self.above.get(place.steps.len()) {
             Some(above) => (*above, &[][..]),
             None => (self.node, &place.steps[self.above.len()..]),
@@ -267,18 +268,18 @@ impl<'t> Trial<'t> {
     }
 
     /// Whether the place is above the rule, so that it counts how often the rule is evaluated.
-    fn is_above(&self, place: &Place) -> bool {
+    fn is_above(&self, place: &SizedField) -> bool {
         place.steps.len() < self.rule.steps.len()
     }
 
     /// Those whose limit has an influence on the cost.
-    fn relevant(&self, places: Vec<Place>, cost: u64) -> Vec<Place> {
+    fn relevant(&self, places: Vec<SizedField>, cost: u64) -> Vec<SizedField> {
         // Cardinality is bounded only where all lists and maps above are.
         let above: Vec<Bound> =
             places.iter().filter(|place| self.is_above(place)).map(|place| bound(place, LIMIT_MIN)).collect();
         let above_matters = !above.is_empty() && self.cost(&above) < cost;
         let least = self.cost(&all(&places, LIMIT_MIN));
-        let matters = |place: &Place| {
+        let matters = |place: &SizedField| {
             if self.is_above(place) {
                 above_matters
             } else {
@@ -292,7 +293,7 @@ impl<'t> Trial<'t> {
     }
 
     /// The same limit for all places, and each place whose limit alone is enough.
-    fn remedies(&self, places: &[Place]) -> Vec<Vec<Bound>> {
+    fn remedies(&self, places: &[SizedField]) -> Vec<Vec<Bound>> {
         let joint = self.joint_remedy(places.to_vec());
         let single = places.iter().filter_map(|place| self.loosest(std::slice::from_ref(place)));
         let mut remedies: Vec<Vec<Bound>> = joint.into_iter().collect();
@@ -305,7 +306,7 @@ impl<'t> Trial<'t> {
     }
 
     /// The same limit for all places that need one.
-    fn joint_remedy(&self, mut places: Vec<Place>) -> Option<Vec<Bound>> {
+    fn joint_remedy(&self, mut places: Vec<SizedField>) -> Option<Vec<Bound>> {
         let mut remedy = self.loosest(&places)?;
         for index in (0..places.len()).rev() {
             let mut fewer = places.clone();
@@ -318,22 +319,22 @@ impl<'t> Trial<'t> {
     }
 
     /// The loosest limit that is enough if it stands at all of `places`.
-    fn loosest(&self, places: &[Place]) -> Option<Vec<Bound>> {
+    fn loosest(&self, places: &[SizedField]) -> Option<Vec<Bound>> {
         loosest(places, |bounds| self.cost(bounds) <= self.goal)
     }
 }
 
-fn bound(place: &Place, limit: i64) -> Bound {
+fn bound(place: &SizedField, limit: i64) -> Bound {
     Bound { place: place.clone(), limit }
 }
 
-fn all(places: &[Place], limit: i64) -> Vec<Bound> {
+fn all(places: &[SizedField], limit: i64) -> Vec<Bound> {
     places.iter().map(|place| bound(place, limit)).collect()
 }
 
 /// What is declared of `node`, with one limit more, at the end of `steps`. `None` where the declaration has no such part, or
 /// has it of itself.
-fn limited(declared: &DeclType, node: &Structural, steps: &[Step], bound: &Bound) -> Option<DeclType> {
+fn limited(declared: &DeclType, node: &Structural, steps: &[SchemaStep], bound: &Bound) -> Option<DeclType> {
     let Some((step, rest)) = steps.split_first() else {
         // What is below has no part in it, and does not have to be declared again.
         let elements = u64::try_from(bound.limit).unwrap_or(0);
@@ -350,16 +351,16 @@ fn limited(declared: &DeclType, node: &Structural, steps: &[Step], bound: &Bound
     let below = child(node, step)?;
     let size_min = declared.min_serialized_size;
     Some(match (&declared.shape, step) {
-        (Shape::List(items), Step::Items) => {
+        (Shape::List(items), SchemaStep::Items) => {
             let items = limited(items, below, rest, bound)?;
             DeclType { min_serialized_size: size_min, ..DeclType::list(items, declared.max_elements) }
         }
-        (Shape::Map { key, value }, Step::Values) => {
+        (Shape::Map { key, value }, SchemaStep::Values) => {
             let value = limited(value, below, rest, bound)?;
             let map = DeclType::map((**key).clone(), value, declared.max_elements);
             DeclType { min_serialized_size: size_min, ..map }
         }
-        (Shape::Object(object), Step::Property(name)) if name != "metadata" => {
+        (Shape::Object(object), SchemaStep::Property(name)) if name != "metadata" => {
             let mut object = (**object).clone();
             let DeclField { decl, .. } = object.fields.get_mut(&*escape(name)?)?;
             *decl = limited(decl, below, rest, bound)?;
@@ -369,9 +370,9 @@ fn limited(declared: &DeclType, node: &Structural, steps: &[Step], bound: &Bound
     })
 }
 
-fn collect(node: &Structural, steps: &mut Vec<Step>, places: &mut Vec<Place>) {
+fn collect(node: &Structural, steps: &mut Vec<SchemaStep>, places: &mut Vec<SizedField>) {
     if let Some(keyword) = keyword(node) {
-        places.push(Place { steps: steps.clone(), keyword });
+        places.push(SizedField { steps: steps.clone(), keyword });
     }
     for (step, below) in children(node) {
         steps.push(step);
@@ -381,15 +382,15 @@ fn collect(node: &Structural, steps: &mut Vec<Step>, places: &mut Vec<Place>) {
 }
 
 /// The same of those nodes alone that one of `ways` leads to.
-fn collect_among(node: &Structural, ways: &[&[Step]], steps: &mut Vec<Step>, places: &mut Vec<Place>) {
+fn collect_among(node: &Structural, ways: &[&[SchemaStep]], steps: &mut Vec<SchemaStep>, places: &mut Vec<SizedField>) {
     if let Some(keyword) = keyword(node).filter(|_| ways.iter().any(|way| way.is_empty())) {
-        places.push(Place { steps: steps.clone(), keyword });
+        places.push(SizedField { steps: steps.clone(), keyword });
     }
     if ways.iter().all(|way| way.is_empty()) {
         return;
     }
     for (step, below) in children(node) {
-        let on: Vec<&[Step]> = ways
+        let on: Vec<&[SchemaStep]> = ways
             .iter()
             .filter_map(|way| way.split_first().filter(|(first, _)| **first == step))
             .map(|(_, rest)| rest)
@@ -402,11 +403,11 @@ fn collect_among(node: &Structural, ways: &[&[Step]], steps: &mut Vec<Step>, pla
     }
 }
 
-fn children(node: &Structural) -> impl Iterator<Item = (Step, &Structural)> {
+fn children(node: &Structural) -> impl Iterator<Item = (SchemaStep, &Structural)> {
     let values = node.additional_properties.as_ref().and_then(StructuralOrBool::structural);
-    let items = node.items.as_deref().map(|items| (Step::Items, items));
-    let properties = node.properties.iter().map(|(name, property)| (Step::Property(name.to_owned()), property));
-    items.into_iter().chain(values.map(|values| (Step::Values, values))).chain(properties)
+    let items = node.items.as_deref().map(|items| (SchemaStep::Items, items));
+    let properties = node.properties.iter().map(|(name, property)| (SchemaStep::Property(name.to_owned()), property));
+    items.into_iter().chain(values.map(|values| (SchemaStep::Values, values))).chain(properties)
 }
 
 /// What limits the values of a node; `None` where their size is known anyway.
@@ -443,20 +444,20 @@ fn limit_mut(limits: &mut ValueValidation, keyword: Keyword) -> &mut Option<i64>
     }
 }
 
-fn child<'s>(node: &'s Structural, step: &Step) -> Option<&'s Structural> {
+fn child<'s>(node: &'s Structural, step: &SchemaStep) -> Option<&'s Structural> {
     match step {
-        Step::Property(name) => node.properties.get(name),
-        Step::Items => node.items.as_deref(),
-        Step::Values => node.additional_properties.as_ref().and_then(StructuralOrBool::structural),
+        SchemaStep::Property(name) => node.properties.get(name),
+        SchemaStep::Items => node.items.as_deref(),
+        SchemaStep::Values => node.additional_properties.as_ref().and_then(StructuralOrBool::structural),
     }
 }
 
-fn descend_mut<'s>(node: &'s mut Structural, steps: &[Step]) -> Option<&'s mut Structural> {
+fn descend_mut<'s>(node: &'s mut Structural, steps: &[SchemaStep]) -> Option<&'s mut Structural> {
     let Some((step, rest)) = steps.split_first() else { return Some(node) };
     let below = match step {
-        Step::Property(name) => node.properties.get_mut(name),
-        Step::Items => node.items.as_deref_mut(),
-        Step::Values => match node.additional_properties.as_mut()? {
+        SchemaStep::Property(name) => node.properties.get_mut(name),
+        SchemaStep::Items => node.items.as_deref_mut(),
+        SchemaStep::Values => match node.additional_properties.as_mut()? {
             StructuralOrBool::Structural(values) => Some(&mut **values),
             StructuralOrBool::Bool(_) => None,
         },

@@ -16,7 +16,7 @@ use crate::object;
 use crate::schema::typed::{Stop, Typed};
 use crate::value::{Map, Value, go_quote, go_type, json, json_type};
 
-use super::review_answer::{self, AnswerError, Wanted};
+use super::review_answer::{self, AnswerError, SentReview};
 use super::write::split_api_version;
 
 const GROUP: &str = "apiextensions.k8s.io";
@@ -165,8 +165,8 @@ impl Review<'_> {
         Ok(Value::Object(converted))
     }
 
-    fn objects(&self, answered: Answer) -> Result<Vec<Value>, ReviewError> {
-        let Answer { api_version, kind, response } = answered;
+    fn objects(&self, answered: ConversionAnswer) -> Result<Vec<Value>, ReviewError> {
+        let ConversionAnswer { api_version, kind, response } = answered;
         if self.version == ReviewVersion::V1 && (api_version != format!("{GROUP}/v1") || kind != KIND) {
             let (group, version) = split_api_version(&api_version).unwrap_or_default();
             return Err(ReviewError::OtherReview { found: format!("{group}/{version}, Kind={kind}") });
@@ -258,7 +258,7 @@ enum MetadataError {
 
 /// A decoded answer.
 #[derive(Default)]
-struct Answer {
+struct ConversionAnswer {
     api_version: String,
     kind: String,
     response: Option<Response>,
@@ -272,8 +272,8 @@ struct Response {
     message: String,
 }
 
-fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, AnswerError> {
-    let wanted = Wanted {
+fn decode(body: &[u8], version: ReviewVersion) -> Result<ConversionAnswer, AnswerError> {
+    let wanted = SentReview {
         group: GROUP,
         version: version.name(),
         kind: KIND,
@@ -291,7 +291,7 @@ fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, AnswerError> {
             Ok(true)
         })
     })?;
-    Ok(Answer { api_version: answered.api_version, kind: answered.kind, response })
+    Ok(ConversionAnswer { api_version: answered.api_version, kind: answered.kind, response })
 }
 
 fn decode_response<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Response, Stop> {

@@ -19,7 +19,7 @@ use super::write::{ApiVersionError, split_api_version};
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// The review that was asked for.
-pub struct Wanted<'w> {
+pub struct SentReview<'w> {
     /// The API group of the review.
     pub group: &'w str,
     /// The version of the review.
@@ -68,7 +68,7 @@ pub enum AnswerError {
 /// # Errors
 ///
 /// It is not JSON or YAML, or not the review that is wanted.
-pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, AnswerError> {
+pub fn read(body: &[u8], wanted: &SentReview<'_>) -> Result<Answered, AnswerError> {
     let answered = decode(body)?;
     check_type(&answered.api_version, &answered.kind, wanted)?;
     Ok(answered)
@@ -105,7 +105,7 @@ pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
 }
 
 /// The type must be one that the reference's scheme for webhooks knows, and the one that is wanted.
-fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), AnswerError> {
+fn check_type(api_version: &str, kind: &str, wanted: &SentReview<'_>) -> Result<(), AnswerError> {
     let (group, name) = split_api_version(api_version)?;
     let group = if group.is_empty() && name.is_empty() { wanted.group } else { group };
     let name = if name.is_empty() && group == wanted.group { wanted.version } else { name };

@@ -45,8 +45,8 @@ pub fn parse(text: &str) -> Result<Address<'_>, AddressError> {
             Ok(address) => return Ok(address),
             Err(fault) => fault,
         },
-        Some(_) => Fault::new("missing IPv6 address"),
-        None => Fault::new("unable to parse IP"),
+        Some(_) => UnreadableAddress::new("missing IPv6 address"),
+        None => UnreadableAddress::new("unable to parse IP"),
     };
     Err(AddressError { text: text.to_owned(), what: fault.what, place: fault.at.to_owned() })
 }
@@ -68,60 +68,60 @@ pub fn parse_sloppy(text: &str) -> Option<IpAddr> {
 }
 
 /// What is wrong, and what could not be read.
-struct Fault<'t> {
+struct UnreadableAddress<'t> {
     what: &'static str,
     at: &'t str,
 }
 
-impl<'t> Fault<'t> {
+impl<'t> UnreadableAddress<'t> {
     fn new(what: &'static str) -> Self {
-        Fault { what, at: "" }
+        UnreadableAddress { what, at: "" }
     }
 
     fn at(what: &'static str, at: &'t str) -> Self {
-        Fault { what, at }
+        UnreadableAddress { what, at }
     }
 }
 
-fn parse_v4(text: &str) -> Result<Ipv4Addr, Fault<'_>> {
+fn parse_v4(text: &str) -> Result<Ipv4Addr, UnreadableAddress<'_>> {
     let mut octets = [0_u8; 4];
     let (mut value, mut digits, mut octet) = (0_u16, 0, 0);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'0'..=b'9' => {
                 if digits == 1 && value == 0 {
-                    return Err(Fault::new("IPv4 field has octet with leading zero"));
+                    return Err(UnreadableAddress::new("IPv4 field has octet with leading zero"));
                 }
                 value = value * 10 + u16::from(byte - b'0');
                 digits += 1;
                 if value > 255 {
-                    return Err(Fault::new("IPv4 field has value >255"));
+                    return Err(UnreadableAddress::new("IPv4 field has value >255"));
                 }
             }
             b'.' => {
                 if digits == 0 || at + 1 == text.len() {
-                    return Err(Fault::at("IPv4 field must have at least one digit", &text[at..]));
+                    return Err(UnreadableAddress::at("IPv4 field must have at least one digit", &text[at..]));
                 }
                 if octet == 3 {
-                    return Err(Fault::new("IPv4 address too long"));
+                    return Err(UnreadableAddress::new("IPv4 address too long"));
                 }
                 octets[octet] = value as u8;
                 octet += 1;
                 (value, digits) = (0, 0);
             }
-            _ => return Err(Fault::at("unexpected character", &text[at..])),
+            _ => return Err(UnreadableAddress::at("unexpected character", &text[at..])),
         }
     }
     if octet < 3 {
-        return Err(Fault::new("IPv4 address too short"));
+        return Err(UnreadableAddress::new("IPv4 address too short"));
     }
     octets[3] = value as u8;
     Ok(octets.into())
 }
 
-fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
+fn parse_v6(text: &str) -> Result<Address<'_>, UnreadableAddress<'_>> {
     let (mut rest, zone) = match text.split_once('%') {
-        Some((_, "")) => return Err(Fault::new("zone must be a non-empty string")),
+        Some((_, "")) => return Err(UnreadableAddress::new("zone must be a non-empty string")),
         Some((rest, zone)) => (rest, Some(zone)),
         None => (text, None),
     };
@@ -138,19 +138,19 @@ fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
     while filled < 16 {
         let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
         match digits {
-            0 => return Err(Fault::at("each colon-separated field must have at least one digit", rest)),
+            0 => return Err(UnreadableAddress::at("each colon-separated field must have at least one digit", rest)),
             1..=4 => {}
-            _ => return Err(Fault::at("each group must have 4 or less digits", rest)),
+            _ => return Err(UnreadableAddress::at("each group must have 4 or less digits", rest)),
         }
         let (group, after) = rest.split_at(digits);
         if after.starts_with('.') {
             if gap.is_none() && filled != 12 {
                 let what = "embedded IPv4 address must replace the final 2 fields of the address";
-                return Err(Fault::at(what, rest));
+                return Err(UnreadableAddress::at(what, rest));
             }
             if filled > 12 {
                 let what = "too many hex fields to fit an embedded IPv4 at the end of the address";
-                return Err(Fault::at(what, rest));
+                return Err(UnreadableAddress::at(what, rest));
             }
             bytes[filled..filled + 4].copy_from_slice(&parse_v4(rest)?.octets());
             filled += 4;
@@ -162,8 +162,8 @@ fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
         filled += 2;
         rest = match after.strip_prefix(':') {
             _ if after.is_empty() => "",
-            None => return Err(Fault::at("unexpected character, want colon", after)),
-            Some("") => return Err(Fault::at("colon must be followed by more characters", after)),
+            None => return Err(UnreadableAddress::at("unexpected character, want colon", after)),
+            Some("") => return Err(UnreadableAddress::at("colon must be followed by more characters", after)),
             Some(after) => after,
         };
         if rest.is_empty() {
@@ -171,7 +171,7 @@ fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
         }
         if let Some(after) = rest.strip_prefix(':') {
             if gap.is_some() {
-                return Err(Fault::at("multiple :: in address", rest));
+                return Err(UnreadableAddress::at("multiple :: in address", rest));
             }
             gap = Some(filled);
             rest = after;
@@ -181,11 +181,13 @@ fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
         }
     }
     if !rest.is_empty() {
-        return Err(Fault::at("trailing garbage after address", rest));
+        return Err(UnreadableAddress::at("trailing garbage after address", rest));
     }
     match gap {
-        None if filled < 16 => return Err(Fault::new("address string too short")),
-        Some(_) if filled == 16 => return Err(Fault::new("the :: must expand to at least one field of zeros")),
+        None if filled < 16 => return Err(UnreadableAddress::new("address string too short")),
+        Some(_) if filled == 16 => {
+            return Err(UnreadableAddress::new("the :: must expand to at least one field of zeros"));
+        }
         Some(gap) => {
             bytes.copy_within(gap..filled, 16 - (filled - gap));
             bytes[gap..16 - (filled - gap)].fill(0);

@@ -13,7 +13,7 @@ use crate::work;
 
 /// What a field may say: the least and the largest number, and names from the least on.
 #[derive(Clone, Copy)]
-struct Bounds {
+struct CronBounds {
     min: u64,
     max: u64,
     names: &'static [&'static str],
@@ -23,12 +23,12 @@ const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "au
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// Minutes, hours, days of the month, months, days of the week.
-const FIELDS: [Bounds; 5] = [
-    Bounds { min: 0, max: 59, names: &[] },
-    Bounds { min: 0, max: 23, names: &[] },
-    Bounds { min: 1, max: 31, names: &[] },
-    Bounds { min: 1, max: 12, names: &MONTHS },
-    Bounds { min: 0, max: 6, names: &DAYS },
+const FIELDS: [CronBounds; 5] = [
+    CronBounds { min: 0, max: 59, names: &[] },
+    CronBounds { min: 0, max: 23, names: &[] },
+    CronBounds { min: 1, max: 31, names: &[] },
+    CronBounds { min: 1, max: 12, names: &MONTHS },
+    CronBounds { min: 0, max: 6, names: &DAYS },
 ];
 
 const DESCRIPTORS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
@@ -165,13 +165,13 @@ fn check_descriptor(descriptor: &str) -> Result<(), CronError> {
     duration::parse_go(every).map(drop).map_err(failed)
 }
 
-fn check_field(field: &str, bounds: &Bounds) -> Result<(), CronError> {
+fn check_field(field: &str, bounds: &CronBounds) -> Result<(), CronError> {
     let mut ranges = field.split(',').filter(|range| !range.is_empty());
     ranges.try_for_each(|range| check_range(range, bounds))
 }
 
 /// `*`, `3`, `3-5`, and each with a step: `*/2`.
-fn check_range(range: &str, bounds: &Bounds) -> Result<(), CronError> {
+fn check_range(range: &str, bounds: &CronBounds) -> Result<(), CronError> {
     let (low_and_high, steps) = range.split_once('/').map_or((range, None), |(range, steps)| (range, Some(steps)));
     let (low, high) = low_and_high.split_once('-').map_or((low_and_high, None), |(low, high)| (low, Some(high)));
     let (start, mut end) = match low {
@@ -202,8 +202,8 @@ fn check_range(range: &str, bounds: &Bounds) -> Result<(), CronError> {
     Ok(())
 }
 
-fn check_limits(start: u64, end: u64, bounds: &Bounds, range: &str) -> Result<(), CronError> {
-    let (Bounds { min, max, .. }, range) = (*bounds, || range.to_owned());
+fn check_limits(start: u64, end: u64, bounds: &CronBounds, range: &str) -> Result<(), CronError> {
+    let (CronBounds { min, max, .. }, range) = (*bounds, || range.to_owned());
     if start < min {
         return Err(CronError::BelowMinimum { start, min, range: range() });
     }
@@ -216,7 +216,7 @@ fn check_limits(start: u64, end: u64, bounds: &Bounds, range: &str) -> Result<()
     Ok(())
 }
 
-fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, CronError> {
+fn number_or_name(text: &str, bounds: &CronBounds) -> Result<u64, CronError> {
     let lower = text.to_lowercase();
     match (bounds.min..).zip(bounds.names).find(|(_, name)| **name == lower) {
         Some((number, _)) => Ok(number),

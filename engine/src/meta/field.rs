@@ -15,11 +15,11 @@ pub use super::error_list::{ERRORS_BYTES_MAX, ErrorList};
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+    step: PathPart<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum PathPart<'a> {
     Root,
     Child(&'a str),
     Index(usize),
@@ -28,31 +28,31 @@ enum Step<'a> {
 
 impl<'a> Path<'a> {
     /// The nil path.
-    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+    pub const ROOT: Path<'static> = Path { parent: None, step: PathPart::Root };
 
     /// A path of one field.
     pub const fn new(name: &'a str) -> Self {
-        Path { parent: None, step: Step::Child(name) }
+        Path { parent: None, step: PathPart::Child(name) }
     }
 
     /// The field `name` of this.
     pub const fn child(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Child(name) }
+        Path { parent: Some(self), step: PathPart::Child(name) }
     }
 
     /// The list item at `index`.
     pub const fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(index) }
+        Path { parent: Some(self), step: PathPart::Index(index) }
     }
 
     /// The map entry under `key`.
     pub const fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
+        Path { parent: Some(self), step: PathPart::Key(key) }
     }
 
     /// Whether it has no elements.
     pub const fn is_root(&self) -> bool {
-        matches!(self.step, Step::Root)
+        matches!(self.step, PathPart::Root)
     }
 }
 
@@ -63,13 +63,13 @@ impl fmt::Display for Path<'_> {
             parent.fmt(out)?;
         }
         match self.step {
-            Step::Root => out.write_str("<nil>"),
+            PathPart::Root => out.write_str("<nil>"),
             // Go prints a nameless child as an empty subscript.
-            Step::Child("") => out.write_str("[]"),
-            Step::Child(name) if parent.is_some() => write!(out, ".{name}"),
-            Step::Child(name) => out.write_str(name),
-            Step::Index(index) => write!(out, "[{index}]"),
-            Step::Key(key) => write!(out, "[{key}]"),
+            PathPart::Child("") => out.write_str("[]"),
+            PathPart::Child(name) if parent.is_some() => write!(out, ".{name}"),
+            PathPart::Child(name) => out.write_str(name),
+            PathPart::Index(index) => write!(out, "[{index}]"),
+            PathPart::Key(key) => write!(out, "[{key}]"),
         }
     }
 }

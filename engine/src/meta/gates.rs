@@ -14,9 +14,9 @@ use thiserror::Error;
 use super::minor::Minor;
 
 /// All gates, by their names.
-static KNOWN: LazyLock<BTreeMap<&'static str, Vec<Change>>> = LazyLock::new(|| {
+static KNOWN: LazyLock<BTreeMap<&'static str, Vec<GateChange>>> = LazyLock::new(|| {
     let lines = include_str!(concat!(env!("SCHEMAS"), "/feature-gates.txt")).lines();
-    lines.filter(|line| !line.starts_with('#')).filter_map(Change::all_of).collect()
+    lines.filter(|line| !line.starts_with('#')).filter_map(GateChange::all_of).collect()
 });
 
 /// The gates that change what this server does.
@@ -258,18 +258,18 @@ fn locked(gates: &[(String, bool)]) -> String {
 }
 
 /// What a gate is from a minor on; `None` from where on it is unknown.
-type Change = (Minor, Option<Spec>);
+type GateChange = (Minor, Option<Spec>);
 
 /// A gate in a minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spec {
-    stage: Stage,
+    stage: GateStage,
     is_on: bool,
     is_locked: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum GateStage {
     Alpha,
     Beta,
     Stable,
@@ -277,21 +277,21 @@ enum Stage {
 }
 
 /// Reads a line of the data.
-trait Read: Sized {
+trait ReadLine: Sized {
     fn all_of(line: &'static str) -> Option<(&'static str, Vec<Self>)>;
 }
 
-impl Read for Change {
-    fn all_of(line: &'static str) -> Option<(&'static str, Vec<Change>)> {
+impl ReadLine for GateChange {
+    fn all_of(line: &'static str) -> Option<(&'static str, Vec<GateChange>)> {
         let (name, changes) = line.split_once(' ')?;
         let change = |text: &str| {
             let mut words = text.split_whitespace();
             let minor = Minor::of(words.next()?.parse().ok()?);
             let stage = match words.next()? {
-                "alpha" => Stage::Alpha,
-                "beta" => Stage::Beta,
-                "GA" => Stage::Stable,
-                "deprecated" => Stage::Deprecated,
+                "alpha" => GateStage::Alpha,
+                "beta" => GateStage::Beta,
+                "GA" => GateStage::Stable,
+                "deprecated" => GateStage::Deprecated,
                 _ => return Some((minor, None)),
             };
             let is_on = words.next() == Some("on");
@@ -495,10 +495,10 @@ impl Gates {
     }
 }
 
-fn stage_named(name: &str) -> Option<Stage> {
+fn stage_named(name: &str) -> Option<GateStage> {
     match name {
-        "AllAlpha" => Some(Stage::Alpha),
-        "AllBeta" => Some(Stage::Beta),
+        "AllAlpha" => Some(GateStage::Alpha),
+        "AllBeta" => Some(GateStage::Beta),
         _ => None,
     }
 }
@@ -595,10 +595,10 @@ mod tests {
                 .map(|(minor, spec)| {
                     let Some(spec) = spec else { return format!("{} gone", minor.number()) };
                     let stage = match spec.stage {
-                        Stage::Alpha => "alpha",
-                        Stage::Beta => "beta",
-                        Stage::Stable => "GA",
-                        Stage::Deprecated => "deprecated",
+                        GateStage::Alpha => "alpha",
+                        GateStage::Beta => "beta",
+                        GateStage::Stable => "GA",
+                        GateStage::Deprecated => "deprecated",
                     };
                     let (on, locked) =
                         (if spec.is_on { "on" } else { "off" }, if spec.is_locked { " locked" } else { "" });

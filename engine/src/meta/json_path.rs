@@ -15,7 +15,7 @@ use crate::work;
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<JsonPathStep>,
 }
 
 /// The path is malformed; the text says how.
@@ -27,17 +27,17 @@ pub struct ParseError(pub String);
 pub struct FindError;
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum JsonPathStep {
     Field(String),
     Wildcard,
     /// Everything below, itself included.
     Descend,
-    Slice(Slice),
-    Union(Vec<Vec<Step>>),
+    Slice(SliceBounds),
+    Union(Vec<Vec<JsonPathStep>>),
     Filter {
-        left: Vec<Step>,
+        left: Vec<JsonPathStep>,
         operator: Operator,
-        right: Vec<Step>,
+        right: Vec<JsonPathStep>,
     },
     /// A literal takes the place of what was found so far.
     Literal(Value),
@@ -47,7 +47,7 @@ enum Step {
 
 /// `[start:end:step]`. Of `[start]` the end follows from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slice {
+struct SliceBounds {
     start: Option<i64>,
     end: Option<i64>,
     is_index: bool,
@@ -103,16 +103,16 @@ fn error<T>(text: impl Into<String>) -> Result<T, ParseError> {
     Err(ParseError(text.into()))
 }
 
-struct Parser<'a> {
+struct JsonPathParser<'a> {
     rest: Peekable<Chars<'a>>,
     depth: usize,
 }
 
-fn parse_steps(path: &str, depth: usize) -> Result<Vec<Step>, ParseError> {
+fn parse_steps(path: &str, depth: usize) -> Result<Vec<JsonPathStep>, ParseError> {
     if depth > DEPTH_MAX {
         return error("nested too deeply");
     }
-    let mut parser = Parser { rest: path.chars().peekable(), depth };
+    let mut parser = JsonPathParser { rest: path.chars().peekable(), depth };
     let mut steps = Vec::new();
     loop {
         match parser.rest.next() {
@@ -122,7 +122,7 @@ fn parse_steps(path: &str, depth: usize) -> Result<Vec<Step>, ParseError> {
             Some('[') => parser.bracket(&mut steps)?,
             Some(quote @ ('"' | '\'')) => {
                 let text = parser.quoted(quote)?;
-                steps.push(Step::Literal(text.into()));
+                steps.push(JsonPathStep::Literal(text.into()));
             }
             Some('.') if parser.rest.next_if_eq(&'.').is_some() => parser.descend(&mut steps)?,
             Some('.') => steps.push(parser.field()),
@@ -131,9 +131,9 @@ fn parse_steps(path: &str, depth: usize) -> Result<Vec<Step>, ParseError> {
             Some(first) if first == '_' || first.is_alphabetic() => {
                 let word = first.to_string() + &parser.word();
                 steps.push(match word.as_str() {
-                    "true" => Step::Literal(true.into()),
-                    "false" => Step::Literal(false.into()),
-                    _ => Step::Word,
+                    "true" => JsonPathStep::Literal(true.into()),
+                    "false" => JsonPathStep::Literal(false.into()),
+                    _ => JsonPathStep::Word,
                 });
             }
             Some(other) => {
@@ -143,12 +143,12 @@ fn parse_steps(path: &str, depth: usize) -> Result<Vec<Step>, ParseError> {
     }
 }
 
-impl Parser<'_> {
-    fn descend(&mut self, steps: &mut Vec<Step>) -> Result<(), ParseError> {
-        if steps.last() == Some(&Step::Descend) {
+impl JsonPathParser<'_> {
+    fn descend(&mut self, steps: &mut Vec<JsonPathStep>) -> Result<(), ParseError> {
+        if steps.last() == Some(&JsonPathStep::Descend) {
             return error("invalid multiple recursive descent");
         }
-        steps.push(Step::Descend);
+        steps.push(JsonPathStep::Descend);
         if self.rest.peek().is_some_and(|next| *next == '_' || next.is_alphanumeric()) {
             steps.push(self.field());
         }
@@ -156,7 +156,7 @@ impl Parser<'_> {
     }
 
     /// A name up to the next character that means something; a backslash takes the meaning away.
-    fn field(&mut self) -> Step {
+    fn field(&mut self) -> JsonPathStep {
         let mut name = String::new();
         let mut is_escaped = false;
         while let Some(next) = self.rest.next_if(|next| is_escaped || !is_terminator(*next)) {
@@ -166,8 +166,8 @@ impl Parser<'_> {
             }
         }
         match name.as_str() {
-            "*" => Step::Wildcard,
-            _ => Step::Field(name),
+            "*" => JsonPathStep::Wildcard,
+            _ => JsonPathStep::Field(name),
         }
     }
 
@@ -179,16 +179,16 @@ impl Parser<'_> {
         word
     }
 
-    fn number(&mut self, first: char) -> Result<Step, ParseError> {
+    fn number(&mut self, first: char) -> Result<JsonPathStep, ParseError> {
         let mut text = first.to_string();
         while let Some(next) = self.rest.next_if(|next| *next == '.' || next.is_numeric()) {
             text.push(next);
         }
         if let Ok(number) = text.parse::<i64>() {
-            return Ok(Step::Literal(Value::Int(number)));
+            return Ok(JsonPathStep::Literal(Value::Int(number)));
         }
         match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Step::Literal(Value::Float(number))),
+            Ok(number) if number.is_finite() => Ok(JsonPathStep::Literal(Value::Float(number))),
             _ => error(format!("cannot parse number {text}")),
         }
     }
@@ -213,7 +213,7 @@ impl Parser<'_> {
         }
     }
 
-    fn bracket(&mut self, steps: &mut Vec<Step>) -> Result<(), ParseError> {
+    fn bracket(&mut self, steps: &mut Vec<JsonPathStep>) -> Result<(), ParseError> {
         let mut ahead = self.rest.clone();
         if ahead.next() == Some('?') && ahead.next() == Some('(') {
             self.rest = ahead;
@@ -231,19 +231,19 @@ impl Parser<'_> {
         if text.contains(',') {
             let parts =
                 text.split(',').map(|part| parse_steps(&format!("[{}]", part.trim_matches(' ')), self.depth + 1));
-            steps.push(Step::Union(parts.collect::<Result<_, _>>()?));
+            steps.push(JsonPathStep::Union(parts.collect::<Result<_, _>>()?));
             return Ok(());
         }
         let key = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')).filter(|key| !key.contains('\''));
         match key {
             Some(key) => steps.extend(parse_steps(&format!(".{key}"), self.depth + 1)?),
-            None => steps.push(Step::Slice(slice(&text)?)),
+            None => steps.push(JsonPathStep::Slice(slice(&text)?)),
         }
         Ok(())
     }
 
     /// `LEFT OPERATOR RIGHT)]`, or a path that must find something.
-    fn filter(&mut self) -> Result<Step, ParseError> {
+    fn filter(&mut self) -> Result<JsonPathStep, ParseError> {
         let mut text = String::new();
         let (mut quote, mut is_closed) = (None, false);
         loop {
@@ -276,9 +276,13 @@ impl Parser<'_> {
                     _ => Operator::Unknown,
                 };
                 let (left, right) = (parse_steps(&text[..start], depth)?, parse_steps(&text[end..], depth)?);
-                Ok(Step::Filter { left, operator, right })
+                Ok(JsonPathStep::Filter { left, operator, right })
             }
-            _ => Ok(Step::Filter { left: parse_steps(&text, depth)?, operator: Operator::Exists, right: Vec::new() }),
+            _ => Ok(JsonPathStep::Filter {
+                left: parse_steps(&text, depth)?,
+                operator: Operator::Exists,
+                right: Vec::new(),
+            }),
         }
     }
 }
@@ -287,7 +291,7 @@ fn is_terminator(character: char) -> bool {
     " \t\r\n.,[]$@{}".contains(character)
 }
 
-fn slice(text: &str) -> Result<Slice, ParseError> {
+fn slice(text: &str) -> Result<SliceBounds, ParseError> {
     let text = if text == "*" { ":" } else { text };
     let parts: Vec<&str> = text.split(':').collect();
     let is_number = |part: &str| part.strip_prefix('-').unwrap_or(part).bytes().all(|byte| byte.is_ascii_digit());
@@ -301,10 +305,10 @@ fn slice(text: &str) -> Result<Slice, ParseError> {
             Err(_) => error(format!("array index {part} is not a number")),
         },
     };
-    Ok(Slice { start: number(0)?, end: number(1)?, is_index: parts.len() == 1, step: number(2)? })
+    Ok(SliceBounds { start: number(0)?, end: number(1)?, is_index: parts.len() == 1, step: number(2)? })
 }
 
-impl Slice {
+impl SliceBounds {
     /// The indices of a list of `length` items.
     fn indices(self, length: usize) -> Result<std::iter::StepBy<std::ops::Range<usize>>, FindError> {
         let length = i64::try_from(length).map_err(|_| FindError)?;
@@ -338,18 +342,18 @@ fn cast(index: i64) -> Result<usize, FindError> {
 /// limit.
 const FOUND_MAX: usize = 1 << 18;
 
-fn walk<'v>(mut found: Vec<Cow<'v, Value>>, steps: &[Step]) -> Result<Vec<Cow<'v, Value>>, FindError> {
+fn walk<'v>(mut found: Vec<Cow<'v, Value>>, steps: &[JsonPathStep]) -> Result<Vec<Cow<'v, Value>>, FindError> {
     for step in steps {
         found = advance(found, step)?;
     }
     Ok(found)
 }
 
-fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &Step) -> Result<Vec<Cow<'v, Value>>, FindError> {
+fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &JsonPathStep) -> Result<Vec<Cow<'v, Value>>, FindError> {
     match step {
-        Step::Literal(value) => return Ok(vec![Cow::Owned(value.clone())]),
-        Step::Word => return Err(FindError),
-        Step::Union(paths) => {
+        JsonPathStep::Literal(value) => return Ok(vec![Cow::Owned(value.clone())]),
+        JsonPathStep::Word => return Err(FindError),
+        JsonPathStep::Union(paths) => {
             let mut found = Vec::new();
             for path in paths {
                 work::steps(input.len());
@@ -370,14 +374,14 @@ fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &Step) -> Result<Vec<Cow<'v, Va
             return Err(FindError);
         }
         match (step, value) {
-            (Step::Field(name), Value::Object(fields)) => found.extend(fields.get(name).map(Cow::Borrowed)),
-            (Step::Wildcard, value) => found.extend(children(value).map(Cow::Borrowed)),
-            (Step::Descend, value) => descend(value, &mut found),
-            (Step::Slice(_), Value::Null) => {}
-            (Step::Slice(slice), Value::Array(items)) => {
+            (JsonPathStep::Field(name), Value::Object(fields)) => found.extend(fields.get(name).map(Cow::Borrowed)),
+            (JsonPathStep::Wildcard, value) => found.extend(children(value).map(Cow::Borrowed)),
+            (JsonPathStep::Descend, value) => descend(value, &mut found),
+            (JsonPathStep::Slice(_), Value::Null) => {}
+            (JsonPathStep::Slice(slice), Value::Array(items)) => {
                 found.extend(slice.indices(items.len())?.filter_map(|at| items.get(at)).map(Cow::Borrowed));
             }
-            (Step::Filter { left, operator, right }, Value::Array(items)) => {
+            (JsonPathStep::Filter { left, operator, right }, Value::Array(items)) => {
                 for item in items {
                     work::step();
                     if holds(item, left, *operator, right)? {
@@ -385,7 +389,7 @@ fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &Step) -> Result<Vec<Cow<'v, Va
                     }
                 }
             }
-            (Step::Slice(_) | Step::Filter { .. }, _) => return Err(FindError),
+            (JsonPathStep::Slice(_) | JsonPathStep::Filter { .. }, _) => return Err(FindError),
             _ => {}
         }
     }
@@ -409,7 +413,7 @@ fn descend<'v>(value: &'v Value, found: &mut Vec<Cow<'v, Value>>) {
     }
 }
 
-fn holds(item: &Value, left: &[Step], operator: Operator, right: &[Step]) -> Result<bool, FindError> {
+fn holds(item: &Value, left: &[JsonPathStep], operator: Operator, right: &[JsonPathStep]) -> Result<bool, FindError> {
     let left = walk(vec![Cow::Borrowed(item)], left);
     if operator == Operator::Exists {
         return Ok(left.is_ok_and(|found| !found.is_empty()));

@@ -24,7 +24,7 @@ const SUBRESOURCE_BYTES_MAX: usize = 256;
 
 /// Go's type of a field, as far as its decoder cares.
 #[derive(Clone, Copy)]
-enum Type {
+enum MetaType {
     Text,
     Int64,
     Time,
@@ -35,22 +35,22 @@ enum Type {
 }
 
 /// The fields, and whether an empty one is left out.
-const FIELDS: [(&str, Type); 15] = [
-    ("annotations", Type::TextMap),
-    ("creationTimestamp", Type::Time),
-    ("deletionGracePeriodSeconds", Type::Int64),
-    ("deletionTimestamp", Type::Time),
-    ("finalizers", Type::Texts),
-    ("generateName", Type::Text),
-    ("generation", Type::Int64),
-    ("labels", Type::TextMap),
-    ("managedFields", Type::ManagedFields),
-    ("name", Type::Text),
-    ("namespace", Type::Text),
-    ("ownerReferences", Type::OwnerReferences),
-    ("resourceVersion", Type::Text),
-    ("selfLink", Type::Text),
-    ("uid", Type::Text),
+const FIELDS: [(&str, MetaType); 15] = [
+    ("annotations", MetaType::TextMap),
+    ("creationTimestamp", MetaType::Time),
+    ("deletionGracePeriodSeconds", MetaType::Int64),
+    ("deletionTimestamp", MetaType::Time),
+    ("finalizers", MetaType::Texts),
+    ("generateName", MetaType::Text),
+    ("generation", MetaType::Int64),
+    ("labels", MetaType::TextMap),
+    ("managedFields", MetaType::ManagedFields),
+    ("name", MetaType::Text),
+    ("namespace", MetaType::Text),
+    ("ownerReferences", MetaType::OwnerReferences),
+    ("resourceVersion", MetaType::Text),
+    ("selfLink", MetaType::Text),
+    ("uid", MetaType::Text),
 ];
 
 /// Metadata after its way through the type, and the unknown fields, relative to it (`ownerReferences[0].x`).
@@ -66,7 +66,7 @@ pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), UnmarshalError> 
             return Err(UnmarshalError::of_type(json_type(other), "v1.ObjectMeta"));
         }
     };
-    let mut decoder = Decoder::default();
+    let mut decoder = MetaDecoder::default();
     let mut decoded = Map::new();
     for (name, value) in fields.iter() {
         work::step();
@@ -99,13 +99,13 @@ pub fn is_decoded(metadata: &Value) -> bool {
         work::step();
         let Ok(at) = FIELDS.binary_search_by(|(field, _)| (*field).cmp(name)) else { return false };
         match FIELDS[at].1 {
-            Type::Text => value.as_str().is_some_and(|text| !text.is_empty()),
-            Type::Int64 => value.as_i64().is_some_and(|number| number != 0 || name != "generation"),
-            Type::Time => value.as_str().is_some_and(time::is_normal),
-            Type::TextMap => is_text_map(value),
-            Type::Texts => value.as_array().is_some_and(|texts| !texts.is_empty() && texts.iter().all(is_text)),
-            Type::OwnerReferences => is_list(value, is_owner_reference),
-            Type::ManagedFields => is_list(value, is_managed_fields_entry),
+            MetaType::Text => value.as_str().is_some_and(|text| !text.is_empty()),
+            MetaType::Int64 => value.as_i64().is_some_and(|number| number != 0 || name != "generation"),
+            MetaType::Time => value.as_str().is_some_and(time::is_normal),
+            MetaType::TextMap => is_text_map(value),
+            MetaType::Texts => value.as_array().is_some_and(|texts| !texts.is_empty() && texts.iter().all(is_text)),
+            MetaType::OwnerReferences => is_list(value, is_owner_reference),
+            MetaType::ManagedFields => is_list(value, is_managed_fields_entry),
         }
     })
 }
@@ -145,28 +145,28 @@ pub fn decode_leniently(metadata: &Value) -> Value {
 }
 
 #[derive(Default)]
-struct Decoder {
+struct MetaDecoder {
     unknown: Vec<String>,
     /// The first mismatch; it is told at the end, as Go's decoder goes on after it.
     saved: Option<UnmarshalError>,
 }
 
 /// A field by the Go names on the way to it: of `OwnerReference`, `ownerReferences.uid`.
-type At<'a> = (&'a str, &'a str);
+type GoPath<'a> = (&'a str, &'a str);
 
-impl Decoder {
+impl MetaDecoder {
     /// A field as it is stored; `None` where it is empty and therefore left out. An error stops everything.
-    fn field(&mut self, name: &str, type_: Type, value: &Value) -> Result<Option<Value>, UnmarshalError> {
+    fn field(&mut self, name: &str, type_: MetaType, value: &Value) -> Result<Option<Value>, UnmarshalError> {
         if value.is_null() {
             return Ok(None);
         }
         let at = ("ObjectMeta", name);
         Ok(match type_ {
-            Type::Text => {
+            MetaType::Text => {
                 let go_type = if name == "uid" { "types.UID" } else { "string" };
                 self.text(at, go_type, value).filter(|text| !text.is_empty()).map(Value::String)
             }
-            Type::Int64 => match value {
+            MetaType::Int64 => match value {
                 Value::Int(0) if name == "generation" => None,
                 Value::Int(number) => Some(Value::Int(*number)),
                 // Go's decoder sees the number as it is encoded, so a whole double is an integer.
@@ -182,24 +182,24 @@ impl Decoder {
                 }
                 other => self.mismatch(at, "int64", other),
             },
-            Type::Time => time_at(at, value)?.filter(|time| name != "creationTimestamp" || !time.is_null()),
-            Type::TextMap => self.text_map(at, value),
-            Type::Texts => self.texts(at, value),
-            Type::OwnerReferences => self.list(at, "[]v1.OwnerReference", value, Self::owner_reference)?,
-            Type::ManagedFields => self.list(at, "[]v1.ManagedFieldsEntry", value, Self::managed_fields_entry)?,
+            MetaType::Time => time_at(at, value)?.filter(|time| name != "creationTimestamp" || !time.is_null()),
+            MetaType::TextMap => self.text_map(at, value),
+            MetaType::Texts => self.texts(at, value),
+            MetaType::OwnerReferences => self.list(at, "[]v1.OwnerReference", value, Self::owner_reference)?,
+            MetaType::ManagedFields => self.list(at, "[]v1.ManagedFieldsEntry", value, Self::managed_fields_entry)?,
         })
     }
 
-    fn save(&mut self, (structure, fields): At<'_>, found: impl Into<String>, go_type: &str) {
+    fn save(&mut self, (structure, fields): GoPath<'_>, found: impl Into<String>, go_type: &str) {
         self.saved.get_or_insert_with(|| UnmarshalError::of_type(found, go_type).below(structure, fields));
     }
 
-    fn mismatch<T>(&mut self, at: At<'_>, go_type: &str, value: &Value) -> Option<T> {
+    fn mismatch<T>(&mut self, at: GoPath<'_>, go_type: &str, value: &Value) -> Option<T> {
         self.save(at, json_type(value), go_type);
         None
     }
 
-    fn text(&mut self, at: At<'_>, go_type: &str, value: &Value) -> Option<String> {
+    fn text(&mut self, at: GoPath<'_>, go_type: &str, value: &Value) -> Option<String> {
         match value {
             Value::Null => Some(String::new()),
             Value::String(text) => {
@@ -210,7 +210,7 @@ impl Decoder {
         }
     }
 
-    fn text_map(&mut self, at: At<'_>, value: &Value) -> Option<Value> {
+    fn text_map(&mut self, at: GoPath<'_>, value: &Value) -> Option<Value> {
         let Value::Object(entries) = value else { return self.mismatch(at, "map[string]string", value) };
         let mut texts = Map::new();
         for (key, value) in entries.iter() {
@@ -220,7 +220,7 @@ impl Decoder {
         (!texts.is_empty()).then_some(Value::Object(texts))
     }
 
-    fn texts(&mut self, at: At<'_>, value: &Value) -> Option<Value> {
+    fn texts(&mut self, at: GoPath<'_>, value: &Value) -> Option<Value> {
         let Value::Array(items) = value else { return self.mismatch(at, "[]string", value) };
         work::steps(items.len());
         let texts: Vec<Value> =
@@ -230,7 +230,7 @@ impl Decoder {
 
     fn list(
         &mut self,
-        at: At<'_>,
+        at: GoPath<'_>,
         go_type: &str,
         value: &Value,
         item: fn(&mut Self, &str, &Map) -> Result<Value, UnmarshalError>,
@@ -324,7 +324,7 @@ pub fn time_field(value: &Value) -> Result<Option<Value>, UnmarshalError> {
 }
 
 /// [`time_field`], with its position.
-fn time_at((structure, fields): At<'_>, value: &Value) -> Result<Option<Value>, UnmarshalError> {
+fn time_at((structure, fields): GoPath<'_>, value: &Value) -> Result<Option<Value>, UnmarshalError> {
     time_field(value).map_err(|error| error.below(structure, fields))
 }
 

@@ -21,7 +21,7 @@ const SCALE_NANO: i32 = 9;
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
-    format: Format,
+    format: SuffixFamily,
     /// The text that it was read from, where that is canonical.
     text: Option<String>,
 }
@@ -45,7 +45,7 @@ struct Decimal {
 
 /// The family of suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum SuffixFamily {
     /// `12e6`
     DecimalExponent,
     /// `12Mi`
@@ -69,7 +69,7 @@ pub enum Error {
 }
 
 /// The parts of a quantity's text.
-struct Parts<'t> {
+struct QuantityParts<'t> {
     negative: bool,
     /// Digits before the point without leading zeros, `0` if there are none.
     whole: &'t str,
@@ -79,7 +79,7 @@ struct Parts<'t> {
     suffix: &'t str,
 }
 
-impl<'t> Parts<'t> {
+impl<'t> QuantityParts<'t> {
     fn of(text: &'t str) -> Result<Self, Error> {
         let negative = text.starts_with('-');
         let number = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -95,7 +95,7 @@ impl<'t> Parts<'t> {
         }
         // Nothing at all is zero; a point alone is none unless it is small.
         let has_digits = number.starts_with(|first: char| first.is_ascii_digit()) || !fraction.is_empty();
-        Ok(Parts { negative, whole: if whole.is_empty() { "0" } else { whole }, has_digits, fraction, suffix })
+        Ok(QuantityParts { negative, whole: if whole.is_empty() { "0" } else { whole }, has_digits, fraction, suffix })
     }
 
     /// Both parts in a row.
@@ -114,9 +114,9 @@ enum Factor {
     Two(u32),
 }
 
-fn factor_of(suffix: &str) -> Option<(Factor, Format)> {
-    let decimal = |exponent| Some((Factor::Ten(exponent), Format::DecimalSi));
-    let binary = |exponent| Some((Factor::Two(exponent), Format::BinarySi));
+fn factor_of(suffix: &str) -> Option<(Factor, SuffixFamily)> {
+    let decimal = |exponent| Some((Factor::Ten(exponent), SuffixFamily::DecimalSi));
+    let binary = |exponent| Some((Factor::Two(exponent), SuffixFamily::BinarySi));
     match suffix {
         "" => decimal(0),
         "n" => decimal(-9),
@@ -137,7 +137,7 @@ fn factor_of(suffix: &str) -> Option<(Factor, Format)> {
         _ => {
             let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
             // Kubernetes keeps the low 32 bits.
-            Some((Factor::Ten(exponent as i32), Format::DecimalExponent))
+            Some((Factor::Ten(exponent as i32), SuffixFamily::DecimalExponent))
         }
     }
 }
@@ -154,10 +154,10 @@ impl Quantity {
         }
         if text == "0" {
             let amount = Amount::Small { value: 0, exponent: 0 };
-            return Ok(Quantity { amount, format: Format::DecimalSi, text: Some(text.to_owned()) });
+            return Ok(Quantity { amount, format: SuffixFamily::DecimalSi, text: Some(text.to_owned()) });
         }
         work::bytes(text.len());
-        let parts = Parts::of(text)?;
+        let parts = QuantityParts::of(text)?;
         let (factor, format) = factor_of(parts.suffix).ok_or(Error::Suffix)?;
         match small(&parts, &factor) {
             Some(small) => {
@@ -171,7 +171,7 @@ impl Quantity {
     /// A whole number, written with an exponent.
     pub fn from_i64(value: i64) -> Self {
         let amount = Amount::Small { value, exponent: 0 };
-        Quantity { amount, format: Format::DecimalExponent, text: None }
+        Quantity { amount, format: SuffixFamily::DecimalExponent, text: None }
     }
 
     /// The whole number that this is; none if it is too large, or written in parts, as `1000m` is, or was held as a
@@ -322,7 +322,7 @@ struct Small {
 }
 
 /// A number of at most 18 digits; fewer with a binary suffix.
-fn small(parts: &Parts<'_>, factor: &Factor) -> Option<Small> {
+fn small(parts: &QuantityParts<'_>, factor: &Factor) -> Option<Small> {
     let digit_count = (parts.whole.len() + parts.fraction.len()) as i64;
     let (exponent, mantissa, room) = match factor {
         Factor::Ten(exponent) => (*exponent, 1, 18 - digit_count),
@@ -349,7 +349,7 @@ fn small(parts: &Parts<'_>, factor: &Factor) -> Option<Small> {
     Some(Small { amount: Amount::Small { value, exponent }, is_canonical })
 }
 
-fn large(parts: &Parts<'_>, factor: &Factor, mut format: Format) -> Result<Quantity, Error> {
+fn large(parts: &QuantityParts<'_>, factor: &Factor, mut format: SuffixFamily) -> Result<Quantity, Error> {
     let digit_count = parts.whole.len() + parts.fraction.len();
     if !parts.has_digits || digit_count > DIGITS_MAX {
         return Err(Error::Numeric);
@@ -366,12 +366,12 @@ fn large(parts: &Parts<'_>, factor: &Factor, mut format: Format) -> Result<Quant
         scale = SCALE_NANO;
     }
     let one = BigUint::from(10_u32).pow(u32::try_from(scale.clamp(0, SCALE_NANO)).unwrap_or(0));
-    if format == Format::BinarySi && magnitude != BigUint::ZERO {
+    if format == SuffixFamily::BinarySi && magnitude != BigUint::ZERO {
         let most = BigUint::from(i64::MAX.unsigned_abs());
         if magnitude > &most * &one {
             (magnitude, scale) = (most, 0);
         } else if magnitude < one {
-            format = Format::DecimalSi;
+            format = SuffixFamily::DecimalSi;
         }
     }
     let sign = if parts.negative { Sign::Minus } else { Sign::Plus };
@@ -578,16 +578,16 @@ impl fmt::Display for Quantity {
         }
         let decimal = self.decimal();
         count_arithmetic(usize::try_from(decimal_digits_max(decimal.unscaled.magnitude())).unwrap_or(DIGITS_MAX));
-        if self.format == Format::BinarySi
+        if self.format == SuffixFamily::BinarySi
             && let Some((number, suffix)) = binary_parts(&decimal)
         {
             return write!(formatter, "{number}{suffix}");
         }
         let (number, exponent) = decimal_parts(decimal);
-        let suffix = if self.format == Format::DecimalExponent { None } else { decimal_suffix(exponent) };
+        let suffix = if self.format == SuffixFamily::DecimalExponent { None } else { decimal_suffix(exponent) };
         match (suffix, self.format) {
             (Some(suffix), _) => write!(formatter, "{number}{suffix}"),
-            (None, Format::DecimalExponent) if exponent != 0 => write!(formatter, "{number}e{exponent}"),
+            (None, SuffixFamily::DecimalExponent) if exponent != 0 => write!(formatter, "{number}e{exponent}"),
             // Kubernetes has no suffix for what is out of their range, and writes none.
             _ => write!(formatter, "{number}"),
         }

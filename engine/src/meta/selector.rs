@@ -76,7 +76,7 @@ pub enum SelectorError {
 }
 
 impl SelectorError {
-    fn unexpected(found: Token<'_>, expected: &'static str) -> Self {
+    fn unexpected(found: SelectorToken<'_>, expected: &'static str) -> Self {
         SelectorError::Unexpected { found: found.text().to_owned(), expected }
     }
 }
@@ -88,7 +88,7 @@ impl LabelSelector {
     ///
     /// The text is not a selector: `found ',', expected: identifier after ','`.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
-        let mut parser = Parser { tokens: tokens(text), at: 0 };
+        let mut parser = SelectorParser { tokens: tokens(text), at: 0 };
         let requirements = parser.selector()?;
         Ok(LabelSelector { requirements })
     }
@@ -225,23 +225,23 @@ fn requirement<'v>(key: &str, operator: &str, values: impl IntoIterator<Item = &
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token<'t> {
+enum SelectorToken<'t> {
     Word(&'t str),
     Symbol(&'static str),
     End,
 }
 
-impl<'t> Token<'t> {
+impl<'t> SelectorToken<'t> {
     fn text(self) -> &'t str {
         match self {
-            Token::Word(text) => text,
-            Token::Symbol(text) => text,
-            Token::End => "",
+            SelectorToken::Word(text) => text,
+            SelectorToken::Symbol(text) => text,
+            SelectorToken::End => "",
         }
     }
 
     fn begins_requirement(self) -> bool {
-        matches!(self, Token::Word(_) | Token::Symbol("!"))
+        matches!(self, SelectorToken::Word(_) | SelectorToken::Symbol("!"))
     }
 }
 
@@ -249,36 +249,36 @@ impl<'t> Token<'t> {
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", ">", "<", "(", ")", ","];
 
 /// The tokens, of which the last is the end. A NUL ends a token and is gone, or ends everything where a token would begin.
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens(text: &str) -> Vec<SelectorToken<'_>> {
     let is_space = |character: char| matches!(character, ' ' | '\t' | '\r' | '\n');
     let ends_word = |character: char| is_space(character) || "=!(),><\0".contains(character);
     let mut tokens = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
     while !rest.is_empty() && !rest.starts_with('\0') {
         let token = match SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
-            Some(symbol) => Token::Symbol(symbol),
-            None => Token::Word(&rest[..rest.find(ends_word).unwrap_or(rest.len())]),
+            Some(symbol) => SelectorToken::Symbol(symbol),
+            None => SelectorToken::Word(&rest[..rest.find(ends_word).unwrap_or(rest.len())]),
         };
         work::bytes(token.text().len());
         rest = &rest[token.text().len()..];
         rest = rest.strip_prefix('\0').unwrap_or(rest).trim_start_matches(is_space);
         tokens.push(token);
     }
-    tokens.push(Token::End);
+    tokens.push(SelectorToken::End);
     tokens
 }
 
-struct Parser<'t> {
-    tokens: Vec<Token<'t>>,
+struct SelectorParser<'t> {
+    tokens: Vec<SelectorToken<'t>>,
     at: usize,
 }
 
-impl<'t> Parser<'t> {
-    fn peek(&self) -> Token<'t> {
-        self.tokens.get(self.at).copied().unwrap_or(Token::End)
+impl<'t> SelectorParser<'t> {
+    fn peek(&self) -> SelectorToken<'t> {
+        self.tokens.get(self.at).copied().unwrap_or(SelectorToken::End)
     }
 
-    fn take(&mut self) -> Token<'t> {
+    fn take(&mut self) -> SelectorToken<'t> {
         let token = self.peek();
         self.at += 1;
         token
@@ -288,15 +288,15 @@ impl<'t> Parser<'t> {
         let mut requirements = Vec::new();
         loop {
             match self.peek() {
-                Token::End => return Ok(requirements),
+                SelectorToken::End => return Ok(requirements),
                 token if token.begins_requirement() => {}
                 other => return Err(SelectorError::unexpected(other, "!, identifier, or 'end of string'")),
             }
             let requirement = self.requirement();
             requirements.push(requirement.map_err(|error| SelectorError::Requirement(Box::new(error)))?);
             match self.take() {
-                Token::End => return Ok(requirements),
-                Token::Symbol(",") => {
+                SelectorToken::End => return Ok(requirements),
+                SelectorToken::Symbol(",") => {
                     let next = self.peek();
                     if !next.begins_requirement() {
                         return Err(SelectorError::unexpected(next, "identifier after ','"));
@@ -308,12 +308,12 @@ impl<'t> Parser<'t> {
     }
 
     fn requirement(&mut self) -> Result<Requirement, SelectorError> {
-        let absent = self.peek() == Token::Symbol("!");
+        let absent = self.peek() == SelectorToken::Symbol("!");
         if absent {
             self.at += 1;
         }
         let key = match self.take() {
-            Token::Word(key) => key.to_owned(),
+            SelectorToken::Word(key) => key.to_owned(),
             other => return Err(SelectorError::unexpected(other, "identifier")),
         };
         let faults = is_qualified_name(&key);
@@ -323,16 +323,16 @@ impl<'t> Parser<'t> {
         if absent {
             return Ok(Requirement { key, test: Test::Absent });
         }
-        if let Token::End | Token::Symbol(",") = self.peek() {
+        if let SelectorToken::End | SelectorToken::Symbol(",") = self.peek() {
             return Ok(Requirement { key, test: Test::Exists });
         }
         let test = match self.take() {
-            Token::Word("in") => Test::In(checked(&key, self.values()?)?),
-            Token::Word("notin") => Test::NotIn(checked(&key, self.values()?)?),
-            Token::Symbol("=" | "==") => Test::In(checked(&key, BTreeSet::from([self.value()?]))?),
-            Token::Symbol("!=") => Test::NotIn(checked(&key, BTreeSet::from([self.value()?]))?),
-            Token::Symbol(">") => Test::Greater(number(&key, self.value()?)?),
-            Token::Symbol("<") => Test::Less(number(&key, self.value()?)?),
+            SelectorToken::Word("in") => Test::In(checked(&key, self.values()?)?),
+            SelectorToken::Word("notin") => Test::NotIn(checked(&key, self.values()?)?),
+            SelectorToken::Symbol("=" | "==") => Test::In(checked(&key, BTreeSet::from([self.value()?]))?),
+            SelectorToken::Symbol("!=") => Test::NotIn(checked(&key, BTreeSet::from([self.value()?]))?),
+            SelectorToken::Symbol(">") => Test::Greater(number(&key, self.value()?)?),
+            SelectorToken::Symbol("<") => Test::Less(number(&key, self.value()?)?),
             other => return Err(SelectorError::unexpected(other, "in, notin, =, ==, !=, gt, lt")),
         };
         Ok(Requirement { key, test })
@@ -340,11 +340,11 @@ impl<'t> Parser<'t> {
 
     /// A single value; it may be missing at the end of a requirement.
     fn value(&mut self) -> Result<String, SelectorError> {
-        if let Token::End | Token::Symbol(",") = self.peek() {
+        if let SelectorToken::End | SelectorToken::Symbol(",") = self.peek() {
             return Ok(String::new());
         }
         match self.take() {
-            Token::Word(value) => Ok(value.to_owned()),
+            SelectorToken::Word(value) => Ok(value.to_owned()),
             other => Err(SelectorError::unexpected(other, "identifier")),
         }
     }
@@ -352,26 +352,26 @@ impl<'t> Parser<'t> {
     /// `(a,b)`, sorted; a value may be missing, or all.
     fn values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
         match self.take() {
-            Token::Symbol("(") => {}
+            SelectorToken::Symbol("(") => {}
             other => return Err(SelectorError::NoValues(other.text().to_owned())),
         }
         let mut values = BTreeSet::new();
         match self.peek() {
-            Token::Word(_) | Token::Symbol(",") => {}
-            Token::Symbol(")") => _ = values.insert(""),
+            SelectorToken::Word(_) | SelectorToken::Symbol(",") => {}
+            SelectorToken::Symbol(")") => _ = values.insert(""),
             other => return Err(SelectorError::unexpected(other, "',', ')' or identifier")),
         }
-        while self.peek() != Token::Symbol(")") {
+        while self.peek() != SelectorToken::Symbol(")") {
             match self.take() {
-                Token::Word(value) => {
+                SelectorToken::Word(value) => {
                     values.insert(value);
                     let next = self.peek();
-                    if !matches!(next, Token::Symbol("," | ")")) {
+                    if !matches!(next, SelectorToken::Symbol("," | ")")) {
                         return Err(SelectorError::unexpected(next, "',' or ')'"));
                     }
                 }
-                Token::Symbol(",") => {
-                    if values.is_empty() || matches!(self.peek(), Token::Symbol("," | ")")) {
+                SelectorToken::Symbol(",") => {
+                    if values.is_empty() || matches!(self.peek(), SelectorToken::Symbol("," | ")")) {
                         values.insert("");
                     }
                 }

@@ -130,7 +130,7 @@ pub fn parse(text: &str) -> Result<Moment, TimeError> {
 }
 
 fn parse_as(text: &str, layout: &'static str) -> Result<Moment, TimeError> {
-    let mut reader = Reader::new(text, layout);
+    let mut reader = LayoutReader::new(text, layout);
     let (date, second_of_day, nanos) = reader.date_and_clock()?;
     let offset_seconds = reader.offset()?;
     let day = reader.end(date)?;
@@ -143,7 +143,7 @@ fn parse_as(text: &str, layout: &'static str) -> Result<Moment, TimeError> {
 ///
 /// As [`normalize`], with the form that is expected here.
 pub fn parse_local(text: &str) -> Result<Moment, TimeError> {
-    let mut reader = Reader::new(text, LOCAL);
+    let mut reader = LayoutReader::new(text, LOCAL);
     let (date, second_of_day, nanos) = reader.date_and_clock()?;
     Ok(Moment { unix_seconds: reader.end(date)? + second_of_day, nanos, offset_seconds: 0 })
 }
@@ -154,21 +154,21 @@ pub fn parse_local(text: &str) -> Result<Moment, TimeError> {
 ///
 /// As [`normalize`], with the form that is expected here.
 pub fn parse_date(text: &str) -> Result<Moment, TimeError> {
-    let mut reader = Reader::new(text, DATE);
+    let mut reader = LayoutReader::new(text, DATE);
     let date = reader.date()?;
     Ok(Moment { unix_seconds: reader.end(date)?, nanos: 0, offset_seconds: 0 })
 }
 
-struct Reader<'t> {
+struct LayoutReader<'t> {
     text: &'t str,
     rest: &'t [u8],
     layout: &'static str,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> LayoutReader<'t> {
     fn new(text: &'t str, layout: &'static str) -> Self {
         work::bytes(text.len());
-        Reader { text, rest: text.as_bytes(), layout }
+        LayoutReader { text, rest: text.as_bytes(), layout }
     }
 
     fn out_of_range(&self, part: &'static str) -> TimeError {
@@ -190,7 +190,7 @@ impl<'t> Reader<'t> {
         Ok(civil::Date::new(year, month, day).ok())
     }
 
-    /// A day as [`Reader::date`] has it, the second of it, and nanoseconds.
+    /// A day as [`LayoutReader::date`] has it, the second of it, and nanoseconds.
     fn date_and_clock(&mut self) -> Result<(Option<civil::Date>, i64, u32), TimeError> {
         let date = self.date()?;
         self.literal("T")?;

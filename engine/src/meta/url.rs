@@ -39,12 +39,12 @@ pub struct Url {
 #[error("parse {}: {fault}", go_quote(.text))]
 pub struct UrlError {
     text: String,
-    fault: Fault,
+    fault: UrlErrorKind,
 }
 
 /// What is wrong with a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-enum Fault {
+enum UrlErrorKind {
     #[error("net/url: invalid control character in URL")]
     ControlCharacter,
     #[error("empty url")]
@@ -80,8 +80,8 @@ enum Fault {
 pub fn parse(text: &str) -> Result<Url, UrlError> {
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url = parse_in(rest, false).map_err(|fault| UrlError { text: rest.to_owned(), fault })?;
-    let plain = unescape(fragment, Part::Fragment).map_err(|fault| UrlError { text: text.to_owned(), fault })?;
-    url.escaped_fragment = as_written(fragment, &plain, Part::Fragment);
+    let plain = unescape(fragment, UrlPart::Fragment).map_err(|fault| UrlError { text: text.to_owned(), fault })?;
+    url.escaped_fragment = as_written(fragment, &plain, UrlPart::Fragment);
     url.fragment = lossy(&plain);
     Ok(url)
 }
@@ -95,13 +95,13 @@ pub fn parse_request(text: &str) -> Result<Url, UrlError> {
     parse_in(text, true).map_err(|fault| UrlError { text: text.to_owned(), fault })
 }
 
-fn parse_in(text: &str, is_request: bool) -> Result<Url, Fault> {
+fn parse_in(text: &str, is_request: bool) -> Result<Url, UrlErrorKind> {
     work::bytes(text.len());
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
-        return Err(Fault::ControlCharacter);
+        return Err(UrlErrorKind::ControlCharacter);
     }
     if text.is_empty() && is_request {
-        return Err(Fault::Empty);
+        return Err(UrlErrorKind::Empty);
     }
     let mut url = Url::default();
     if text == "*" {
@@ -122,10 +122,10 @@ fn parse_in(text: &str, is_request: bool) -> Result<Url, Fault> {
             return Ok(url);
         }
         if is_request {
-            return Err(Fault::NotForRequest);
+            return Err(UrlErrorKind::NotForRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err(Fault::ColonInSegment);
+            return Err(UrlErrorKind::ColonInSegment);
         }
     }
     let may_have_host = !scheme.is_empty() || !is_request && !rest.starts_with("///");
@@ -145,18 +145,18 @@ fn parse_in(text: &str, is_request: bool) -> Result<Url, Fault> {
             rest
         }
     };
-    let plain = unescape(path, Part::Path)?;
-    url.escaped_path = as_written(path, &plain, Part::Path);
+    let plain = unescape(path, UrlPart::Path)?;
+    url.escaped_path = as_written(path, &plain, UrlPart::Path);
     Ok(url)
 }
 
 /// The scheme, perhaps empty, and what follows its colon.
-fn split_scheme(text: &str) -> Result<(&str, &str), Fault> {
+fn split_scheme(text: &str) -> Result<(&str, &str), UrlErrorKind> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if at > 0 => {}
-            b':' if at == 0 => return Err(Fault::NoScheme),
+            b':' if at == 0 => return Err(UrlErrorKind::NoScheme),
             b':' => return Ok((&text[..at], &text[at + 1..])),
             _ => break,
         }
@@ -164,32 +164,32 @@ fn split_scheme(text: &str) -> Result<(&str, &str), Fault> {
     Ok(("", text))
 }
 
-fn parse_user(text: &str) -> Result<String, Fault> {
+fn parse_user(text: &str) -> Result<String, UrlErrorKind> {
     let is_user_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
     if !text.bytes().all(is_user_byte) {
-        return Err(Fault::User);
+        return Err(UrlErrorKind::User);
     }
-    let parts: Result<Vec<String>, Fault> =
-        text.splitn(2, ':').map(|part| Ok(escape(&unescape(part, Part::User)?, Part::User))).collect();
+    let parts: Result<Vec<String>, UrlErrorKind> =
+        text.splitn(2, ':').map(|part| Ok(escape(&unescape(part, UrlPart::User)?, UrlPart::User))).collect();
     Ok(parts?.join(":"))
 }
 
-fn parse_host(scheme: &str, host: &str) -> Result<String, Fault> {
+fn parse_host(scheme: &str, host: &str) -> Result<String, UrlErrorKind> {
     match host.rfind('[') {
         Some(0) => {
-            let close = host.rfind(']').ok_or(Fault::OpenBracket)?;
+            let close = host.rfind(']').ok_or(UrlErrorKind::OpenBracket)?;
             let (inner, port) = (host.get(1..close).unwrap_or_default(), &host[close + 1..]);
             check_port(port)?;
             let (address, zone) = inner.split_at(inner.find("%25").unwrap_or(inner.len()));
-            let inner = [unescape(address, Part::Host)?, unescape(zone, Part::Zone)?].concat();
+            let inner = [unescape(address, UrlPart::Host)?, unescape(zone, UrlPart::Zone)?].concat();
             let inner = lossy(&inner);
-            let address = address::parse(&inner).map_err(Fault::Host)?;
+            let address = address::parse(&inner).map_err(UrlErrorKind::Host)?;
             if address.ip.is_ipv4() {
-                return Err(Fault::Literal);
+                return Err(UrlErrorKind::Literal);
             }
             return Ok(format!("[{inner}]{port}"));
         }
-        Some(_) => return Err(Fault::Literal),
+        Some(_) => return Err(UrlErrorKind::Literal),
         None => {}
     }
     // Databases list several hosts with ports, so only the web is strict about colons.
@@ -197,7 +197,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<String, Fault> {
     if let Some(colon) = colon {
         check_port(&host[colon..])?;
     }
-    Ok(lossy(&unescape(host, Part::Host)?))
+    Ok(lossy(&unescape(host, UrlPart::Host)?))
 }
 
 fn is_port(text: &str) -> bool {
@@ -206,8 +206,8 @@ fn is_port(text: &str) -> bool {
 }
 
 /// Nothing, or a colon and perhaps digits.
-fn check_port(text: &str) -> Result<(), Fault> {
-    if is_port(text) { Ok(()) } else { Err(Fault::Port(text.to_owned())) }
+fn check_port(text: &str) -> Result<(), UrlErrorKind> {
+    if is_port(text) { Ok(()) } else { Err(UrlErrorKind::Port(text.to_owned())) }
 }
 
 impl Url {
@@ -227,7 +227,7 @@ impl Url {
             return Vec::new();
         }
         let parameters = self.query.split('&').filter(|parameter| !parameter.is_empty() && !parameter.contains(';'));
-        let plain = |text: &str| unescape(text, Part::QueryParameter).ok().map(|plain| lossy(&plain));
+        let plain = |text: &str| unescape(text, UrlPart::QueryParameter).ok().map(|plain| lossy(&plain));
         parameters
             .filter_map(|parameter| {
                 let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -252,7 +252,7 @@ impl fmt::Display for Url {
             if let Some(user) = &self.user {
                 write!(formatter, "{user}@")?;
             }
-            formatter.write_str(&escape(self.host.as_bytes(), Part::Host))?;
+            formatter.write_str(&escape(self.host.as_bytes(), UrlPart::Host))?;
             let segment = self.escaped_path.split('/').next().unwrap_or_default();
             if !has_scheme && !has_authority && segment.contains(':') {
                 formatter.write_str("./")?;
@@ -270,7 +270,7 @@ impl fmt::Display for Url {
 
 /// The part of a URL that a byte stands in; they differ in what must hide behind a percent sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum UrlPart {
     User,
     Host,
     Zone,
@@ -279,22 +279,22 @@ enum Part {
     Fragment,
 }
 
-fn needs_escape(byte: u8, part: Part) -> bool {
+fn needs_escape(byte: u8, part: UrlPart) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => false,
-        _ if matches!(part, Part::Host | Part::Zone) => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
+        _ if matches!(part, UrlPart::Host | UrlPart::Zone) => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
         b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' => match part {
-            Part::User => matches!(byte, b'@' | b'/' | b'?' | b':'),
-            Part::Path => byte == b'?',
-            Part::Fragment => false,
-            Part::QueryParameter | Part::Host | Part::Zone => true,
+            UrlPart::User => matches!(byte, b'@' | b'/' | b'?' | b':'),
+            UrlPart::Path => byte == b'?',
+            UrlPart::Fragment => false,
+            UrlPart::QueryParameter | UrlPart::Host | UrlPart::Zone => true,
         },
-        b'!' | b'(' | b')' | b'*' => part != Part::Fragment,
+        b'!' | b'(' | b')' | b'*' => part != UrlPart::Fragment,
         _ => true,
     }
 }
 
-fn escape(bytes: &[u8], part: Part) -> String {
+fn escape(bytes: &[u8], part: UrlPart) -> String {
     let mut escaped = String::with_capacity(bytes.len());
     for byte in bytes {
         if !needs_escape(*byte, part) {
@@ -307,33 +307,33 @@ fn escape(bytes: &[u8], part: Part) -> String {
 }
 
 /// `written` if it has no byte that must hide, else `plain` anew.
-fn as_written(written: &str, plain: &[u8], part: Part) -> String {
+fn as_written(written: &str, plain: &[u8], part: UrlPart) -> String {
     let may_stand = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !needs_escape(byte, part);
     if written.bytes().all(may_stand) { written.to_owned() } else { escape(plain, part) }
 }
 
-fn unescape(text: &str, part: Part) -> Result<Vec<u8>, Fault> {
+fn unescape(text: &str, part: UrlPart) -> Result<Vec<u8>, UrlErrorKind> {
     let bytes = text.as_bytes();
-    let in_host = matches!(part, Part::Host | Part::Zone);
+    let in_host = matches!(part, UrlPart::Host | UrlPart::Zone);
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         if byte != b'%' {
             if in_host && byte.is_ascii() && needs_escape(byte, part) {
-                return Err(Fault::HostCharacter(char::from(byte)));
+                return Err(UrlErrorKind::HostCharacter(char::from(byte)));
             }
-            plain.push(if byte == b'+' && part == Part::QueryParameter { b' ' } else { byte });
+            plain.push(if byte == b'+' && part == UrlPart::QueryParameter { b' ' } else { byte });
             at += 1;
             continue;
         }
         let allowed = hidden_byte(bytes, at).filter(|code| match part {
-            Part::Host => *code >= 0x80 || *code == b'%',
-            Part::Zone => matches!(code, b'%' | b' ') || !needs_escape(*code, Part::Host),
+            UrlPart::Host => *code >= 0x80 || *code == b'%',
+            UrlPart::Zone => matches!(code, b'%' | b' ') || !needs_escape(*code, UrlPart::Host),
             _ => true,
         });
         let Some(code) = allowed else {
             let end = bytes.len().min(at + 3);
-            return Err(Fault::Escape(quote_bytes(&bytes[at..end])));
+            return Err(UrlErrorKind::Escape(quote_bytes(&bytes[at..end])));
         };
         plain.push(code);
         at += 3;

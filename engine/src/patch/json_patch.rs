@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::num::{IntErrorKind, ParseIntError};
 
 use super::list::List;
-use super::written::{Content, Node, StrictErrors, Written};
+use super::written::{Content, StrictErrors, Written, WrittenValue};
 use super::{PatchError, text_of};
 use crate::value::json::Layout;
 use crate::value::path_text::PathText;
@@ -35,7 +35,7 @@ impl Copied {
     }
 
     /// Errors: it is more than copies may add.
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), OperationFailure> {
         let (what, sum, limit) = match self {
             Copied { bytes, .. } if *bytes > COPIED_BYTES_MAX => ("size increase of copy", *bytes, COPIED_BYTES_MAX),
             Copied { values, .. } if *values > COPIED_VALUES_MAX => {
@@ -44,7 +44,7 @@ impl Copied {
             _ => return Ok(()),
         };
         let why = format!("Unable to complete the copy, the accumulated {what} is {sum}, exceeding the limit {limit}");
-        Err(Failure::Other(why))
+        Err(OperationFailure::Other(why))
     }
 }
 
@@ -67,12 +67,12 @@ fn values_in(text: &str) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
     text: String,
-    operations: Vec<Operation>,
+    operations: Vec<JsonPatchOperation>,
 }
 
 /// An operation; what is null or of a wrong type is missing, but for the value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Operation {
+struct JsonPatchOperation {
     name: Option<String>,
     path: Option<String>,
     from: Option<String>,
@@ -111,7 +111,7 @@ impl Patch {
             if strict {
                 check_fields(&text, index, &fields, &mut errors)?;
             }
-            operations.push(Operation::of(&text, fields));
+            operations.push(JsonPatchOperation::of(&text, fields));
         }
         if operations.len() > OPERATIONS_MAX {
             let count = operations.len();
@@ -135,7 +135,7 @@ impl Patch {
     ///
     /// An operation that can't be done, in Go's words.
     pub fn apply(&self, object: &Value, layout: Layout) -> Result<String, PatchError> {
-        let mut document = Node::live(object, layout);
+        let mut document = WrittenValue::live(object, layout);
         let mut copied = Copied::default();
         for operation in &self.operations {
             work::step();
@@ -182,35 +182,35 @@ fn check_fields(
 }
 
 /// Why an operation was not applied.
-enum Failure {
+enum OperationFailure {
     Test(String),
     Other(String),
 }
 
-impl From<OperationError> for Failure {
+impl From<OperationError> for OperationFailure {
     fn from(error: OperationError) -> Self {
-        Failure::Other(error.to_string())
+        OperationFailure::Other(error.to_string())
     }
 }
 
-impl From<Failure> for PatchError {
-    fn from(failure: Failure) -> Self {
+impl From<OperationFailure> for PatchError {
+    fn from(failure: OperationFailure) -> Self {
         match failure {
-            Failure::Test(why) => PatchError::Test(why),
-            Failure::Other(why) => PatchError::Apply(why),
+            OperationFailure::Test(why) => PatchError::Test(why),
+            OperationFailure::Other(why) => PatchError::Apply(why),
         }
     }
 }
 
 /// A key in a container.
-enum Place<'n, 'p> {
-    Field(&'n mut BTreeMap<String, Node<'p>>, String),
-    Item(&'n mut List<Node<'p>>, String),
+enum ContainerKey<'n, 'p> {
+    Field(&'n mut BTreeMap<String, WrittenValue<'p>>, String),
+    Item(&'n mut List<WrittenValue<'p>>, String),
 }
 
-impl Operation {
+impl JsonPatchOperation {
     fn of(text: &str, fields: Vec<(String, Written)>) -> Self {
-        let mut operation = Operation::default();
+        let mut operation = JsonPatchOperation::default();
         for (name, field) in fields {
             match name.as_str() {
                 "op" => operation.name = field.as_string(text),
@@ -231,9 +231,14 @@ impl Operation {
         self.from.as_deref().ok_or(OperationError::NoFrom(name))
     }
 
-    fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied: &mut Copied) -> Result<(), Failure> {
-        let value = || self.value.as_ref().map(|value| Node::written(text, value));
-        let or_null = || value().unwrap_or(Node::Null);
+    fn apply<'p>(
+        &'p self,
+        text: &'p str,
+        document: &mut WrittenValue<'p>,
+        copied: &mut Copied,
+    ) -> Result<(), OperationFailure> {
+        let value = || self.value.as_ref().map(|value| WrittenValue::written(text, value));
+        let or_null = || value().unwrap_or(WrittenValue::Null);
         match self.name.as_deref().unwrap_or("unknown") {
             "add" => {
                 let path = self.path("add")?;
@@ -261,7 +266,7 @@ impl Operation {
                 let from = self.from("copy")?;
                 let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
                 let value = place.get().map_err(failed("copy", "from", from))?;
-                let value = value.cloned().unwrap_or(Node::Null);
+                let value = value.cloned().unwrap_or(WrittenValue::Null);
                 if !value.is_null() {
                     copied.add(&value.to_text());
                 }
@@ -280,22 +285,30 @@ impl Operation {
                         let place = find(document, path).ok_or_else(|| unreachable("test", "is", "path", path))?;
                         let present = place.get().map_err(failed("test", "path", path))?;
                         match (present, value) {
-                            (None | Some(Node::Null), value) => value.is_none_or(|value| value.is_null()),
+                            (None | Some(WrittenValue::Null), value) => value.is_none_or(|value| value.is_null()),
                             (Some(present), value) => value.is_some_and(|value| present.equals(&value)),
                         }
                     }
                 };
-                if is_equal { Ok(()) } else { Err(Failure::Test(format!("testing value {path} failed: test failed"))) }
+                if is_equal {
+                    Ok(())
+                } else {
+                    Err(OperationFailure::Test(format!("testing value {path} failed: test failed")))
+                }
             }
-            other => Err(Failure::Other(format!("Unexpected kind: {other}"))),
+            other => Err(OperationFailure::Other(format!("Unexpected kind: {other}"))),
         }
     }
 
-    fn replace<'p>(&'p self, value: Option<Node<'p>>, document: &mut Node<'p>) -> Result<(), OperationError> {
+    fn replace<'p>(
+        &'p self,
+        value: Option<WrittenValue<'p>>,
+        document: &mut WrittenValue<'p>,
+    ) -> Result<(), OperationError> {
         let path = self.path("replace")?;
         if path.is_empty() {
-            return match value.map(Node::opened) {
-                Some(whole @ (Node::Array(_) | Node::Object(_))) => {
+            return match value.map(WrittenValue::opened) {
+                Some(whole @ (WrittenValue::Array(_) | WrittenValue::Object(_))) => {
                     *document = whole;
                     Ok(())
                 }
@@ -306,7 +319,7 @@ impl Operation {
         if place.get().is_err() {
             return Err(unreachable("replace", "doc is", "key", path));
         }
-        place.set(value.unwrap_or(Node::Null)).map_err(failed("remove", "path", path))
+        place.set(value.unwrap_or(WrittenValue::Null)).map_err(failed("remove", "path", path))
     }
 }
 
@@ -372,21 +385,21 @@ fn quoted(path: &str) -> String {
 }
 
 /// The container that `path` ends in, and its last key. What stands before the first slash is not looked at.
-fn find<'n, 'p>(document: &'n mut Node<'p>, path: &str) -> Option<Place<'n, 'p>> {
+fn find<'n, 'p>(document: &'n mut WrittenValue<'p>, path: &str) -> Option<ContainerKey<'n, 'p>> {
     let parts: Vec<&str> = path.split('/').collect();
     let [_, way @ .., key] = parts.as_slice() else { return None };
     let mut container = document;
     for part in way {
         let key = unescape(part);
         container = match container.open() {
-            Node::Object(fields) => fields.get_mut(&key),
-            Node::Array(items) => index(&key, items.len()).ok().and_then(|at| items.get_mut(at)),
+            WrittenValue::Object(fields) => fields.get_mut(&key),
+            WrittenValue::Array(items) => index(&key, items.len()).ok().and_then(|at| items.get_mut(at)),
             _ => None,
         }?;
     }
     match container.open() {
-        Node::Object(fields) => Some(Place::Field(fields, unescape(key))),
-        Node::Array(items) => Some(Place::Item(items, unescape(key))),
+        WrittenValue::Object(fields) => Some(ContainerKey::Field(fields, unescape(key))),
+        WrittenValue::Array(items) => Some(ContainerKey::Item(items, unescape(key))),
         _ => None,
     }
 }
@@ -415,26 +428,26 @@ fn parse_index(key: &str) -> Result<i64, IndexError> {
     })
 }
 
-impl<'n, 'p> Place<'n, 'p> {
+impl<'n, 'p> ContainerKey<'n, 'p> {
     fn key(&self) -> &str {
         match self {
-            Place::Field(_, key) | Place::Item(_, key) => key,
+            ContainerKey::Field(_, key) | ContainerKey::Item(_, key) => key,
         }
     }
 
-    fn get(&self) -> Result<Option<&Node<'p>>, PlaceError> {
+    fn get(&self) -> Result<Option<&WrittenValue<'p>>, PlaceError> {
         match self {
-            Place::Field(fields, key) => Ok(fields.get(key)),
-            Place::Item(items, key) => Ok(items.get(index(key, items.len())?)),
+            ContainerKey::Field(fields, key) => Ok(fields.get(key)),
+            ContainerKey::Item(items, key) => Ok(items.get(index(key, items.len())?)),
         }
     }
 
-    fn set(self, value: Node<'p>) -> Result<(), PlaceError> {
+    fn set(self, value: WrittenValue<'p>) -> Result<(), PlaceError> {
         match self {
-            Place::Field(fields, key) => {
+            ContainerKey::Field(fields, key) => {
                 fields.insert(key, value);
             }
-            Place::Item(items, key) => {
+            ContainerKey::Item(items, key) => {
                 let at = index(&key, items.len())?;
                 if let Some(item) = items.get_mut(at) {
                     *item = value;
@@ -444,13 +457,13 @@ impl<'n, 'p> Place<'n, 'p> {
         Ok(())
     }
 
-    fn add(self, value: Node<'p>) -> Result<(), PlaceError> {
+    fn add(self, value: WrittenValue<'p>) -> Result<(), PlaceError> {
         match self {
-            Place::Field(fields, key) => {
+            ContainerKey::Field(fields, key) => {
                 fields.insert(key, value);
             }
-            Place::Item(items, key) if key == "-" => items.push(value),
-            Place::Item(items, key) => {
+            ContainerKey::Item(items, key) if key == "-" => items.push(value),
+            ContainerKey::Item(items, key) => {
                 parse_index(&key).map_err(|source| PlaceError::NotIndex { key: key.clone(), source })?;
                 // One more place than there are items: behind the last.
                 let at = index(&key, items.len() + 1)?;
@@ -460,12 +473,12 @@ impl<'n, 'p> Place<'n, 'p> {
         Ok(())
     }
 
-    fn remove(self) -> Result<Node<'p>, PlaceError> {
+    fn remove(self) -> Result<WrittenValue<'p>, PlaceError> {
         match self {
-            Place::Field(fields, key) => fields.remove(&key).ok_or(PlaceError::Nonexistent(key)),
-            Place::Item(items, key) => {
+            ContainerKey::Field(fields, key) => fields.remove(&key).ok_or(PlaceError::Nonexistent(key)),
+            ContainerKey::Item(items, key) => {
                 let at = index(&key, items.len())?;
-                Ok(items.remove(at).unwrap_or(Node::Null))
+                Ok(items.remove(at).unwrap_or(WrittenValue::Null))
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 7386; answers recorded from Kubernetes 1.37, which keeps nulls in arrays.
 
-use super::written::{Content, Node, StrictErrors, Written};
+use super::written::{Content, StrictErrors, Written, WrittenValue};
 use super::{PatchError, text_of};
 use crate::value::json::{self, Layout};
 use crate::value::{Key, Map, Value};
@@ -48,9 +48,9 @@ impl Patch {
     /// The text of `target` with this merged into it. A list takes its place. `layout` is that of the target, which shows
     /// where the patch changes nothing.
     pub fn apply(&self, target: &Value, layout: Layout) -> String {
-        let patch = Node::written(&self.text, &self.written);
+        let patch = WrittenValue::written(&self.text, &self.written);
         match self.written.content {
-            Content::Object(_) => merge(Node::live(target, layout), patch).to_text(),
+            Content::Object(_) => merge(WrittenValue::live(target, layout), patch).to_text(),
             _ => without_nulls(patch).to_text(),
         }
     }
@@ -114,10 +114,10 @@ fn value_without_nulls(value: Value) -> Value {
 }
 
 /// `target` with `patch` merged into it; neither is null.
-fn merge<'p>(target: Node<'p>, patch: Node<'p>) -> Node<'p> {
-    let Node::Object(mut fields) = target.opened() else { return without_nulls(patch) };
+fn merge<'p>(target: WrittenValue<'p>, patch: WrittenValue<'p>) -> WrittenValue<'p> {
+    let WrittenValue::Object(mut fields) = target.opened() else { return without_nulls(patch) };
     let changes = match patch.opened() {
-        Node::Object(changes) => changes,
+        WrittenValue::Object(changes) => changes,
         other => return other,
     };
     for (name, change) in changes {
@@ -127,23 +127,23 @@ fn merge<'p>(target: Node<'p>, patch: Node<'p>) -> Node<'p> {
             continue;
         }
         let merged = match fields.remove(&name) {
-            None | Some(Node::Null) => without_nulls(change),
+            None | Some(WrittenValue::Null) => without_nulls(change),
             Some(present) => merge(present, change),
         };
         fields.insert(name, merged);
     }
-    Node::Object(fields)
+    WrittenValue::Object(fields)
 }
 
 /// What is new takes no nulls along, but for those in lists.
-fn without_nulls(patch: Node<'_>) -> Node<'_> {
+fn without_nulls(patch: WrittenValue<'_>) -> WrittenValue<'_> {
     work::step();
     match patch.opened() {
-        Node::Object(fields) => {
+        WrittenValue::Object(fields) => {
             let kept = fields.into_iter().filter(|(_, field)| !field.is_null());
-            Node::Object(kept.map(|(name, field)| (name, without_nulls(field))).collect())
+            WrittenValue::Object(kept.map(|(name, field)| (name, without_nulls(field))).collect())
         }
-        Node::Array(items) => Node::Array(items.into_iter().map(without_nulls).collect()),
+        WrittenValue::Array(items) => WrittenValue::Array(items.into_iter().map(without_nulls).collect()),
         other => other,
     }
 }

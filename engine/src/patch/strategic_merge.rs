@@ -85,7 +85,7 @@ impl Patch {
 }
 
 /// Fields that are being merged: a tree, as each is taken out and put back.
-type Fields = BTreeMap<Key, Value>;
+type MergingFields = BTreeMap<Key, Value>;
 
 fn merge_fields(original: Map, patch: Map, types: GoType) -> Result<Map, MergeError> {
     work::steps(original.len());
@@ -94,17 +94,17 @@ fn merge_fields(original: Map, patch: Map, types: GoType) -> Result<Map, MergeEr
     Ok(fields.into_iter().collect())
 }
 
-fn merge_map(original: &mut Fields, patch: Map, types: GoType) -> Result<(), MergeError> {
+fn merge_map(original: &mut MergingFields, patch: Map, types: GoType) -> Result<(), MergeError> {
     work::steps(patch.len());
     if let Some(directive) = patch.get(DIRECTIVE) {
         *original = match directive.as_str() {
             Some("replace") => patch.into_iter().filter(|(name, _)| name != DIRECTIVE).collect(),
-            Some("delete") => Fields::new(),
+            Some("delete") => MergingFields::new(),
             _ => return Err(unknown_directive(&directive.clone(), patch)),
         };
         return Ok(());
     }
-    let mut patch: Fields = patch.into_iter().collect();
+    let mut patch: MergingFields = patch.into_iter().collect();
     retain_keys(original, &mut patch)?;
     merge_ordered(original, &mut patch, types)?;
     for (name, change) in patch {
@@ -145,7 +145,7 @@ fn merge_map(original: &mut Fields, patch: Map, types: GoType) -> Result<(), Mer
 }
 
 /// `$retainKeys`: fields that are not named go.
-fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), MergeError> {
+fn retain_keys(original: &mut MergingFields, patch: &mut MergingFields) -> Result<(), MergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let Value::Array(retained) = retained else { return Err(BAD_RETAIN_KEYS) };
     let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
@@ -158,7 +158,7 @@ fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), MergeErr
 }
 
 /// `$setElementOrder/FIELD`: the list is merged and brought into the order given.
-fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: GoType) -> Result<(), MergeError> {
+fn merge_ordered(original: &mut MergingFields, patch: &mut MergingFields, types: GoType) -> Result<(), MergeError> {
     let directives: Vec<Key> = patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).cloned().collect();
     for directive in directives {
         let order = patch.remove(&directive).unwrap_or_default();
@@ -266,11 +266,11 @@ fn merge_list(
 /// An item of a list that is being merged. A patch may have many items with the key of one.
 enum Merged {
     Whole(Value),
-    Open(Fields),
+    Open(MergingFields),
 }
 
 impl Merged {
-    fn open(&mut self) -> Result<&mut Fields, MergeError> {
+    fn open(&mut self) -> Result<&mut MergingFields, MergeError> {
         if let Merged::Whole(item) = self {
             fields_of(item)?;
             work::step();

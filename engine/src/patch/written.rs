@@ -53,7 +53,7 @@ impl Content {
 impl Written {
     /// Reads a text that is known to be JSON.
     pub fn read(text: &str) -> Written {
-        Reader { text, at: 0 }.value()
+        JsonReader { text, at: 0 }.value()
     }
 
     /// The text of a string.
@@ -135,12 +135,12 @@ fn unquoted(quoted: &str) -> Option<String> {
     }
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> u8 {
         self.text.as_bytes().get(self.at).copied().unwrap_or_default()
     }
@@ -228,51 +228,52 @@ impl Reader<'_> {
 
 /// A value that is being patched. What is not looked into stays as it is written.
 #[derive(Clone)]
-pub(super) enum Node<'p> {
+pub(super) enum WrittenValue<'p> {
     Null,
     /// A part of the patch with this text.
     Written(&'p str, &'p Written),
     /// A part of the object that is patched.
     Live(&'p Value, Layout),
-    Array(List<Node<'p>>),
-    Object(BTreeMap<String, Node<'p>>),
+    Array(List<WrittenValue<'p>>),
+    Object(BTreeMap<String, WrittenValue<'p>>),
 }
 
-impl<'p> Node<'p> {
+impl<'p> WrittenValue<'p> {
     pub fn written(text: &'p str, written: &'p Written) -> Self {
         match written.content {
-            Content::Null => Node::Null,
-            _ => Node::Written(text, written),
+            Content::Null => WrittenValue::Null,
+            _ => WrittenValue::Written(text, written),
         }
     }
 
     /// `layout` is how the object is written where it is not looked into.
     pub fn live(value: &'p Value, layout: Layout) -> Self {
         match value {
-            Value::Null => Node::Null,
-            _ => Node::Live(value, layout),
+            Value::Null => WrittenValue::Null,
+            _ => WrittenValue::Live(value, layout),
         }
     }
 
     pub fn is_null(&self) -> bool {
-        matches!(self, Node::Null)
+        matches!(self, WrittenValue::Null)
     }
 
     /// With its items or fields to look at, if it has such.
     pub fn opened(self) -> Self {
         match self {
-            Node::Written(text, Written { content: Content::Array(items), .. }) => {
-                Node::Array(items.iter().map(|item| Node::written(text, item)).collect())
+            WrittenValue::Written(text, Written { content: Content::Array(items), .. }) => {
+                WrittenValue::Array(items.iter().map(|item| WrittenValue::written(text, item)).collect())
             }
-            Node::Written(text, Written { content: Content::Object(fields), .. }) => {
-                Node::Object(fields.iter().map(|(name, field)| (name.clone(), Node::written(text, field))).collect())
+            WrittenValue::Written(text, Written { content: Content::Object(fields), .. }) => WrittenValue::Object(
+                fields.iter().map(|(name, field)| (name.clone(), WrittenValue::written(text, field))).collect(),
+            ),
+            WrittenValue::Live(Value::Array(items), layout) => {
+                WrittenValue::Array(items.iter().map(|item| WrittenValue::live(item, layout)).collect())
             }
-            Node::Live(Value::Array(items), layout) => {
-                Node::Array(items.iter().map(|item| Node::live(item, layout)).collect())
-            }
-            Node::Live(Value::Object(fields), layout) => {
-                let open = |(name, field): (&str, &'p Value)| (name.to_owned(), Node::live(field, layout.field(name)));
-                Node::Object(fields.iter().map(open).collect())
+            WrittenValue::Live(Value::Object(fields), layout) => {
+                let open =
+                    |(name, field): (&str, &'p Value)| (name.to_owned(), WrittenValue::live(field, layout.field(name)));
+                WrittenValue::Object(fields.iter().map(open).collect())
             }
             other => other,
         }
@@ -281,7 +282,7 @@ impl<'p> Node<'p> {
     /// Opens it in its place.
     pub fn open(&mut self) -> &mut Self {
         if self.is_closed() {
-            *self = std::mem::replace(self, Node::Null).opened();
+            *self = std::mem::replace(self, WrittenValue::Null).opened();
         }
         self
     }
@@ -289,26 +290,26 @@ impl<'p> Node<'p> {
     /// Whether there are items or fields in it that can't be looked at yet.
     fn is_closed(&self) -> bool {
         match self {
-            Node::Written(_, written) => matches!(written.content, Content::Array(_) | Content::Object(_)),
-            Node::Live(value, _) => matches!(value, Value::Array(_) | Value::Object(_)),
+            WrittenValue::Written(_, written) => matches!(written.content, Content::Array(_) | Content::Object(_)),
+            WrittenValue::Live(value, _) => matches!(value, Value::Array(_) | Value::Object(_)),
             _ => false,
         }
     }
 
     /// Itself opened, without what is within it.
-    fn to_opened(&self) -> Cow<'_, Node<'p>> {
+    fn to_opened(&self) -> Cow<'_, WrittenValue<'p>> {
         if self.is_closed() { Cow::Owned(self.clone().opened()) } else { Cow::Borrowed(self) }
     }
 
     /// How many items or fields it has at most.
     fn length_max(&self) -> usize {
         match self {
-            Node::Written(_, Written { content: Content::Array(items), .. }) => items.len(),
-            Node::Written(_, Written { content: Content::Object(fields), .. }) => fields.len(),
-            Node::Live(Value::Array(items), _) => items.len(),
-            Node::Live(Value::Object(fields), _) => fields.len(),
-            Node::Array(items) => items.len(),
-            Node::Object(fields) => fields.len(),
+            WrittenValue::Written(_, Written { content: Content::Array(items), .. }) => items.len(),
+            WrittenValue::Written(_, Written { content: Content::Object(fields), .. }) => fields.len(),
+            WrittenValue::Live(Value::Array(items), _) => items.len(),
+            WrittenValue::Live(Value::Object(fields), _) => fields.len(),
+            WrittenValue::Array(items) => items.len(),
+            WrittenValue::Object(fields) => fields.len(),
             _ => 0,
         }
     }
@@ -316,23 +317,24 @@ impl<'p> Node<'p> {
     /// Whether both have the same fields and items, and texts and numbers that are written alike.
     ///
     /// Takes as long as `other`, a part of the patch, is large: this may be much larger, and be compared often.
-    pub fn equals(&self, other: &Node<'_>) -> bool {
+    pub fn equals(&self, other: &WrittenValue<'_>) -> bool {
         work::step();
         if self.length_max() > other.length_max() {
             return false;
         }
         match (self.to_opened().as_ref(), other.to_opened().as_ref()) {
-            (Node::Null, Node::Null) => true,
-            (Node::Array(left), Node::Array(right)) => {
+            (WrittenValue::Null, WrittenValue::Null) => true,
+            (WrittenValue::Array(left), WrittenValue::Array(right)) => {
                 left.len() == right.len() && left.iter().zip(right.iter()).all(|(left, right)| left.equals(right))
             }
-            (Node::Object(left), Node::Object(right)) => {
+            (WrittenValue::Object(left), WrittenValue::Object(right)) => {
                 left.len() == right.len()
                     && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| left.equals(right)))
             }
-            (left @ (Node::Written(..) | Node::Live(..)), right @ (Node::Written(..) | Node::Live(..))) => {
-                left.scalar_bytes_min() <= right.scalar_text().len() && left.scalar_text() == right.scalar_text()
-            }
+            (
+                left @ (WrittenValue::Written(..) | WrittenValue::Live(..)),
+                right @ (WrittenValue::Written(..) | WrittenValue::Live(..)),
+            ) => left.scalar_bytes_min() <= right.scalar_text().len() && left.scalar_text() == right.scalar_text(),
             _ => false,
         }
     }
@@ -340,15 +342,15 @@ impl<'p> Node<'p> {
     /// How long the text of a scalar is at least.
     fn scalar_bytes_min(&self) -> usize {
         match self {
-            Node::Live(Value::String(text), _) => text.len(),
+            WrittenValue::Live(Value::String(text), _) => text.len(),
             _ => 0,
         }
     }
 
     fn scalar_text(&self) -> Cow<'p, str> {
         match self {
-            Node::Written(text, written) => Cow::Borrowed(&text[written.span.clone()]),
-            Node::Live(value, _) => Cow::Owned(json::encode_to_string(value)),
+            WrittenValue::Written(text, written) => Cow::Borrowed(&text[written.span.clone()]),
+            WrittenValue::Live(value, _) => Cow::Owned(json::encode_to_string(value)),
             _ => Cow::Borrowed(""),
         }
     }
@@ -363,10 +365,10 @@ impl<'p> Node<'p> {
     fn write(&self, out: &mut Vec<u8>) {
         work::step();
         match self {
-            Node::Null => out.extend_from_slice(b"null"),
-            Node::Written(text, written) => write_compact(&text[written.span.clone()], out),
-            Node::Live(value, layout) => json::encode_as_into(value, *layout, out),
-            Node::Array(items) => {
+            WrittenValue::Null => out.extend_from_slice(b"null"),
+            WrittenValue::Written(text, written) => write_compact(&text[written.span.clone()], out),
+            WrittenValue::Live(value, layout) => json::encode_as_into(value, *layout, out),
+            WrittenValue::Array(items) => {
                 out.push(b'[');
                 for (index, item) in items.iter().enumerate() {
                     if index > 0 {
@@ -376,7 +378,7 @@ impl<'p> Node<'p> {
                 }
                 out.push(b']');
             }
-            Node::Object(fields) => {
+            WrittenValue::Object(fields) => {
                 out.push(b'{');
                 for (index, (name, field)) in fields.iter().enumerate() {
                     if index > 0 {

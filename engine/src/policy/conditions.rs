@@ -98,7 +98,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::cel::library::authorizer::{Authorizer, Check, Decision, Resource};
+    use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision, Resource};
     use crate::policy::evaluation::{CONDITIONS_BUDGET, Input};
     use crate::value::yaml;
 
@@ -107,8 +107,8 @@ mod tests {
     struct OnlyReading(&'static str);
 
     impl Authorizer for OnlyReading {
-        fn decide(&self, check: &Check) -> Decision {
-            let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
+        fn decide(&self, check: &AuthorizerCheck) -> Decision {
+            let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
             let reason = format!("{} asked", self.0);
             Decision { allowed: verb == "get" && self.0 == "jane", reason, ..Decision::default() }
         }

@@ -94,7 +94,7 @@ pub struct Activation<'a> {
     bindings: Vec<Binding<'a>>,
     variables: Option<&'a Variables>,
     /// Those that were asked for.
-    values: RefCell<Vec<State<'a>>>,
+    values: RefCell<Vec<VariableState<'a>>>,
     /// The levels of the variables that are being evaluated.
     levels: Cell<usize>,
     /// What variables have cost since the last expression.
@@ -103,7 +103,7 @@ pub struct Activation<'a> {
 }
 
 #[derive(Clone)]
-enum State<'a> {
+enum VariableState<'a> {
     Unknown,
     Pending,
     Known(Result<Cel<'a>, EvalError>),
@@ -132,7 +132,7 @@ impl<'a> Activation<'a> {
         Activation {
             bindings,
             variables,
-            values: RefCell::new(vec![State::Unknown; variables.map_or(0, |variables| variables.all.len())]),
+            values: RefCell::new(vec![VariableState::Unknown; variables.map_or(0, |variables| variables.all.len())]),
             levels: Cell::new(0),
             composed_cost: Cell::new(0),
             left: budget,
@@ -164,8 +164,8 @@ impl<'a> Activation<'a> {
     pub fn read(&self) -> Vec<(usize, bool)> {
         let values = self.values.borrow();
         let known = values.iter().enumerate().filter_map(|(at, state)| match state {
-            State::Known(value) => Some((at, value.is_ok())),
-            State::Unknown | State::Pending => None,
+            VariableState::Known(value) => Some((at, value.is_ok())),
+            VariableState::Unknown | VariableState::Pending => None,
         });
         known.collect()
     }
@@ -200,13 +200,15 @@ impl<'a> Compose<'a> for Activation<'a> {
     fn value(&self, name: &str) -> Option<Result<Cel<'a>, EvalError>> {
         let variables = self.variables?;
         let place = *variables.places.get(name)?;
-        let state = std::mem::replace(&mut self.values.borrow_mut()[place], State::Pending);
+        let state = std::mem::replace(&mut self.values.borrow_mut()[place], VariableState::Pending);
         let value = match state {
-            State::Known(value) => value,
-            State::Unknown => self.compose(variables.all.get(place)?),
-            State::Pending => Err(EvalError::new(format!("composited variable {} needs itself", go_quote(name)))),
+            VariableState::Known(value) => value,
+            VariableState::Unknown => self.compose(variables.all.get(place)?),
+            VariableState::Pending => {
+                Err(EvalError::new(format!("composited variable {} needs itself", go_quote(name))))
+            }
         };
-        self.values.borrow_mut()[place] = State::Known(value.clone());
+        self.values.borrow_mut()[place] = VariableState::Known(value.clone());
         Some(value)
     }
 }

@@ -10,10 +10,10 @@ use crate::value::go_quote;
 
 /// The failures of a request in their order.
 #[derive(Debug, Default)]
-pub struct Failures(Vec<Failure>);
+pub struct Failures(Vec<PolicyFailure>);
 
 #[derive(Debug)]
-struct Failure {
+struct PolicyFailure {
     message: String,
     /// The reason that the request is told; `None` for that of what is forbidden.
     reason: Option<&'static str>,
@@ -38,7 +38,7 @@ impl Failures {
             Some(binding) => format!("policy '{}' with binding '{}' denied request: {why}", head.name, binding.name),
             None => format!("policy {} denied request: {why}", go_quote(&head.name)),
         };
-        self.0.push(Failure { message, reason });
+        self.0.push(PolicyFailure { message, reason });
     }
 
     /// What the client is told: the first one is the answer, all are its causes. `None` where nothing failed.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::rule::{Operation, Rule, Subject};
+use super::rule::{MatchRule, Operation, Subject};
 use crate::crd::ServedVersion;
 use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::value::Value;
@@ -24,13 +24,13 @@ pub struct Criteria {
 /// A rule for objects of these names; for all if there are none.
 #[derive(Clone, Debug)]
 struct NamedRule {
-    rule: Rule,
+    rule: MatchRule,
     names: Vec<String>,
 }
 
 /// What is known of a request before its objects are looked at.
 #[derive(Clone, Copy)]
-pub struct Asked<'r> {
+pub struct MatchAttributes<'r> {
     /// What is done.
     pub operation: Operation,
     /// The version that the request names.
@@ -70,7 +70,7 @@ impl Criteria {
     }
 
     /// The version in which a request is seen; `None` where the rules are not about it.
-    pub fn version(&self, asked: &Asked<'_>) -> Option<Arc<ServedVersion>> {
+    pub fn version(&self, asked: &MatchAttributes<'_>) -> Option<Arc<ServedVersion>> {
         if self.find(&self.excluded, asked).is_some() {
             return None;
         }
@@ -81,7 +81,7 @@ impl Criteria {
     }
 
     /// The version of the request where a rule names it; else the first of the others that one names, rule by rule.
-    fn find(&self, rules: &[NamedRule], asked: &Asked<'_>) -> Option<Arc<ServedVersion>> {
+    fn find(&self, rules: &[NamedRule], asked: &MatchAttributes<'_>) -> Option<Arc<ServedVersion>> {
         if rules.iter().any(|rule| rule.matches(asked, asked.version)) {
             return asked.own();
         }
@@ -128,10 +128,10 @@ impl NamedRule {
         let names = |rule: &Value| {
             rule.items_at(&["resourceNames"]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
         };
-        rules.iter().map(|rule| NamedRule { rule: Rule::decode(rule), names: names(rule) }).collect()
+        rules.iter().map(|rule| NamedRule { rule: MatchRule::decode(rule), names: names(rule) }).collect()
     }
 
-    fn matches(&self, asked: &Asked<'_>, version: &ServedVersion) -> bool {
+    fn matches(&self, asked: &MatchAttributes<'_>, version: &ServedVersion) -> bool {
         let subject = Subject {
             operation: asked.operation,
             group: &version.group,
@@ -144,7 +144,7 @@ impl NamedRule {
     }
 }
 
-impl Asked<'_> {
+impl MatchAttributes<'_> {
     fn is_own(&self, version: &ServedVersion) -> bool {
         (&version.group, &version.version) == (&self.version.group, &self.version.version)
     }

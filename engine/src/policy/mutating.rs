@@ -35,7 +35,7 @@ pub struct Mutation {
 
 /// How an object is merged, and printed.
 #[derive(Clone, Copy)]
-pub struct Form<'f> {
+pub struct ObjectForm<'f> {
     /// The types of the object's kind; `None` where none are published.
     pub types: Option<&'f TypeSchema>,
     /// Fields in the order that Go has them.
@@ -85,7 +85,12 @@ impl Mutating {
     ///
     /// # Errors
     /// Why it does not apply, in the words of Kubernetes; or it makes more than is stored of an object.
-    pub fn mutate(&self, mutation: &Mutation, input: &Input<'_>, form: Form<'_>) -> Result<Option<Mutated>, Misread> {
+    pub fn mutate(
+        &self,
+        mutation: &Mutation,
+        input: &Input<'_>,
+        form: ObjectForm<'_>,
+    ) -> Result<Option<Mutated>, Misread> {
         if let Err(error) = &mutation.expression.program {
             return Err(Misread::Fault(error.to_string()));
         }

@@ -43,10 +43,10 @@ impl Reinvocation {
 
 /// Whom a plugin has asked, by their names.
 #[derive(Default)]
-pub struct Invocations(Mutex<Asked>);
+pub struct Invocations(Mutex<ReinvocationState>);
 
 #[derive(Default)]
-struct Asked {
+struct ReinvocationState {
     /// Since the last change, if they want to be asked again.
     before: HashSet<String>,
     again: HashSet<String>,
@@ -55,7 +55,7 @@ struct Asked {
 }
 
 impl Invocations {
-    fn with<T>(&self, act: impl FnOnce(&mut Asked) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut ReinvocationState) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -31,7 +31,7 @@ impl Operation {
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct MatchRule {
     operations: Vec<String>,
     groups: Vec<String>,
     versions: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Subject<'s> {
     pub namespace: &'s str,
 }
 
-impl Rule {
+impl MatchRule {
     /// A rule as it stands in a configuration.
     pub fn decode(rule: &Value) -> Self {
         let texts = |name: &str| -> Vec<String> {
@@ -62,7 +62,7 @@ impl Rule {
             Some((resource, subresource)) => (resource.to_owned(), subresource.to_owned()),
             None => (resource, String::new()),
         };
-        Rule {
+        MatchRule {
             operations: texts("operations"),
             groups: texts("apiGroups"),
             versions: texts("apiVersions"),
@@ -114,7 +114,7 @@ mod tests {
     #[track_caller]
     fn check(rule: &str, subject: Subject<'_>, expected: bool) {
         let text = format!("{{operations: [CREATE], apiGroups: ['*'], apiVersions: ['*'], {rule}}}");
-        let rule = Rule::decode(&yaml::decode(text.as_bytes()).expect("the test is YAML"));
+        let rule = MatchRule::decode(&yaml::decode(text.as_bytes()).expect("the test is YAML"));
         assert_eq!(rule.matches(&subject), expected, "{rule:?}");
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::validating::{Annotated, Decision, Verdict};
+use super::validating::{Annotated, Decision, PolicyVerdict};
 use super::{Input, Policy as _, Validating};
-use crate::cel::library::authorizer::{Authorizer, Check, Decision as Asked, Resource};
+use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision as Asked, Resource};
 use crate::meta::minor::Minor;
 use crate::value::{Value, yaml};
 use crate::work::counted;
@@ -14,8 +14,8 @@ use crate::work::counted;
 struct OnlyReading;
 
 impl Authorizer for OnlyReading {
-    fn decide(&self, check: &Check) -> Asked {
-        let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
+    fn decide(&self, check: &AuthorizerCheck) -> Asked {
+        let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
         Asked { allowed: verb == "get", ..Asked::default() }
     }
 
@@ -29,7 +29,7 @@ fn read(text: &str) -> Value {
 }
 
 /// What the policy of this spec says of a small object.
-fn evaluate(spec: &str) -> Verdict {
+fn evaluate(spec: &str) -> PolicyVerdict {
     let mut policy = read("{metadata: {name: p}}");
     policy.make_object().insert("spec", read(spec));
     let (object, params) = (read("{metadata: {name: a}, spec: {size: 3, words: [x, z]}}"), read("{data: {max: '5'}}"));

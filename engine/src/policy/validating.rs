@@ -22,12 +22,12 @@ pub(super) const INVALID: &str = "Invalid";
 pub struct Validating {
     /// What all policies have.
     pub head: Head,
-    validations: Vec<Validation>,
+    validations: Vec<PolicyValidation>,
     annotations: Vec<Annotation>,
 }
 
 #[derive(Debug)]
-struct Validation {
+struct PolicyValidation {
     expression: Expression,
     message: String,
     message_expression: Option<Expression>,
@@ -42,7 +42,7 @@ struct Annotation {
 
 /// What a policy says of a request, with one parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct PolicyVerdict {
     /// One for each validation in their order; or one that says why they were not evaluated.
     pub decisions: Vec<Decision>,
     /// Audit annotations that the policy adds.
@@ -107,7 +107,7 @@ impl Policy for Validating {
         let env = head.environment();
         let message_env = head.declared.without_authorizer().environment(Expressions::Stored);
         let text = |value: &Value, name: &str| value.str_at(&[name]).to_owned();
-        let validation = |validation: &Value| Validation {
+        let validation = |validation: &Value| PolicyValidation {
             expression: Expression::new(&text(validation, "expression"), &env, &[Type::Bool]),
             message: text(validation, "message"),
             message_expression: Some(text(validation, "messageExpression"))
@@ -140,15 +140,15 @@ impl Validating {
     }
 
     /// What the policy decides about a request, with one parameter (or none).
-    pub fn evaluate(&self, input: &Input<'_>) -> Verdict {
+    pub fn evaluate(&self, input: &Input<'_>) -> PolicyVerdict {
         self.evaluate_after(self.head.match_conditions(input).hold, input)
     }
 
     /// The same where its match conditions have been asked: whether they hold.
-    pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &Input<'_>) -> Verdict {
+    pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &Input<'_>) -> PolicyVerdict {
         match conditions {
             Ok(true) => {}
-            Ok(false) => return Verdict::default(),
+            Ok(false) => return PolicyVerdict::default(),
             Err(error) => return self.failed(error.to_string()),
         }
         let mut activation = self.head.activation(input, BUDGET);
@@ -157,27 +157,28 @@ impl Validating {
         let Ok(outcomes) = outcomes else { return self.failed(OUT_OF_BUDGET.to_owned()) };
         let unauthorized = Input { authorizer: None, ..input.clone() };
         let messages = self.messages(&mut self.head.activation(&unauthorized, activation.left()));
-        let decide = |(at, (validation, outcome)): (usize, (&Validation, Result<Cel<'_>, EvaluationError>))| match (
-            outcome, &messages,
-        ) {
-            (Err(error), _) => self.failure(error.to_string()),
-            (Ok(_), Err(OutOfBudget)) => self.failure(format!("failed messageExpression: {OUT_OF_BUDGET}")),
-            (Ok(Cel::Bool(true)), Ok(_)) => Decision::Admitted,
-            (Ok(_), Ok(messages)) => Decision::Denied {
-                message: validation.message(messages.get(at).and_then(Option::as_ref)),
-                reason: validation.reason.clone(),
-            },
-        };
+        let decide =
+            |(at, (validation, outcome)): (usize, (&PolicyValidation, Result<Cel<'_>, EvaluationError>))| match (
+                outcome, &messages,
+            ) {
+                (Err(error), _) => self.failure(error.to_string()),
+                (Ok(_), Err(OutOfBudget)) => self.failure(format!("failed messageExpression: {OUT_OF_BUDGET}")),
+                (Ok(Cel::Bool(true)), Ok(_)) => Decision::Admitted,
+                (Ok(_), Ok(messages)) => Decision::Denied {
+                    message: validation.message(messages.get(at).and_then(Option::as_ref)),
+                    reason: validation.reason.clone(),
+                },
+            };
         let decisions = self.validations.iter().zip(outcomes).enumerate().map(decide).collect();
         match self.annotate(&mut self.head.activation(&unauthorized, BUDGET)) {
-            Ok(annotations) => Verdict { decisions, annotations },
+            Ok(annotations) => PolicyVerdict { decisions, annotations },
             Err(OutOfBudget) => self.failed(OUT_OF_BUDGET.to_owned()),
         }
     }
 
     /// What the message expressions say; those that fail say nothing.
     fn messages<'a>(&'a self, activation: &mut Activation<'a>) -> Result<Vec<Option<Cel<'a>>>, OutOfBudget> {
-        let message = |validation: &'a Validation| match &validation.message_expression {
+        let message = |validation: &'a PolicyValidation| match &validation.message_expression {
             None => Ok(None),
             Some(expression) => activation.evaluate(expression).map(Result::ok),
         };
@@ -233,12 +234,12 @@ impl Validating {
         Decision::Failed { message, denies: !self.head.ignores_failures }
     }
 
-    fn failed(&self, message: String) -> Verdict {
-        Verdict { decisions: vec![self.failure(message)], annotations: Vec::new() }
+    fn failed(&self, message: String) -> PolicyVerdict {
+        PolicyVerdict { decisions: vec![self.failure(message)], annotations: Vec::new() }
     }
 }
 
-impl Validation {
+impl PolicyValidation {
     /// What a refusal says: what the message expression made, unless that is blank, too long or has several lines.
     fn message(&self, computed: Option<&Cel<'_>>) -> String {
         match (computed.and_then(fit_message), self.message.trim()) {

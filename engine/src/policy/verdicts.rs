@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::binding::{Action, Binding};
-use super::validating::{Annotated, Decision, INVALID, Verdict};
+use super::validating::{Annotated, Decision, INVALID, PolicyVerdict};
 use super::{Head, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::{Map, Value, json};
@@ -57,7 +57,7 @@ impl Verdicts {
     }
 
     /// Does about a verdict what the binding says.
-    pub fn take_in(&mut self, head: &Head, binding: &Binding, verdict: Verdict) {
+    pub fn take_in(&mut self, head: &Head, binding: &Binding, verdict: PolicyVerdict) {
         for (at, decision) in verdict.decisions.into_iter().enumerate() {
             let (message, reason) = match decision {
                 Decision::Admitted | Decision::Failed { denies: false, .. } => continue,

@@ -8,7 +8,7 @@ use crate::value::{Key, Map, Value, base64, json, yaml};
 use crate::work;
 
 use super::Error;
-use super::node::{DEPTH_MAX, Node, Part};
+use super::node::{DEPTH_MAX, WireMessage, WireValue};
 
 /// Reads `bytes` as a message and gives its JSON.
 ///
@@ -16,10 +16,10 @@ use super::node::{DEPTH_MAX, Node, Part};
 ///
 /// The bytes are malformed, or hold what JSON can't: a year of five digits, a number that is none, nesting beyond measure.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
-    of_message(message, &Node::read(message, bytes)?, 1)
+    of_message(message, &WireMessage::read(message, bytes)?, 1)
 }
 
-fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Result<Value, Error> {
+fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -> Result<Value, Error> {
     if depth > DEPTH_MAX {
         return Err(Error::TooDeep);
     }
@@ -45,22 +45,22 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
         Codec::Quantity => field(0),
         Codec::IntOrString => match node.part(0) {
-            Some(Part::Varint(1)) => field(2),
+            Some(WireValue::Varint(1)) => field(2),
             _ => field(1),
         },
         Codec::Duration => Ok(match node.part(0) {
-            Some(Part::Varint(nanoseconds)) => Value::String(duration::print_go(*nanoseconds as i64)),
+            Some(WireValue::Varint(nanoseconds)) => Value::String(duration::print_go(*nanoseconds as i64)),
             _ => Value::from("0s"),
         }),
         Codec::Json => match node.part(0) {
-            Some(Part::Bytes(text)) if !text.is_empty() => {
+            Some(WireValue::Bytes(text)) if !text.is_empty() => {
                 let value = json::decode(text).map_err(|error| Error::NotJson(error.to_string()))?;
                 if is_deeper(&value, DEPTH_MAX - depth) { Err(Error::TooDeep) } else { Ok(value) }
             }
             _ => Ok(Value::Null),
         },
         Codec::FieldsV1 => match node.part(0) {
-            Some(Part::Bytes(text)) if !text.is_empty() => match json::decode(text) {
+            Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {
                 Ok(value) if !is_deeper(&value, DEPTH_MAX - depth) => Ok(value),
                 _ => Ok(Value::String(json::text_of(text).into_owned())),
             },
@@ -75,11 +75,11 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
             None => Ok(Value::Object(Map::new())),
         },
         Codec::OneOrMore => match node.part(0) {
-            Some(Part::List(items)) if items.len() == 1 => of_part(message.fields[0].kind, &items[0], depth),
+            Some(WireValue::List(items)) if items.len() == 1 => of_part(message.fields[0].kind, &items[0], depth),
             _ => field(0),
         },
         Codec::Any => match node.part(0) {
-            Some(Part::Bytes(text)) => yaml::decode(text).map_err(|error| Error::NotJson(error.to_string())),
+            Some(WireValue::Bytes(text)) => yaml::decode(text).map_err(|error| Error::NotJson(error.to_string())),
             _ => Ok(Value::Null),
         },
         Codec::Choice(_) => match (0..message.fields.len()).find(|index| node.part(*index).is_some()) {
@@ -88,7 +88,7 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
         },
         Codec::SchemaOrBool => match (node.part(0), node.part(1)) {
             (_, Some(_)) => field(1),
-            (Some(Part::Varint(allows)), None) => Ok(Value::Bool(*allows != 0)),
+            (Some(WireValue::Varint(allows)), None) => Ok(Value::Bool(*allows != 0)),
             _ => Ok(Value::Bool(false)),
         },
         Codec::SchemaOrArray | Codec::SchemaOrStringArray => match (node.part(0), node.part(1)) {
@@ -99,11 +99,11 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
     }
 }
 
-fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Result<Value, Error> {
+fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, Error> {
     match part {
         None => match (field.shape, field.kind) {
             (Shape::Value | Shape::Inline, FieldKind::Message(message)) => {
-                of_message(message.get(), &Node::default(), depth + 1)
+                of_message(message.get(), &WireMessage::default(), depth + 1)
             }
             (Shape::Value, FieldKind::Bool) => Ok(Value::Bool(false)),
             (Shape::Value, FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double) => Ok(Value::Int(0)),
@@ -111,11 +111,11 @@ fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Res
             (Shape::Value, FieldKind::Bytes)
             | (Shape::Inline | Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => Ok(Value::Null),
         },
-        Some(Part::List(items)) => {
+        Some(WireValue::List(items)) => {
             let items = items.iter().map(|item| of_part(field.kind, item, depth + 1));
             items.collect::<Result<_, _>>().map(Value::Array)
         }
-        Some(Part::Map(entries)) => {
+        Some(WireValue::Map(entries)) => {
             let entries = entries
                 .iter()
                 .map(|(name, value)| Ok((json::text_of(name).into(), of_part(field.kind, value, depth + 1)?)));
@@ -125,17 +125,17 @@ fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Res
     }
 }
 
-fn of_part(kind: FieldKind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
+fn of_part(kind: FieldKind, part: &WireValue<'_>, depth: usize) -> Result<Value, Error> {
     work::step();
     Ok(match (kind, part) {
-        (FieldKind::Bool, Part::Varint(number)) => Value::Bool(*number != 0),
-        (FieldKind::Int32, Part::Varint(number)) => Value::Int(i64::from(*number as i32)),
-        (FieldKind::Int64, Part::Varint(number)) => Value::Int(*number as i64),
-        (FieldKind::Double, Part::Double(number)) => of_double(*number)?,
-        (FieldKind::String, Part::Bytes(bytes)) => Value::String(json::text_of(bytes).into_owned()),
-        (FieldKind::Bytes, Part::Bytes(bytes)) => Value::String(base64::encode(bytes)),
-        (FieldKind::Message(message), Part::Node(node)) => of_message(message.get(), node, depth + 1)?,
-        (FieldKind::Message(message), Part::Bytes(bytes)) => of_time(message.get(), bytes)?,
+        (FieldKind::Bool, WireValue::Varint(number)) => Value::Bool(*number != 0),
+        (FieldKind::Int32, WireValue::Varint(number)) => Value::Int(i64::from(*number as i32)),
+        (FieldKind::Int64, WireValue::Varint(number)) => Value::Int(*number as i64),
+        (FieldKind::Double, WireValue::Double(number)) => of_double(*number)?,
+        (FieldKind::String, WireValue::Bytes(bytes)) => Value::String(json::text_of(bytes).into_owned()),
+        (FieldKind::Bytes, WireValue::Bytes(bytes)) => Value::String(base64::encode(bytes)),
+        (FieldKind::Message(message), WireValue::Node(node)) => of_message(message.get(), node, depth + 1)?,
+        (FieldKind::Message(message), WireValue::Bytes(bytes)) => of_time(message.get(), bytes)?,
         _ => Value::Null,
     })
 }
@@ -157,9 +157,9 @@ fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
-    let node = Node::read(message, bytes)?;
+    let node = WireMessage::read(message, bytes)?;
     let number = |index| match node.part(index) {
-        Some(Part::Varint(number)) => *number,
+        Some(WireValue::Varint(number)) => *number,
         _ => 0,
     };
     let seconds = number(0) as i64;

@@ -9,7 +9,7 @@ use crate::value::Value;
 use super::Error;
 use super::encode::write_message;
 use super::messages::UNKNOWN;
-use super::node::{Node, Part};
+use super::node::{WireMessage, WireValue};
 use super::wire::Writer;
 
 /// What a body begins with.
@@ -39,16 +39,16 @@ pub fn open(body: &[u8]) -> Result<Envelope<'_>, Error> {
     if unknown.is_empty() {
         return Err(Error::EmptyBody);
     }
-    let node = Node::read(&UNKNOWN, unknown)?;
+    let node = WireMessage::read(&UNKNOWN, unknown)?;
     let text = |index| match node.part(0) {
-        Some(Part::Node(type_meta)) => match type_meta.part(index) {
-            Some(Part::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
+        Some(WireValue::Node(type_meta)) => match type_meta.part(index) {
+            Some(WireValue::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
             _ => String::new(),
         },
         _ => String::new(),
     };
     let raw = match node.part(1) {
-        Some(Part::Bytes(raw)) => raw,
+        Some(WireValue::Bytes(raw)) => raw,
         _ => &[][..],
     };
     Ok(Envelope { api_version: text(0), kind: text(1), raw })

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use crate::types::{Codec, Field, FieldKind, Message, Shape};
 
 use super::Error;
-use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, Reader, VARINT};
+use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, VARINT, WireReader};
 
 /// Messages are nested no deeper than JSON is.
 pub const DEPTH_MAX: usize = crate::value::json::DEPTH_MAX;
@@ -20,14 +20,14 @@ const OVERLAPPED_BYTES_MAX: usize = 64 << 10;
 
 /// How deep a reader is, and what it has read twice.
 #[derive(Clone, Copy)]
-struct Level<'c> {
+struct ReadDepth<'c> {
     depth: usize,
     overlapped_bytes: &'c Cell<usize>,
 }
 
-impl Level<'_> {
+impl ReadDepth<'_> {
     fn deeper(self) -> Self {
-        Level { depth: self.depth + 1, ..self }
+        ReadDepth { depth: self.depth + 1, ..self }
     }
 
     fn count_overlap(self, bytes: usize) -> Result<(), Error> {
@@ -38,48 +38,48 @@ impl Level<'_> {
 
 /// The parts of a message that were on the wire.
 #[derive(Debug, Default)]
-pub struct Node<'b> {
+pub struct WireMessage<'b> {
     /// With the index of their field in the message; in the order of their first appearance.
-    parts: Vec<(usize, Part<'b>)>,
+    parts: Vec<(usize, WireValue<'b>)>,
 }
 
 /// What was on the wire for a field.
 #[derive(Debug)]
-pub enum Part<'b> {
+pub enum WireValue<'b> {
     Varint(u64),
     Double(f64),
     /// A string, bytes, or a message whose parts don't add up.
     Bytes(&'b [u8]),
-    Node(Node<'b>),
-    List(Vec<Part<'b>>),
+    Node(WireMessage<'b>),
+    List(Vec<WireValue<'b>>),
     /// In the order of the wire; of a repeated name the last counts.
-    Map(Vec<(&'b [u8], Part<'b>)>),
+    Map(Vec<(&'b [u8], WireValue<'b>)>),
 }
 
-impl<'b> Node<'b> {
+impl<'b> WireMessage<'b> {
     /// Reads a message.
     ///
     /// # Errors
     ///
     /// The bytes are not a message.
     pub fn read(message: &'static Message, bytes: &'b [u8]) -> Result<Self, Error> {
-        let mut node = Node::default();
+        let mut node = WireMessage::default();
         let overlapped_bytes = Cell::new(0);
-        node.add(message, bytes, Level { depth: 0, overlapped_bytes: &overlapped_bytes })?;
+        node.add(message, bytes, ReadDepth { depth: 0, overlapped_bytes: &overlapped_bytes })?;
         Ok(node)
     }
 
     /// The part of the field at `index` of the message.
-    pub fn part(&self, index: usize) -> Option<&Part<'b>> {
+    pub fn part(&self, index: usize) -> Option<&WireValue<'b>> {
         self.parts.iter().find(|(at, _)| *at == index).map(|(_, part)| part)
     }
 
     /// Reads more of the message.
-    fn add(&mut self, message: &'static Message, bytes: &'b [u8], level: Level<'_>) -> Result<(), Error> {
+    fn add(&mut self, message: &'static Message, bytes: &'b [u8], level: ReadDepth<'_>) -> Result<(), Error> {
         if level.depth > DEPTH_MAX {
             return Err(Error::TooDeep);
         }
-        let mut reader = Reader::new(bytes);
+        let mut reader = WireReader::new(bytes);
         while !reader.is_at_end() {
             let start = reader.clone();
             let tag = reader.varint()?;
@@ -109,12 +109,12 @@ impl<'b> Node<'b> {
         &mut self,
         index: usize,
         field: &Field,
-        reader: &mut Reader<'b>,
-        level: Level<'_>,
+        reader: &mut WireReader<'b>,
+        level: ReadDepth<'_>,
     ) -> Result<(), Error> {
         match field.shape {
             Shape::Value | Shape::Pointer | Shape::Inline => match (field.kind, self.part_mut(index)) {
-                (FieldKind::Message(message), Some(Part::Node(node))) => {
+                (FieldKind::Message(message), Some(WireValue::Node(node))) => {
                     node.add(message.get(), reader.length_delimited()?, level.deeper())?;
                 }
                 (kind, Some(part)) => *part = read_one(kind, reader, level)?,
@@ -123,55 +123,59 @@ impl<'b> Node<'b> {
             Shape::List => {
                 let item = read_one(field.kind, reader, level.deeper())?;
                 match self.part_mut(index) {
-                    Some(Part::List(items)) => items.push(item),
-                    _ => self.parts.push((index, Part::List(vec![item]))),
+                    Some(WireValue::List(items)) => items.push(item),
+                    _ => self.parts.push((index, WireValue::List(vec![item]))),
                 }
             }
             Shape::Map | Shape::Extensions => {
                 let entry = read_entry(field.kind, reader, level.deeper())?;
                 match self.part_mut(index) {
-                    Some(Part::Map(entries)) => entries.push(entry),
-                    _ => self.parts.push((index, Part::Map(vec![entry]))),
+                    Some(WireValue::Map(entries)) => entries.push(entry),
+                    _ => self.parts.push((index, WireValue::Map(vec![entry]))),
                 }
             }
         }
         Ok(())
     }
 
-    fn part_mut(&mut self, index: usize) -> Option<&mut Part<'b>> {
+    fn part_mut(&mut self, index: usize) -> Option<&mut WireValue<'b>> {
         self.parts.iter_mut().find(|(at, _)| *at == index).map(|(_, part)| part)
     }
 }
 
-fn read_one<'b>(kind: FieldKind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<Part<'b>, Error> {
+fn read_one<'b>(kind: FieldKind, reader: &mut WireReader<'b>, level: ReadDepth<'_>) -> Result<WireValue<'b>, Error> {
     Ok(match kind {
-        FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => Part::Varint(reader.varint()?),
-        FieldKind::Double => Part::Double(reader.fixed64()?),
-        FieldKind::String | FieldKind::Bytes => Part::Bytes(reader.length_delimited()?),
+        FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => WireValue::Varint(reader.varint()?),
+        FieldKind::Double => WireValue::Double(reader.fixed64()?),
+        FieldKind::String | FieldKind::Bytes => WireValue::Bytes(reader.length_delimited()?),
         FieldKind::Message(message) => {
             let bytes = reader.length_delimited()?;
-            let mut node = Node::default();
+            let mut node = WireMessage::default();
             node.add(message.get(), bytes, level.deeper())?;
             match message.codec {
                 // Go reads a time anew each time, and no bytes are not the time of a message without parts.
-                Codec::Time | Codec::MicroTime => Part::Bytes(bytes),
-                _ => Part::Node(node),
+                Codec::Time | Codec::MicroTime => WireValue::Bytes(bytes),
+                _ => WireValue::Node(node),
             }
         }
     })
 }
 
 /// Reads an entry of a map. Go looks at no wire type here, and lets a part be longer than its entry.
-fn read_entry<'b>(kind: FieldKind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<(&'b [u8], Part<'b>), Error> {
+fn read_entry<'b>(
+    kind: FieldKind,
+    reader: &mut WireReader<'b>,
+    level: ReadDepth<'_>,
+) -> Result<(&'b [u8], WireValue<'b>), Error> {
     let length = reader.length_delimited()?.len();
     let end = reader.at;
-    let mut entry = Reader { bytes: reader.bytes, at: end - length };
+    let mut entry = WireReader { bytes: reader.bytes, at: end - length };
     let mut name: &[u8] = &[];
     let mut value = match kind {
-        FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => Part::Varint(0),
-        FieldKind::Double => Part::Double(0.0),
-        FieldKind::String | FieldKind::Bytes => Part::Bytes(&[]),
-        FieldKind::Message(_) => Part::Node(Node::default()),
+        FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => WireValue::Varint(0),
+        FieldKind::Double => WireValue::Double(0.0),
+        FieldKind::String | FieldKind::Bytes => WireValue::Bytes(&[]),
+        FieldKind::Message(_) => WireValue::Node(WireMessage::default()),
     };
     while entry.at < end {
         let start = entry.clone();
@@ -233,7 +237,7 @@ mod tests {
             ]);
         }
         // Behind the value nothing is read, as the entry has ended.
-        assert!(Node::read(&ALL, &body).is_err());
+        assert!(WireMessage::read(&ALL, &body).is_err());
     }
 
     #[test]

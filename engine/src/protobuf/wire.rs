@@ -1,6 +1,6 @@
 //! The primitives of the wire: varints, lengths, fields to skip.
 //!
-//! A [`Reader`] accepts what Go's generated decoders accept, and fails in their order, for their errors are what clients
+//! A [`WireReader`] accepts what Go's generated decoders accept, and fails in their order, for their errors are what clients
 //! see; no published library does. A [`Writer`] goes backwards, so that a length is known when it is written.
 
 use super::Error;
@@ -16,14 +16,14 @@ const FIXED32: u8 = 5;
 
 /// Reads from the start of `bytes`.
 #[derive(Clone)]
-pub struct Reader<'b> {
+pub struct WireReader<'b> {
     pub bytes: &'b [u8],
     pub at: usize,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> WireReader<'b> {
     pub fn new(bytes: &'b [u8]) -> Self {
-        Reader { bytes, at: 0 }
+        WireReader { bytes, at: 0 }
     }
 
     pub fn is_at_end(&self) -> bool {
@@ -163,7 +163,7 @@ mod tests {
         for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
             let mut writer = Writer::default();
             writer.varint(number);
-            assert_eq!(Reader::new(&writer.finish()).varint(), Ok(number));
+            assert_eq!(WireReader::new(&writer.finish()).varint(), Ok(number));
         }
         let mut writer = Writer::default();
         let end = writer.len();
@@ -171,7 +171,7 @@ mod tests {
         writer.close(5, end);
         writer.fixed64(-0.5);
         let bytes = writer.finish();
-        let mut reader = Reader::new(&bytes);
+        let mut reader = WireReader::new(&bytes);
         assert_eq!(reader.fixed64(), Ok(-0.5));
         assert_eq!(reader.varint(), Ok(5 << 3 | 2));
         assert_eq!(reader.length_delimited(), Ok(&b"abc"[..]));
@@ -180,32 +180,32 @@ mod tests {
 
     #[test]
     fn numbers_end_after_ten_bytes() {
-        assert_eq!(Reader::new(&[0xff; 11]).varint(), Err(Error::IntegerOverflow));
-        assert_eq!(Reader::new(&[0x80; 3]).varint(), Err(Error::UnexpectedEnd));
+        assert_eq!(WireReader::new(&[0xff; 11]).varint(), Err(Error::IntegerOverflow));
+        assert_eq!(WireReader::new(&[0x80; 3]).varint(), Err(Error::UnexpectedEnd));
         let mut nine = [0xff; 10];
         nine[9] = 0x7f;
-        assert_eq!(Reader::new(&nine).varint(), Ok(u64::MAX));
+        assert_eq!(WireReader::new(&nine).varint(), Ok(u64::MAX));
     }
 
     #[test]
     fn lengths_stay_within_the_bytes() {
-        assert_eq!(Reader::new(&[4, 1, 2, 3]).length_delimited(), Err(Error::UnexpectedEnd));
+        assert_eq!(WireReader::new(&[4, 1, 2, 3]).length_delimited(), Err(Error::UnexpectedEnd));
         let mut negative = [0xff; 10];
         negative[9] = 1;
-        assert_eq!(Reader::new(&negative).length_delimited(), Err(Error::NegativeLength));
+        assert_eq!(WireReader::new(&negative).length_delimited(), Err(Error::NegativeLength));
         negative[9] = 0;
-        assert_eq!(Reader::new(&negative).length_delimited(), Err(Error::NegativeLength), "the end overflows");
+        assert_eq!(WireReader::new(&negative).length_delimited(), Err(Error::NegativeLength), "the end overflows");
     }
 
     #[test]
     fn groups_are_skipped_without_recursion() {
         let mut groups = vec![0x0b; 1 << 20];
-        assert_eq!(Reader::new(&groups).skip(), Err(Error::UnexpectedEnd));
+        assert_eq!(WireReader::new(&groups).skip(), Err(Error::UnexpectedEnd));
         groups.resize(2 << 20, 0x0c);
-        let mut reader = Reader::new(&groups);
+        let mut reader = WireReader::new(&groups);
         assert_eq!(reader.skip(), Ok(()));
         assert!(reader.is_at_end());
-        assert_eq!(Reader::new(&[0x0c]).skip(), Err(Error::UnexpectedEndGroup));
-        assert_eq!(Reader::new(&[0x0e]).skip(), Err(Error::IllegalWireType(6)));
+        assert_eq!(WireReader::new(&[0x0c]).skip(), Err(Error::UnexpectedEndGroup));
+        assert_eq!(WireReader::new(&[0x0e]).skip(), Err(Error::IllegalWireType(6)));
     }
 }

@@ -12,7 +12,7 @@ use crate::value::Map;
 use crate::work;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum SchemaLevel {
     Root,
     Item,
     Field,
@@ -21,7 +21,7 @@ enum Level {
 /// Everything that keeps `schema` from being structural, sorted by text.
 pub fn validate_structural(path: &Path<'_>, schema: &Structural) -> ErrorList {
     let mut errors = ErrorList::new();
-    check_invariants(path, schema, Level::Root, &mut errors);
+    check_invariants(path, schema, SchemaLevel::Root, &mut errors);
     if let Some(validation) = &schema.value_validation {
         check_completeness(validation, schema, path, path, &mut errors);
     }
@@ -44,7 +44,7 @@ fn is_type_only(nested: &NestedValueValidation, type_: &str) -> bool {
     *nested == NestedValueValidation { forbidden_generics: generics.into(), ..NestedValueValidation::default() }
 }
 
-fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: &mut ErrorList) {
+fn check_invariants(path: &Path<'_>, schema: &Structural, level: SchemaLevel, errors: &mut ErrorList) {
     work::step();
     let type_ = schema.generic.type_.as_str();
     let extensions = &schema.extensions;
@@ -52,19 +52,19 @@ fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: 
     match &schema.items {
         None if type_ == "array" => errors.push(Error::required(&path.child("items"), "must be specified")),
         None => {}
-        Some(items) => check_invariants(&path.child("items"), items, Level::Item, errors),
+        Some(items) => check_invariants(&path.child("items"), items, SchemaLevel::Item, errors),
     }
     let properties = path.child("properties");
     for (name, property) in schema.properties.iter() {
-        check_invariants(&properties.key(name), property, Level::Field, errors);
+        check_invariants(&properties.key(name), property, SchemaLevel::Field, errors);
     }
     if let Some(additional) = &schema.additional_properties {
         let additional_path = path.child("additionalProperties");
-        if level == Level::Root {
+        if level == SchemaLevel::Root {
             errors.push(Error::forbidden(&additional_path, "must not be used at the root"));
         }
         if let StructuralOrBool::Structural(schema) = additional {
-            check_invariants(&additional_path, schema, Level::Field, errors);
+            check_invariants(&additional_path, schema, SchemaLevel::Field, errors);
         }
     }
     check_extensions(path, extensions, errors);
@@ -83,9 +83,9 @@ fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: 
         });
     } else if type_.is_empty() && !extensions.int_or_string && !extensions.preserve_unknown_fields {
         let detail = match level {
-            Level::Root => "must not be empty at the root",
-            Level::Item => "must not be empty for specified array items",
-            Level::Field => "must not be empty for specified object fields",
+            SchemaLevel::Root => "must not be empty at the root",
+            SchemaLevel::Item => "must not be empty for specified array items",
+            SchemaLevel::Field => "must not be empty for specified object fields",
         };
         errors.push(Error::required(&type_path, detail));
     }
@@ -93,7 +93,7 @@ fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: 
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
         errors.push(Error::forbidden(&path.child("additionalProperties"), detail));
     }
-    if level == Level::Root && !type_.is_empty() && type_ != "object" {
+    if level == SchemaLevel::Root && !type_.is_empty() && type_ != "object" {
         errors.push(Error::invalid(&type_path, type_, "must be object at the root"));
     }
     check_meta_properties(path, schema, level, errors);
@@ -105,8 +105,8 @@ fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: 
 }
 
 /// `kind`, `apiVersion` and `metadata` of a resource, at the root or embedded.
-fn check_meta_properties(path: &Path<'_>, schema: &Structural, level: Level, errors: &mut ErrorList) {
-    let is_resource = level == Level::Root || schema.extensions.embedded_resource;
+fn check_meta_properties(path: &Path<'_>, schema: &Structural, level: SchemaLevel, errors: &mut ErrorList) {
+    let is_resource = level == SchemaLevel::Root || schema.extensions.embedded_resource;
     let properties = path.child("properties");
     for name in ["kind", "apiVersion"] {
         if let Some(property) = schema.properties.get(name)
@@ -126,7 +126,7 @@ fn check_meta_properties(path: &Path<'_>, schema: &Structural, level: Level, err
     if is_resource && metadata.generic.type_ != "object" {
         errors.push(Error::invalid(&metadata_path.child("type"), metadata.generic.type_.as_str(), "must be object"));
     }
-    if level == Level::Root && !restricts_names_only(metadata) {
+    if level == SchemaLevel::Root && !restricts_names_only(metadata) {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
         errors.push(Error::forbidden(&metadata_path, detail));
     }

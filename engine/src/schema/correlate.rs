@@ -22,7 +22,7 @@ pub struct Correlated<'v> {
     pub old: &'v Value,
     /// The schema of both.
     pub schema: &'v Structural,
-    verdict: Verdict<'v>,
+    verdict: RatchetVerdict<'v>,
     /// The lists and objects that were found unchanged so far, anywhere in the whole.
     unchanged: Rc<RefCell<HashSet<*const Value>>>,
     old_items: OnceCell<OldItems<'v>>,
@@ -31,7 +31,7 @@ pub struct Correlated<'v> {
 /// The items of an old list, to be found by their keys.
 #[derive(Debug, Default)]
 pub struct OldItems<'v> {
-    items: HashMap<Key<'v>, &'v Value>,
+    items: HashMap<ItemIdentity<'v>, &'v Value>,
     key_names: &'v [String],
 }
 
@@ -61,14 +61,14 @@ impl<'v> OldItems<'v> {
 
 /// Whether a value is known to be unchanged, and the verdict on what holds it.
 #[derive(Debug, Default)]
-struct Verdict<'v> {
+struct RatchetVerdict<'v> {
     unchanged: Cell<Option<bool>>,
-    parent: Option<&'v Verdict<'v>>,
+    parent: Option<&'v RatchetVerdict<'v>>,
 }
 
 /// The identity of an item in a list of type `map`.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Key<'v> {
+enum ItemIdentity<'v> {
     Bool(bool),
     Int(i64),
     Float(u64),
@@ -84,14 +84,14 @@ impl<'v> Correlated<'v> {
             new,
             old,
             schema,
-            verdict: Verdict::default(),
+            verdict: RatchetVerdict::default(),
             unchanged: Rc::default(),
             old_items: OnceCell::new(),
         }
     }
 
     fn child<'c>(&'c self, new: &'c Value, old: &'c Value, schema: &'c Structural) -> Correlated<'c> {
-        let verdict = Verdict { parent: Some(&self.verdict), ..Verdict::default() };
+        let verdict = RatchetVerdict { parent: Some(&self.verdict), ..RatchetVerdict::default() };
         Correlated { new, old, schema, verdict, unchanged: Rc::clone(&self.unchanged), old_items: OnceCell::new() }
     }
 
@@ -187,13 +187,13 @@ fn count_values(values: &[Value]) {
 }
 
 /// The identity of `item`, if it has all keys and these are scalars.
-fn key_of<'v>(item: &'v Map, key_names: &[String]) -> Option<Key<'v>> {
+fn key_of<'v>(item: &'v Map, key_names: &[String]) -> Option<ItemIdentity<'v>> {
     if let [name] = key_names {
         return match item.get(name)? {
-            Value::Bool(truth) => Some(Key::Bool(*truth)),
-            Value::Int(number) => Some(Key::Int(*number)),
-            Value::Float(number) => Some(Key::Float((number + 0.0).to_bits())),
-            Value::String(text) => Some(Key::String(text)),
+            Value::Bool(truth) => Some(ItemIdentity::Bool(*truth)),
+            Value::Int(number) => Some(ItemIdentity::Int(*number)),
+            Value::Float(number) => Some(ItemIdentity::Float((number + 0.0).to_bits())),
+            Value::String(text) => Some(ItemIdentity::String(text)),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         };
     }
@@ -209,5 +209,5 @@ fn key_of<'v>(item: &'v Map, key_names: &[String]) -> Option<Key<'v>> {
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         }
     }
-    Some(Key::Composite(composite))
+    Some(ItemIdentity::Composite(composite))
 }

@@ -202,7 +202,7 @@ pub fn prune_defaults(schema: &mut Structural) {
     });
 }
 
-enum Step<'s> {
+enum DefaultStep<'s> {
     Field(&'s str),
     Item,
 }
@@ -221,7 +221,7 @@ struct Surroundings {
 /// The pruned form of each default, in the order in which [`visit_defaults`] comes to them.
 struct Pruning<'s> {
     root: &'s Structural,
-    path: Vec<Step<'s>>,
+    path: Vec<DefaultStep<'s>>,
     pruned: Vec<Option<Value>>,
 }
 
@@ -238,21 +238,21 @@ impl<'s> Pruning<'s> {
             self.pruned.push(pruned);
         }
         if let Some(StructuralOrBool::Structural(values)) = &schema.additional_properties {
-            self.within(Step::Field("*"), values, around.below(values));
+            self.within(DefaultStep::Field("*"), values, around.below(values));
         }
         if let Some(items) = &schema.items {
             let is_preserved_item = schema.extensions.preserve_unknown_fields || around.is_preserved_item;
-            self.within(Step::Item, items, Surroundings { is_preserved_item, ..around.below(items) });
+            self.within(DefaultStep::Item, items, Surroundings { is_preserved_item, ..around.below(items) });
         }
         for (name, property) in schema.properties.iter() {
             let is_meta = around.is_resource && matches!(name, "apiVersion" | "kind" | "metadata");
             let below = around.below(property);
             let is_within_meta = below.is_within_meta || is_meta;
-            self.within(Step::Field(name), property, Surroundings { is_within_meta, ..below });
+            self.within(DefaultStep::Field(name), property, Surroundings { is_within_meta, ..below });
         }
     }
 
-    fn within(&mut self, step: Step<'s>, schema: &'s Structural, around: Surroundings) {
+    fn within(&mut self, step: DefaultStep<'s>, schema: &'s Structural, around: Surroundings) {
         self.path.push(step);
         self.enter(schema, around);
         self.path.pop();
@@ -275,18 +275,18 @@ fn prune_alone(schema: &Structural, default: &Value) -> Value {
 }
 
 /// `default` put into an object that has nothing else, coerced and pruned with it, and taken out again.
-fn prune_in_place(root: &Structural, path: &[Step<'_>], default: &Value) -> Option<Value> {
+fn prune_in_place(root: &Structural, path: &[DefaultStep<'_>], default: &Value) -> Option<Value> {
     work::steps(path.len());
     let mut object = path.iter().rev().fold(default.clone(), |inner, step| match step {
-        Step::Field(name) => Map::from_iter([((*name).to_owned(), inner)]).into(),
-        Step::Item => vec![inner].into(),
+        DefaultStep::Field(name) => Map::from_iter([((*name).to_owned(), inner)]).into(),
+        DefaultStep::Item => vec![inner].into(),
     });
     // Nothing fails, as invalid metadata is dropped.
     let _unknown = coerce::coerce(&Path::ROOT, &mut object, root, true, true);
     prune(&mut object, root, true);
     path.iter().try_fold(object, |outer, step| match (step, outer) {
-        (Step::Field(name), Value::Object(mut fields)) => fields.remove(name),
-        (Step::Item, Value::Array(items)) => items.into_iter().next(),
+        (DefaultStep::Field(name), Value::Object(mut fields)) => fields.remove(name),
+        (DefaultStep::Item, Value::Array(items)) => items.into_iter().next(),
         _ => None,
     })
 }
@@ -410,16 +410,16 @@ mod tests {
     fn collect_in_place<'s>(
         root: &Structural,
         schema: &'s Structural,
-        path: &mut Vec<Step<'s>>,
+        path: &mut Vec<DefaultStep<'s>>,
         pruned: &mut Vec<Option<Value>>,
     ) {
         if let Some(default) = default_of(schema) {
             pruned.push(prune_in_place(root, path, default));
         }
         let values = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
-        let values = values.map(|values| (Step::Field("*"), values)).into_iter();
-        let items = schema.items.as_deref().map(|items| (Step::Item, items));
-        let properties = schema.properties.iter().map(|(name, property)| (Step::Field(name), property));
+        let values = values.map(|values| (DefaultStep::Field("*"), values)).into_iter();
+        let items = schema.items.as_deref().map(|items| (DefaultStep::Item, items));
+        let properties = schema.properties.iter().map(|(name, property)| (DefaultStep::Field(name), property));
         for (step, below) in values.chain(items).chain(properties) {
             path.push(step);
             collect_in_place(root, below, path, pruned);

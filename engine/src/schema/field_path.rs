@@ -62,7 +62,7 @@ pub enum Brackets {
 /// Kubernetes' words for a path that is malformed or leads nowhere.
 pub fn resolve<'s>(path: &str, schema: &'s Structural, brackets: Brackets) -> Result<Resolved<'s>, FieldPathError> {
     let mut resolved = Resolved { text: String::new(), root: String::new(), schema: Some(schema) };
-    let mut tokens = Tokens(path);
+    let mut tokens = PathTokens(path);
     while let Some(token) = tokens.next() {
         match token {
             "." => resolved.step(tokens.next().ok_or(FieldPathError::End)?)?,
@@ -108,9 +108,9 @@ impl Resolved<'_> {
 }
 
 /// Dots, brackets, quoted texts, and whatever stands between these.
-struct Tokens<'t>(&'t str);
+struct PathTokens<'t>(&'t str);
 
-impl<'t> Iterator for Tokens<'t> {
+impl<'t> Iterator for PathTokens<'t> {
     type Item = &'t str;
 
     fn next(&mut self) -> Option<&'t str> {

@@ -1,13 +1,13 @@
 //! How expressions read an object of a schema.
 //!
-//! In: a structural schema. Out: the [`Form`] through which values of it are read in place.
+//! In: a structural schema. Out: the [`HostForm`] through which values of it are read in place.
 //! Source: k8s.io/apiserver 1.37, values of unstructured objects.
 
 use std::sync::Arc;
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::cel::escape::escape;
-use crate::cel::eval::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
+use crate::cel::eval::host::{Field, HostForm, ListForm, ListKind, MapForm, Shape};
 use crate::meta::minor::Minor;
 use crate::value::Map;
 use crate::work;
@@ -17,15 +17,15 @@ const NULLS_EQUAL_SINCE: Minor = Minor::of(34);
 
 /// The form of what `schema` specifies. `is_resource` is for the root of a custom resource or an embedded one: those have
 /// a kind, a version and a name even if the schema does not say so.
-pub fn form(schema: &Structural, is_resource: bool) -> Form {
+pub fn form(schema: &Structural, is_resource: bool) -> HostForm {
     form_in(Minor::NEWEST, schema, is_resource)
 }
 
 /// [`form`] as that version of Kubernetes reads objects.
-pub fn form_in(minor: Minor, schema: &Structural, is_resource: bool) -> Form {
+pub fn form_in(minor: Minor, schema: &Structural, is_resource: bool) -> HostForm {
     work::step();
     let nulls_differ = minor < NULLS_EQUAL_SINCE;
-    Form { nullable: schema.generic.nullable, nulls_differ, shape: shape(minor, schema, is_resource) }
+    HostForm { nullable: schema.generic.nullable, nulls_differ, shape: shape(minor, schema, is_resource) }
 }
 
 fn shape(minor: Minor, schema: &Structural, is_resource: bool) -> Shape {
@@ -64,7 +64,7 @@ fn map(minor: Minor, schema: &Structural, is_resource: bool) -> MapForm {
         .map(|(name, property)| (name.to_owned(), field(name, form_in(minor, property, false))))
         .collect();
     if has_meta && !declares_meta(schema) {
-        let plain = |shape| Form { nullable: false, nulls_differ: minor < NULLS_EQUAL_SINCE, shape };
+        let plain = |shape| HostForm { nullable: false, nulls_differ: minor < NULLS_EQUAL_SINCE, shape };
         let text = |name| (String::from(name), field(name, plain(Shape::String)));
         let metadata = MapForm::Fields(["name", "generateName"].map(text).into_iter().collect());
         let metadata = field("metadata", plain(Shape::Map(metadata)));
@@ -75,7 +75,7 @@ fn map(minor: Minor, schema: &Structural, is_resource: bool) -> MapForm {
     MapForm::Fields(fields)
 }
 
-fn field(name: &str, form: Form) -> Field {
+fn field(name: &str, form: HostForm) -> Field {
     Field { form: Arc::new(form), escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
 }
 

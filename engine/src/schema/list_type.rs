@@ -90,7 +90,7 @@ fn key_of(item: &Value, key_names: &[String]) -> Value {
 
 /// A value for comparison: scalars with their type, objects and lists as JSON.
 #[derive(PartialEq, Eq, Hash)]
-enum Identity<'v> {
+enum ItemValue<'v> {
     Absent,
     Null,
     Bool(bool),
@@ -110,17 +110,17 @@ fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec
     for (index, value) in values.enumerate() {
         work::bytes(value.and_then(Value::as_str).map_or(0, str::len));
         let identity = match value {
-            None => Identity::Absent,
-            Some(Value::Null) => Identity::Null,
-            Some(Value::Bool(truth)) => Identity::Bool(*truth),
-            Some(Value::Int(number)) => Identity::Int(*number),
+            None => ItemValue::Absent,
+            Some(Value::Null) => ItemValue::Null,
+            Some(Value::Bool(truth)) => ItemValue::Bool(*truth),
+            Some(Value::Int(number)) => ItemValue::Int(*number),
             // Negative zero equals zero.
-            Some(Value::Float(number)) => Identity::Float((number + 0.0).to_bits()),
-            Some(Value::String(text)) => Identity::String(text),
+            Some(Value::Float(number)) => ItemValue::Float((number + 0.0).to_bits()),
+            Some(Value::String(text)) => ItemValue::String(text),
             Some(compound) => {
                 let encoded = json::encode(compound);
                 work::bytes(encoded.len());
-                Identity::Compound(encoded)
+                ItemValue::Compound(encoded)
             }
         };
         let times = seen.entry(identity).or_insert(0_u32);

@@ -31,9 +31,11 @@ impl Pending {
 
 /// What is still to be done to `value`, a whole object. Its own `apiVersion`, `kind` and `metadata` are not unknown.
 pub fn pending(value: &Value, schema: &Structural) -> Pending {
-    let mut look = Look::default();
+    let mut look = PendingFindings::default();
     let removals = match value {
-        Value::Object(fields) if !is_special(schema) => fields_remove(fields, schema, Around::ROOT, &mut look),
+        Value::Object(fields) if !is_special(schema) => {
+            fields_remove(fields, schema, NodeSurroundings::ROOT, &mut look)
+        }
         _ => true,
     };
     Pending { removals, defaults: look.lacks_defaults }
@@ -41,12 +43,12 @@ pub fn pending(value: &Value, schema: &Structural) -> Pending {
 
 /// What is found on the way.
 #[derive(Default)]
-struct Look<'s> {
+struct PendingFindings<'s> {
     lacks_defaults: bool,
     remembered: Remembered<'s>,
 }
 
-impl<'s> Look<'s> {
+impl<'s> PendingFindings<'s> {
     /// Notes whether a field is absent that has a default, where the properties are many.
     fn note_absent(&mut self, fields: &Map, schema: &'s Structural) {
         if self.lacks_defaults {
@@ -67,7 +69,7 @@ enum Properties<'s, I: Iterator<Item = (&'s str, &'s Structural)>> {
 }
 
 impl<'s, I: Iterator<Item = (&'s str, &'s Structural)>> Properties<'s, I> {
-    fn next(&mut self, name: &str, look: &mut Look<'s>) -> Option<&'s Structural> {
+    fn next(&mut self, name: &str, look: &mut PendingFindings<'s>) -> Option<&'s Structural> {
         match self {
             Properties::Few(properties) => {
                 // Both come sorted.
@@ -81,7 +83,7 @@ impl<'s, I: Iterator<Item = (&'s str, &'s Structural)>> Properties<'s, I> {
     }
 
     /// Notes those that no field has asked for.
-    fn end(self, look: &mut Look<'s>) {
+    fn end(self, look: &mut PendingFindings<'s>) {
         if let Properties::Few(mut properties) = self {
             look.lacks_defaults |= properties.any(|(_, absent)| has_default(absent));
         }
@@ -90,7 +92,7 @@ impl<'s, I: Iterator<Item = (&'s str, &'s Structural)>> Properties<'s, I> {
 
 /// Where a node stands.
 #[derive(Clone, Copy)]
-struct Around {
+struct NodeSurroundings {
     is_root: bool,
     /// Whether unknown fields of this very node stay.
     preserves: bool,
@@ -98,11 +100,11 @@ struct Around {
     is_within_meta: bool,
 }
 
-impl Around {
-    const ROOT: Around = Around { is_root: true, preserves: false, is_within_meta: false };
+impl NodeSurroundings {
+    const ROOT: NodeSurroundings = NodeSurroundings { is_root: true, preserves: false, is_within_meta: false };
 
     fn below(self, is_meta: bool) -> Self {
-        Around { is_root: false, preserves: false, is_within_meta: self.is_within_meta || is_meta }
+        NodeSurroundings { is_root: false, preserves: false, is_within_meta: self.is_within_meta || is_meta }
     }
 
     fn preserves(self, schema: &Structural) -> bool {
@@ -116,7 +118,12 @@ fn is_special(schema: &Structural) -> bool {
 }
 
 /// Whether something within `value` would go. A field or an item that is null is looked at by what it stands in.
-fn removes<'s>(value: &Value, schema: &'s Structural, around: Around, look: &mut Look<'s>) -> bool {
+fn removes<'s>(
+    value: &Value,
+    schema: &'s Structural,
+    around: NodeSurroundings,
+    look: &mut PendingFindings<'s>,
+) -> bool {
     work::step();
     if is_special(schema) {
         return true;
@@ -128,17 +135,27 @@ fn removes<'s>(value: &Value, schema: &'s Structural, around: Around, look: &mut
     }
 }
 
-fn items_remove<'s>(items: &[Value], schema: &'s Structural, around: Around, look: &mut Look<'s>) -> bool {
+fn items_remove<'s>(
+    items: &[Value],
+    schema: &'s Structural,
+    around: NodeSurroundings,
+    look: &mut PendingFindings<'s>,
+) -> bool {
     // Items of a list that keeps what is unknown keep it, too.
     let preserves = around.preserves(schema);
     let Some(schema) = schema.items.as_deref() else { return !preserves && !items.iter().all(is_plain) };
     items.iter().any(|item| {
         look.lacks_defaults |= item.is_null() && has_default(schema) && !schema.generic.nullable;
-        removes(item, schema, Around { preserves, ..around.below(false) }, look)
+        removes(item, schema, NodeSurroundings { preserves, ..around.below(false) }, look)
     })
 }
 
-fn fields_remove<'s>(fields: &Map, schema: &'s Structural, around: Around, look: &mut Look<'s>) -> bool {
+fn fields_remove<'s>(
+    fields: &Map,
+    schema: &'s Structural,
+    around: NodeSurroundings,
+    look: &mut PendingFindings<'s>,
+) -> bool {
     let preserves = around.preserves(schema);
     let mut properties = if Remembered::is_worth(schema) {
         look.note_absent(fields, schema);
@@ -165,7 +182,12 @@ fn fields_remove<'s>(fields: &Map, schema: &'s Structural, around: Around, look:
     false
 }
 
-fn field_removes<'s>(field: &Value, schema: &'s Structural, around: Around, look: &mut Look<'s>) -> bool {
+fn field_removes<'s>(
+    field: &Value,
+    schema: &'s Structural,
+    around: NodeSurroundings,
+    look: &mut PendingFindings<'s>,
+) -> bool {
     if field.is_null() && !schema.generic.nullable {
         look.lacks_defaults |= has_default(schema);
         return !has_default(schema);

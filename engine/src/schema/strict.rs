@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::typed::{Fault, Findings};
+use super::typed::{FieldDecodeError, Findings};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::json::{self, Repeated};
 use crate::value::{Value, go_quote};
@@ -21,7 +21,7 @@ const ERRORS_MAX: usize = 100;
 ///
 /// Fields given twice don't count where Go does not look: inside unknown fields and inside values that it keeps raw.
 pub fn in_document_order(text: &[u8], duplicates: Vec<Repeated>, findings: &Findings) -> Vec<String> {
-    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+    let mut wanted: BTreeMap<String, StrictFinding> = BTreeMap::new();
     for path in &findings.unknown {
         wanted.entry(path.clone()).or_default().unknown = true;
     }
@@ -36,23 +36,23 @@ pub fn in_document_order(text: &[u8], duplicates: Vec<Repeated>, findings: &Find
     if wanted.is_empty() {
         return Vec::new();
     }
-    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
+    let mut walk = StrictWalk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
     walk.value();
     walk.errors.truncate(ERRORS_MAX);
     walk.errors
 }
 
 /// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all.
-pub fn first_in_document_order(text: &[u8], faults: Vec<Fault>) -> Option<UnmarshalError> {
-    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+pub fn first_in_document_order(text: &[u8], faults: Vec<FieldDecodeError>) -> Option<UnmarshalError> {
+    let mut wanted: BTreeMap<String, StrictFinding> = BTreeMap::new();
     for fault in &faults {
         wanted.entry(fault.path.clone()).or_default().unknown = true;
     }
-    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
+    let mut walk = StrictWalk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
     walk.value();
     let told = walk.errors.iter().enumerate();
     let ranks: BTreeMap<&str, usize> = told.map(|(rank, error)| (error.as_str(), rank)).collect();
-    let rank = |fault: &Fault| {
+    let rank = |fault: &FieldDecodeError| {
         let rank = ranks.get(unknown_field(&fault.path).as_str()).copied();
         (!fault.stops, rank.unwrap_or(usize::MAX))
     };
@@ -65,7 +65,7 @@ fn unknown_field(path: &str) -> String {
 
 /// What is to be told of a path.
 #[derive(Default)]
-struct Wanted {
+struct StrictFinding {
     unknown: bool,
     duplicate: bool,
     is_seen: bool,
@@ -78,15 +78,15 @@ fn is_within(path: &str, outer: &BTreeSet<&str>) -> bool {
 }
 
 /// Goes through a well-formed text; anything else ends the walk early, which only loses errors.
-struct Walk<'t> {
+struct StrictWalk<'t> {
     text: &'t [u8],
     at: usize,
     path: String,
-    wanted: BTreeMap<String, Wanted>,
+    wanted: BTreeMap<String, StrictFinding>,
     errors: Vec<String>,
 }
 
-impl Walk<'_> {
+impl StrictWalk<'_> {
     fn value(&mut self) {
         match self.next() {
             Some(b'{') => self.object(),
@@ -206,10 +206,11 @@ mod tests {
     fn the_first_error_in_the_text_is_told_unless_another_stops() {
         let fault = |path: &str, stops| {
             let error = UnmarshalError::Other(path.to_uppercase());
-            Fault { path: path.to_owned(), error, stops }
+            FieldDecodeError { path: path.to_owned(), error, stops }
         };
         let text = br#"{"type": true, "data": {"a": 1, "b": [2, 3]}}"#;
-        let told = |faults: &[Fault]| first_in_document_order(text, faults.to_vec()).map(|error| error.to_string());
+        let told =
+            |faults: &[FieldDecodeError]| first_in_document_order(text, faults.to_vec()).map(|error| error.to_string());
         assert_eq!(told(&[fault("data.a", false), fault("type", false)]), Some("TYPE".to_owned()));
         assert_eq!(told(&[fault("data.b[1]", true), fault("type", false)]), Some("DATA.B[1]".to_owned()));
         assert_eq!(told(&[fault("data.b[1]", true), fault("data.b[0]", true)]), Some("DATA.B[0]".to_owned()));

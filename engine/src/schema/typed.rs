@@ -33,7 +33,7 @@ const FAULTS_MAX: usize = 64;
 
 /// An error, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct FieldDecodeError {
     /// `spec.versions[0].name`.
     pub path: String,
     /// What Go's decoder says.
@@ -47,12 +47,12 @@ pub struct Fault {
 pub struct Typed<'v> {
     /// The version of Kubernetes whose types they are.
     minor: Minor,
-    steps: Vec<Step<'v>>,
+    steps: Vec<PathSegment<'v>>,
     struct_name: &'v str,
     /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
     frozen: Option<(&'v str, usize)>,
     saved: Option<UnmarshalError>,
-    faults: Vec<Fault>,
+    faults: Vec<FieldDecodeError>,
     unknown: Vec<String>,
     opaque: Vec<String>,
     empty: Vec<Empty>,
@@ -77,13 +77,13 @@ const EMPTY_MAX: usize = 64;
 /// A list or a map that came empty: Go keeps it apart from none, and does not write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Empty {
-    way: Vec<Way>,
+    way: Vec<ValueStep>,
     is_list: bool,
 }
 
 /// A step to a part of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
+enum ValueStep {
     Name(String),
     Index(usize),
 }
@@ -91,12 +91,12 @@ enum Way {
 impl Empty {
     /// Puts it back into `object`, which it was left out of, unless what it stands in is gone.
     pub fn restore(&self, object: &mut Value) {
-        let Some((Way::Name(last), way)) = self.way.split_last() else { return };
+        let Some((ValueStep::Name(last), way)) = self.way.split_last() else { return };
         let mut at = Some(object);
         for step in way {
             at = match (at, step) {
-                (Some(Value::Object(fields)), Way::Name(name)) => fields.get_mut(name),
-                (Some(Value::Array(items)), Way::Index(index)) => items.get_mut(*index),
+                (Some(Value::Object(fields)), ValueStep::Name(name)) => fields.get_mut(name),
+                (Some(Value::Array(items)), ValueStep::Index(index)) => items.get_mut(*index),
                 _ => None,
             };
         }
@@ -110,7 +110,7 @@ impl Empty {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'v> {
+enum PathSegment<'v> {
     Field(&'v str),
     /// A struct that is embedded in the one at hand, by its Go name: only errors name it.
     Embedded(&'static str),
@@ -118,21 +118,21 @@ enum Step<'v> {
     Index(usize),
 }
 
-impl Step<'_> {
-    fn way(&self) -> Option<Way> {
+impl PathSegment<'_> {
+    fn way(&self) -> Option<ValueStep> {
         match self {
-            Step::Field(name) | Step::Key(name) => Some(Way::Name((*name).to_owned())),
-            Step::Index(index) => Some(Way::Index(*index)),
-            Step::Embedded(_) => None,
+            PathSegment::Field(name) | PathSegment::Key(name) => Some(ValueStep::Name((*name).to_owned())),
+            PathSegment::Index(index) => Some(ValueStep::Index(*index)),
+            PathSegment::Embedded(_) => None,
         }
     }
 }
 
-impl Way {
+impl ValueStep {
     fn len(&self) -> usize {
         match self {
-            Way::Name(name) => name.len(),
-            Way::Index(_) => size_of::<usize>(),
+            ValueStep::Name(name) => name.len(),
+            ValueStep::Index(_) => size_of::<usize>(),
         }
     }
 }
@@ -175,7 +175,7 @@ impl<'v> Typed<'v> {
     /// # Errors
     ///
     /// What ends the decoding at once.
-    pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<Fault> {
+    pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<FieldDecodeError> {
         let mut typed = Typed::default();
         // What stops it is among them, or is told without a place.
         let _ = decode(&mut typed);
@@ -215,7 +215,7 @@ impl<'v> Typed<'v> {
         let outer = self.struct_name;
         for (key, value) in fields.iter() {
             work::step();
-            self.steps.push(Step::Field(key));
+            self.steps.push(PathSegment::Field(key));
             self.struct_name = name;
             let known = field(self, key, value)?;
             if !known && self.frozen.is_none() {
@@ -245,7 +245,7 @@ impl<'v> Typed<'v> {
         let mut list = Vec::with_capacity(items.len());
         for (index, value) in items.iter().enumerate() {
             work::step();
-            self.steps.push(Step::Index(index));
+            self.steps.push(PathSegment::Index(index));
             list.push(item(self, value)?);
             self.steps.pop();
         }
@@ -269,7 +269,7 @@ impl<'v> Typed<'v> {
         let mut entries = Vec::with_capacity(fields.len());
         for (key, value) in fields.iter() {
             work::step();
-            self.steps.push(Step::Key(key));
+            self.steps.push(PathSegment::Key(key));
             entries.push((key.to_owned(), entry(self, value)?));
             self.steps.pop();
         }
@@ -288,7 +288,7 @@ impl<'v> Typed<'v> {
     ) -> Result<T, Stop> {
         let field = self.steps.pop();
         let length = self.steps.len();
-        self.steps.extend(structs.iter().map(|name| Step::Embedded(name)));
+        self.steps.extend(structs.iter().map(|name| PathSegment::Embedded(name)));
         self.steps.extend(field);
         let outcome = decode(self)?;
         self.steps.truncate(length);
@@ -327,8 +327,8 @@ impl<'v> Typed<'v> {
         if self.empty.len() >= EMPTY_MAX || self.path_bytes >= PATHS_BYTES_MAX {
             return;
         }
-        let way: Vec<Way> = self.steps.iter().filter_map(Step::way).collect();
-        self.path_bytes = self.path_bytes.saturating_add(way.iter().map(Way::len).sum());
+        let way: Vec<ValueStep> = self.steps.iter().filter_map(PathSegment::way).collect();
+        self.path_bytes = self.path_bytes.saturating_add(way.iter().map(ValueStep::len).sum());
         self.empty.push(Empty { way, is_list });
     }
 
@@ -421,7 +421,7 @@ impl<'v> Typed<'v> {
     fn note(&mut self, error: &UnmarshalError, stops: bool) {
         if self.faults.len() < FAULTS_MAX && self.frozen.is_none() {
             let path = self.noted_path();
-            self.faults.extend(path.map(|path| Fault { path, error: error.clone(), stops }));
+            self.faults.extend(path.map(|path| FieldDecodeError { path, error: error.clone(), stops }));
         }
     }
 
@@ -483,8 +483,8 @@ impl<'v> Typed<'v> {
         let fields: Vec<&str> = self.steps[..depth]
             .iter()
             .filter_map(|step| match step {
-                Step::Field(field) | Step::Embedded(field) => Some(*field),
-                Step::Key(_) | Step::Index(_) => None,
+                PathSegment::Field(field) | PathSegment::Embedded(field) => Some(*field),
+                PathSegment::Key(_) | PathSegment::Index(_) => None,
             })
             .collect();
         (name, fields.join("."))
@@ -508,16 +508,16 @@ impl<'v> Typed<'v> {
         let mut path = String::new();
         for step in &self.steps {
             match step {
-                Step::Field(name) | Step::Key(name) if path.is_empty() => path.push_str(name),
-                Step::Field(name) | Step::Key(name) => {
+                PathSegment::Field(name) | PathSegment::Key(name) if path.is_empty() => path.push_str(name),
+                PathSegment::Field(name) | PathSegment::Key(name) => {
                     path.push('.');
                     path.push_str(name);
                 }
-                Step::Index(index) => {
+                PathSegment::Index(index) => {
                     // Writing to a String can't fail.
                     let _ = write!(path, "[{index}]");
                 }
-                Step::Embedded(_) => {}
+                PathSegment::Embedded(_) => {}
             }
         }
         path

@@ -31,8 +31,8 @@ pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorLis
 
 /// [`validate`] in that version of Kubernetes.
 pub fn validate_in(minor: Minor, path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
-    let mut outcome = Outcome { minor, ..Outcome::default() };
-    validate_value(&Place::Root, value, Node::Whole(schema), None, &mut outcome);
+    let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
+    validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), None, &mut outcome);
     outcome.into_errors(path)
 }
 
@@ -47,16 +47,16 @@ pub fn validate_update_in(minor: Minor, path: &Path<'_>, new: &Value, old: &Valu
         return validate_in(minor, path, new, schema);
     }
     let correlated = Correlated::new(new, old, schema);
-    let mut outcome = Outcome { minor, ..Outcome::default() };
-    validate_value(&Place::Root, new, Node::Whole(schema), Some(&correlated), &mut outcome);
+    let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
+    validate_value(&ValuePath::Root, new, SchemaNode::Whole(schema), Some(&correlated), &mut outcome);
     outcome.into_errors(path)
 }
 
 /// What is wrong with a default of `schema`, which is held against the schema as it is written: formats that are ignored
 /// in objects count, and `x-kubernetes-int-or-string` alone means no type.
 pub fn validate_default(path: &Path<'_>, default: &Value, schema: &Structural) -> ErrorList {
-    let mut outcome = Outcome { reading: Reading::Written, ..Outcome::default() };
-    validate_value(&Place::Root, default, Node::Whole(schema), None, &mut outcome);
+    let mut outcome = ValidationResult { reading: Reading::Written, ..ValidationResult::default() };
+    validate_value(&ValuePath::Root, default, SchemaNode::Whole(schema), None, &mut outcome);
     outcome.into_errors(path)
 }
 
@@ -72,32 +72,32 @@ enum Reading {
 
 /// Where the walk is, from the value that is validated. It prints as in messages, where the root is empty.
 #[derive(Clone, Copy)]
-enum Place<'p> {
+enum ValuePath<'p> {
     Root,
-    Property(&'p Place<'p>, &'p str),
+    Property(&'p ValuePath<'p>, &'p str),
     /// A field of `additionalProperties`, and one that is missing: it begins with a point even at the root.
-    Other(&'p Place<'p>, &'p str),
-    Item(&'p Place<'p>, usize),
+    Other(&'p ValuePath<'p>, &'p str),
+    Item(&'p ValuePath<'p>, usize),
 }
 
-impl Place<'_> {
+impl ValuePath<'_> {
     /// Whether it prints as nothing, as only the root and nameless fields of it do.
     fn is_empty(&self) -> bool {
         match self {
-            Place::Root => true,
-            Place::Property(parent, name) => name.is_empty() && parent.is_empty(),
-            Place::Other(..) | Place::Item(..) => false,
+            ValuePath::Root => true,
+            ValuePath::Property(parent, name) => name.is_empty() && parent.is_empty(),
+            ValuePath::Other(..) | ValuePath::Item(..) => false,
         }
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Root => Ok(()),
-            Place::Property(parent, name) if parent.is_empty() => out.write_str(name),
-            Place::Property(parent, name) | Place::Other(parent, name) => write!(out, "{parent}.{name}"),
-            Place::Item(parent, index) => write!(out, "{parent}[{index}]"),
+            ValuePath::Root => Ok(()),
+            ValuePath::Property(parent, name) if parent.is_empty() => out.write_str(name),
+            ValuePath::Property(parent, name) | ValuePath::Other(parent, name) => write!(out, "{parent}.{name}"),
+            ValuePath::Item(parent, index) => write!(out, "{parent}[{index}]"),
         }
     }
 }
@@ -140,7 +140,7 @@ impl fmt::Display for Types<'_> {
 
 /// A schema, whole or under a junctor.
 #[derive(Clone, Copy)]
-enum Node<'s> {
+enum SchemaNode<'s> {
     Whole(&'s Structural),
     Nested(&'s NestedValueValidation),
 }
@@ -149,14 +149,14 @@ enum Node<'s> {
 enum OtherFields<'s> {
     Ignored,
     Forbidden,
-    Validated(Node<'s>),
+    Validated(SchemaNode<'s>),
 }
 
-impl<'s> Node<'s> {
+impl<'s> SchemaNode<'s> {
     fn types(self, reading: Reading) -> Types<'s> {
         let (generic, extensions) = match self {
-            Node::Whole(schema) => (&schema.generic, &schema.extensions),
-            Node::Nested(schema) => (&*schema.forbidden_generics, &schema.forbidden_extensions),
+            SchemaNode::Whole(schema) => (&schema.generic, &schema.extensions),
+            SchemaNode::Nested(schema) => (&*schema.forbidden_generics, &schema.forbidden_extensions),
         };
         match generic.type_.as_str() {
             _ if extensions.int_or_string && reading == Reading::Served => Types::IntOrString,
@@ -167,50 +167,50 @@ impl<'s> Node<'s> {
 
     fn nullable(self) -> bool {
         match self {
-            Node::Whole(schema) => schema.generic.nullable,
-            Node::Nested(schema) => schema.forbidden_generics.nullable,
+            SchemaNode::Whole(schema) => schema.generic.nullable,
+            SchemaNode::Nested(schema) => schema.forbidden_generics.nullable,
         }
     }
 
     fn value_validation(self) -> Option<&'s ValueValidation> {
         match self {
-            Node::Whole(schema) => schema.value_validation.as_deref(),
-            Node::Nested(schema) => Some(&schema.value_validation),
+            SchemaNode::Whole(schema) => schema.value_validation.as_deref(),
+            SchemaNode::Nested(schema) => Some(&schema.value_validation),
         }
     }
 
-    fn items(self) -> Option<Node<'s>> {
+    fn items(self) -> Option<SchemaNode<'s>> {
         match self {
-            Node::Whole(schema) => schema.items.as_deref().map(Node::Whole),
-            Node::Nested(schema) => schema.items.as_deref().map(Node::Nested),
+            SchemaNode::Whole(schema) => schema.items.as_deref().map(SchemaNode::Whole),
+            SchemaNode::Nested(schema) => schema.items.as_deref().map(SchemaNode::Nested),
         }
     }
 
-    fn property(self, name: &str) -> Option<Node<'s>> {
+    fn property(self, name: &str) -> Option<SchemaNode<'s>> {
         match self {
-            Node::Whole(schema) => schema.properties.get(name).map(Node::Whole),
-            Node::Nested(schema) => schema.properties.get(name).map(Node::Nested),
+            SchemaNode::Whole(schema) => schema.properties.get(name).map(SchemaNode::Whole),
+            SchemaNode::Nested(schema) => schema.properties.get(name).map(SchemaNode::Nested),
         }
     }
 
     fn has_properties(self) -> bool {
         match self {
-            Node::Whole(schema) => !schema.properties.is_empty(),
-            Node::Nested(schema) => !schema.properties.is_empty(),
+            SchemaNode::Whole(schema) => !schema.properties.is_empty(),
+            SchemaNode::Nested(schema) => !schema.properties.is_empty(),
         }
     }
 
     fn other_fields(self) -> OtherFields<'s> {
         match self {
-            Node::Whole(schema) => match &schema.additional_properties {
+            SchemaNode::Whole(schema) => match &schema.additional_properties {
                 None | Some(StructuralOrBool::Bool(true)) => OtherFields::Ignored,
                 Some(StructuralOrBool::Bool(false)) => OtherFields::Forbidden,
-                Some(StructuralOrBool::Structural(schema)) => OtherFields::Validated(Node::Whole(schema)),
+                Some(StructuralOrBool::Structural(schema)) => OtherFields::Validated(SchemaNode::Whole(schema)),
             },
-            Node::Nested(schema) if schema.forbids_additional_properties => OtherFields::Forbidden,
-            Node::Nested(schema) => match &schema.additional_properties {
+            SchemaNode::Nested(schema) if schema.forbids_additional_properties => OtherFields::Forbidden,
+            SchemaNode::Nested(schema) => match &schema.additional_properties {
                 None => OtherFields::Ignored,
-                Some(schema) => OtherFields::Validated(Node::Nested(schema)),
+                Some(schema) => OtherFields::Validated(SchemaNode::Nested(schema)),
             },
         }
     }
@@ -218,8 +218,8 @@ impl<'s> Node<'s> {
 
 /// What validation found, and how much it matched: of several alternatives that fail, the one that matched most is told.
 #[derive(Default)]
-struct Outcome {
-    faults: Vec<Fault>,
+struct ValidationResult {
+    faults: Vec<ValueError>,
     /// Of their texts.
     bytes: usize,
     /// Faults beyond [`FAULTS_BYTES_MAX`].
@@ -230,7 +230,7 @@ struct Outcome {
 }
 
 /// An error before it is one of a field.
-struct Fault {
+struct ValueError {
     /// The place; `None` where Kubernetes does not say.
     place: Option<String>,
     message: String,
@@ -266,8 +266,8 @@ impl FaultKind {
     }
 }
 
-impl Outcome {
-    fn push(&mut self, fault: Fault) {
+impl ValidationResult {
+    fn push(&mut self, fault: ValueError) {
         let bytes = fault.message.len() + fault.place.as_ref().map_or(0, String::len) + fault.kind.bytes();
         work::bytes(bytes);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -295,28 +295,28 @@ impl Outcome {
         (self.bytes, self.untold) = (mark.bytes, mark.untold);
     }
 
-    fn fault(&mut self, place: &Place<'_>, what: impl fmt::Display, kind: FaultKind) {
+    fn fault(&mut self, place: &ValuePath<'_>, what: impl fmt::Display, kind: FaultKind) {
         if self.is_full() {
             return;
         }
         let place = place.to_string();
         let message = format!("{place} in body {what}");
-        self.push(Fault { place: Some(place), message, kind });
+        self.push(ValueError { place: Some(place), message, kind });
     }
 
-    fn invalid(&mut self, place: &Place<'_>, value: impl Into<Value>, what: impl fmt::Display) {
+    fn invalid(&mut self, place: &ValuePath<'_>, value: impl Into<Value>, what: impl fmt::Display) {
         self.fault(place, what, FaultKind::Invalid { value: value.into() });
     }
 
     /// `given` is the type or the text that was found instead.
-    fn wrong_type(&mut self, place: &Place<'_>, expected: impl fmt::Display, given: &str) {
+    fn wrong_type(&mut self, place: &ValuePath<'_>, expected: impl fmt::Display, given: &str) {
         let what = format!("must be of type {expected}: {}", go_quote(given));
         self.fault(place, what, FaultKind::Type { value: given.into() });
     }
 
     fn placeless(&mut self, message: String) {
         if !self.is_full() {
-            self.push(Fault { place: None, message, kind: FaultKind::Invalid { value: "".into() } });
+            self.push(ValueError { place: None, message, kind: FaultKind::Invalid { value: "".into() } });
         }
     }
 
@@ -324,7 +324,7 @@ impl Outcome {
         self.faults.is_empty() && self.untold == 0
     }
 
-    fn merge(&mut self, mut other: Outcome) {
+    fn merge(&mut self, mut other: ValidationResult) {
         self.faults.append(&mut other.faults);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.untold += other.untold;
@@ -339,7 +339,7 @@ impl Outcome {
     }
 }
 
-impl Fault {
+impl ValueError {
     fn into_error(self, path: &Path<'_>, minor: Minor) -> Error {
         let child;
         let path = match self.place.as_deref() {
@@ -380,11 +380,11 @@ fn in_words_of(minor: Minor, mut error: Error, max: i64) -> Error {
 
 /// Validates `value`; errors are forgiven if `correlated` tells that it did not change.
 fn validate_value(
-    place: &Place<'_>,
+    place: &ValuePath<'_>,
     value: &Value,
-    schema: Node<'_>,
+    schema: SchemaNode<'_>,
     correlated: Option<&Correlated<'_>>,
-    outcome: &mut Outcome,
+    outcome: &mut ValidationResult,
 ) {
     work::step();
     let before = outcome.mark();
@@ -397,7 +397,7 @@ fn validate_value(
     }
 }
 
-fn validate_null(place: &Place<'_>, schema: Node<'_>, outcome: &mut Outcome) {
+fn validate_null(place: &ValuePath<'_>, schema: SchemaNode<'_>, outcome: &mut ValidationResult) {
     match schema.types(outcome.reading) {
         types @ (Types::One(_) | Types::IntOrString) if !schema.nullable() => outcome.wrong_type(place, types, "null"),
         _ => outcome.matches += 1,
@@ -409,11 +409,11 @@ fn validate_null(place: &Place<'_>, schema: Node<'_>, outcome: &mut Outcome) {
 
 /// Each step that applies counts as a match, whether it finds errors or not, as in the reference.
 fn validate_present(
-    place: &Place<'_>,
+    place: &ValuePath<'_>,
     value: &Value,
-    schema: Node<'_>,
+    schema: SchemaNode<'_>,
     correlated: Option<&Correlated<'_>>,
-    outcome: &mut Outcome,
+    outcome: &mut ValidationResult,
 ) {
     let types = schema.types(outcome.reading);
     let keywords = schema.value_validation();
@@ -463,7 +463,7 @@ fn validate_present(
     outcome.matches += 1;
 }
 
-fn check_type(place: &Place<'_>, value: &Value, types: Types<'_>, format: &str, outcome: &mut Outcome) {
+fn check_type(place: &ValuePath<'_>, value: &Value, types: Types<'_>, format: &str, outcome: &mut ValidationResult) {
     let (type_, value_format) = match value {
         Value::Null => ("null", ""),
         Value::Bool(_) => ("boolean", ""),
@@ -502,19 +502,19 @@ fn is_whole(number: f64) -> bool {
     number == rounded || (rounded != 0.0 && (number - rounded).abs() < 1e-9 * rounded.abs())
 }
 
-fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut Outcome) {
+fn check_junctors(place: &ValuePath<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut ValidationResult) {
     let Some(junctors) = keywords.junctors.get() else { return };
     // Nothing is forgiven under a junctor.
     let reading = outcome.reading;
     let attempt = |schema: &NestedValueValidation| {
-        let mut attempt = Outcome { reading, ..Outcome::default() };
-        validate_value(place, value, Node::Nested(schema), None, &mut attempt);
+        let mut attempt = ValidationResult { reading, ..ValidationResult::default() };
+        validate_value(place, value, SchemaNode::Nested(schema), None, &mut attempt);
         attempt
     };
     let quoted_place = || go_quote(&place.to_string());
 
     if !junctors.any_of.is_empty() {
-        let mut best: Option<Outcome> = None;
+        let mut best: Option<ValidationResult> = None;
         for schema in &junctors.any_of {
             let result = attempt(schema);
             let found = result.is_valid();
@@ -534,8 +534,8 @@ fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, 
     }
 
     if !junctors.one_of.is_empty() {
-        let mut best_failure: Option<Outcome> = None;
-        let mut first_success: Option<Outcome> = None;
+        let mut best_failure: Option<ValidationResult> = None;
+        let mut first_success: Option<ValidationResult> = None;
         let mut valid = 0;
         for schema in &junctors.one_of {
             let result = attempt(schema);
@@ -579,7 +579,7 @@ fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, 
 }
 
 /// Only the first fault of a text is told.
-fn check_text(place: &Place<'_>, text: &str, keywords: &ValueValidation, outcome: &mut Outcome) {
+fn check_text(place: &ValuePath<'_>, text: &str, keywords: &ValueValidation, outcome: &mut ValidationResult) {
     if let Some(bounds) = keywords.bounds.get()
         && (bounds.max_length.is_some() || bounds.min_length.is_some())
     {
@@ -610,19 +610,19 @@ fn length(count: usize) -> i64 {
 }
 
 /// What a number is compared with: integers are compared as such unless the limit does not fit the schema's type.
-enum Bound {
+enum NumberBound {
     /// The number and its limit.
     Int(i64, i64),
     /// The limit alone.
     Float(f64),
 }
 
-impl Bound {
+impl NumberBound {
     /// The number, the limit and how they compare; `data` is the number as a double.
     fn compare(self, data: f64) -> (Value, Value, Ordering) {
         match self {
-            Bound::Int(number, limit) => (Value::Int(number), Value::Int(limit), number.cmp(&limit)),
-            Bound::Float(limit) => {
+            NumberBound::Int(number, limit) => (Value::Int(number), Value::Int(limit), number.cmp(&limit)),
+            NumberBound::Float(limit) => {
                 let order = data.partial_cmp(&limit).expect("JSON has no NaN");
                 (Value::Float(data), Value::Float(limit), order)
             }
@@ -634,12 +634,12 @@ impl Bound {
 const TELLS_RANGES: Minor = Minor::of(36);
 
 fn check_number(
-    place: &Place<'_>,
+    place: &ValuePath<'_>,
     value: &Value,
     type_: &str,
     format: &str,
     keywords: Option<&ValueValidation>,
-    outcome: &mut Outcome,
+    outcome: &mut ValidationResult,
 ) {
     let data = match value {
         Value::Int(number) => *number as f64,
@@ -654,23 +654,23 @@ fn check_number(
         range_fault(place, "Checked", type_, format, outcome);
     }
     let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) else { return };
-    let bound = |limit: f64, name: &str, outcome: &mut Outcome| {
+    let bound = |limit: f64, name: &str, outcome: &mut ValidationResult| {
         let fits = fits_type(limit, type_, format);
         if !fits {
             range_fault(place, name, type_, format, outcome);
         }
         match value {
-            Value::Int(number) if fits => Bound::Int(*number, to_int(limit)),
-            _ => Bound::Float(limit),
+            Value::Int(number) if fits => NumberBound::Int(*number, to_int(limit)),
+            _ => NumberBound::Float(limit),
         }
     };
 
     if let Some(factor) = bounds.multiple_of {
         let (number, factor, positive, multiple) = match bound(factor, "MultipleOf", outcome) {
-            Bound::Int(number, factor) => {
+            NumberBound::Int(number, factor) => {
                 (Value::Int(number), Value::Int(factor), factor > 0, factor > 0 && number % factor == 0)
             }
-            Bound::Float(factor) => {
+            NumberBound::Float(factor) => {
                 let quotient = if factor < 1.0 { 1.0 / factor * data } else { data / factor };
                 (Value::Float(data), Value::Float(factor), factor > 0.0, factor > 0.0 && is_whole(quotient))
             }
@@ -678,7 +678,7 @@ fn check_number(
         if !positive {
             let message = format!("factor MultipleOf declared for {place} must be positive: {}", plain(&factor));
             let kind = FaultKind::Invalid { value: factor };
-            outcome.push(Fault { place: Some(place.to_string()), message, kind });
+            outcome.push(ValueError { place: Some(place.to_string()), message, kind });
         } else if !multiple {
             outcome.invalid(place, number, format_args!("should be a multiple of {}", plain(&factor)));
         }
@@ -699,7 +699,7 @@ fn check_number(
     }
 }
 
-fn range_fault(place: &Place<'_>, name: &str, type_: &str, format: &str, outcome: &mut Outcome) {
+fn range_fault(place: &ValuePath<'_>, name: &str, type_: &str, format: &str, outcome: &mut ValidationResult) {
     let format = match Format::effective(type_, format) {
         "" => " (default format)".to_owned(),
         format => format!(" with format {format}"),
@@ -735,17 +735,17 @@ fn plain(value: &Value) -> String {
 }
 
 fn check_list(
-    place: &Place<'_>,
+    place: &ValuePath<'_>,
     items: &[Value],
-    schema: Node<'_>,
+    schema: SchemaNode<'_>,
     keywords: Option<&ValueValidation>,
     correlated: Option<&Correlated<'_>>,
-    outcome: &mut Outcome,
+    outcome: &mut ValidationResult,
 ) {
     if let Some(schema) = schema.items() {
         for (index, item) in items.iter().enumerate() {
             let correlated = ratchet::item(correlated, index);
-            validate_value(&Place::Item(place, index), item, schema, correlated.as_ref(), outcome);
+            validate_value(&ValuePath::Item(place, index), item, schema, correlated.as_ref(), outcome);
         }
     }
     let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) else { return };
@@ -767,7 +767,7 @@ fn check_list(
     }
 }
 
-fn check_enum(place: &Place<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut Outcome) {
+fn check_enum(place: &ValuePath<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut ValidationResult) {
     let allowed = &keywords.enum_;
     if allowed.is_empty() || is_allowed(value, keywords) || outcome.is_full() {
         return;
@@ -820,12 +820,12 @@ fn is_same(value: &Value, allowed: &Value) -> bool {
 }
 
 fn check_object(
-    place: &Place<'_>,
+    place: &ValuePath<'_>,
     fields: &Map,
-    schema: Node<'_>,
+    schema: SchemaNode<'_>,
     keywords: Option<&ValueValidation>,
     correlated: Option<&Correlated<'_>>,
-    outcome: &mut Outcome,
+    outcome: &mut ValidationResult,
 ) {
     if let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) {
         let size = length(fields.len());
@@ -847,13 +847,13 @@ fn check_object(
                 }
                 let message = format!("{place}.{name} in body is a forbidden property");
                 let kind = FaultKind::Invalid { value: name.into() };
-                outcome.push(Fault { place: Some(place.to_string()), message, kind });
+                outcome.push(ValueError { place: Some(place.to_string()), message, kind });
             }
         }
         OtherFields::Validated(other) => {
             for (name, field) in fields.iter().filter(|(name, _)| schema.property(name).is_none()) {
                 let correlated = ratchet::field(correlated, name, place.is_empty());
-                validate_value(&Place::Other(place, name), field, other, correlated.as_ref(), outcome);
+                validate_value(&ValuePath::Other(place, name), field, other, correlated.as_ref(), outcome);
             }
         }
     }
@@ -861,13 +861,13 @@ fn check_object(
         for (name, field) in fields.iter() {
             let Some(property) = schema.property(name) else { continue };
             let correlated = ratchet::field(correlated, name, place.is_empty());
-            validate_value(&Place::Property(place, name), field, property, correlated.as_ref(), outcome);
+            validate_value(&ValuePath::Property(place, name), field, property, correlated.as_ref(), outcome);
         }
     }
     for name in keywords.into_iter().flat_map(|keywords| &keywords.required) {
         work::step();
         if !fields.contains_key(name) {
-            outcome.fault(&Place::Other(place, name), "is required", FaultKind::Required);
+            outcome.fault(&ValuePath::Other(place, name), "is required", FaultKind::Required);
         }
     }
 }

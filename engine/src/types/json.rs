@@ -12,7 +12,7 @@ use crate::meta::quantity::Quantity;
 use crate::meta::time::{self, TimeError};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta};
-use crate::schema::typed::{Fault, Findings, Stop, Typed};
+use crate::schema::typed::{FieldDecodeError, Findings, Stop, Typed};
 use crate::value::{Key, Map, Value, base64};
 use crate::work;
 
@@ -49,7 +49,7 @@ impl Message {
     }
 
     /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
-    pub fn faults(&'static self, object: &Value) -> Vec<Fault> {
+    pub fn faults(&'static self, object: &Value) -> Vec<FieldDecodeError> {
         Typed::faults(|typed| self.decode_at(typed, object))
     }
 

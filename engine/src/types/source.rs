@@ -291,7 +291,7 @@ impl Named {
 }
 
 /// What a field holds.
-struct Found {
+struct FieldContent {
     kind: FieldKind,
     shape: Shape,
     go_type: Option<&'static str>,
@@ -300,25 +300,25 @@ struct Found {
     values: &'static str,
 }
 
-impl Found {
+impl FieldContent {
     const fn of(kind: FieldKind) -> Self {
-        Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "", values: "" }
+        FieldContent { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "", values: "" }
     }
 }
 
 impl Package {
     /// What a Go type is, as written in this package: `*int32`, `[]Container`, `map[string]meta.v1.Time`.
-    fn type_of(&'static self, text: &'static str) -> Found {
+    fn type_of(&'static self, text: &'static str) -> FieldContent {
         if let Some(inner) = text.strip_prefix('*') {
             let found = self.type_of(inner);
             let shape = if found.shape == Shape::Value { Shape::Pointer } else { found.shape };
-            return Found { shape, ..found };
+            return FieldContent { shape, ..found };
         }
         if text == "[]byte" {
-            return Found::of(FieldKind::Bytes);
+            return FieldContent::of(FieldKind::Bytes);
         }
         if let Some(items) = text.strip_prefix("[]") {
-            return Found { shape: Shape::List, ..self.type_of(items) };
+            return FieldContent { shape: Shape::List, ..self.type_of(items) };
         }
         if let Some((keys, values)) = text.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
             let found = self.type_of(values);
@@ -328,38 +328,38 @@ impl Package {
             }
             let keys = self.resolve(keys).map(Named::go_type);
             let container_type = keys.map(|keys| leak(format!("map[{keys}]{}", found.kind.go_type(found.go_type))));
-            return Found { shape: Shape::Map, container_type, ..found };
+            return FieldContent { shape: Shape::Map, container_type, ..found };
         }
         match text {
-            "string" => Found::of(FieldKind::String),
-            "bool" => Found::of(FieldKind::Bool),
-            "int32" => Found::of(FieldKind::Int32),
-            "int" | "int64" => Found::of(FieldKind::Int64),
-            "float64" => Found::of(FieldKind::Double),
+            "string" => FieldContent::of(FieldKind::String),
+            "bool" => FieldContent::of(FieldKind::Bool),
+            "int32" => FieldContent::of(FieldKind::Int32),
+            "int" | "int64" => FieldContent::of(FieldKind::Int64),
+            "float64" => FieldContent::of(FieldKind::Double),
             name => self.resolve(name).map_or_else(|| unknown(name), Named::found),
         }
     }
 }
 
 impl Named {
-    fn found(&'static self) -> Found {
+    fn found(&'static self) -> FieldContent {
         let is_message =
             self.words().any(|word| word == "message") || own::find(self.package.name, self.name).is_some();
         let Some(underlying) = self.underlying().filter(|_| !is_message) else {
             let go_type = self.underlying().map(|_| self.go_type());
-            return Found { go_type, ..Found::of(FieldKind::Message(Ref::Named(self))) };
+            return FieldContent { go_type, ..FieldContent::of(FieldKind::Message(Ref::Named(self))) };
         };
         let found = self.package.type_of(underlying);
         match found.shape {
             // Go knows the type only by its other name.
             _ if self.words().any(|word| word == "alias") => found,
-            Shape::List | Shape::Map => Found { container_type: Some(self.go_type()), ..found },
+            Shape::List | Shape::Map => FieldContent { container_type: Some(self.go_type()), ..found },
             _ => {
                 let word = |name: &str| self.words().find_map(|word| word.strip_prefix(name));
                 let enums = word("enum=").unwrap_or_default();
                 let is_checked = self.words().any(|word| word == "+k8s:enum");
                 let values = if is_checked { word("values=").unwrap_or(enums) } else { "" };
-                Found { go_type: Some(self.go_type()), enums, values, ..found }
+                FieldContent { go_type: Some(self.go_type()), enums, values, ..found }
             }
         }
     }
@@ -371,15 +371,15 @@ fn markers(line: &'static str) -> &'static str {
 }
 
 /// A map whose values are lists, as one of lists that are messages.
-fn list_by_name(items: Found) -> Found {
+fn list_by_name(items: FieldContent) -> FieldContent {
     let list = Field { shape: Shape::List, go_type: items.go_type, always: false, ..field(1, "", items.kind) };
     let message = Message::new("", leak_fields(vec![list])).codec(Codec::List);
-    Found { shape: Shape::Map, ..Found::of(FieldKind::Message(Ref::Made(Box::leak(Box::new(message))))) }
+    FieldContent { shape: Shape::Map, ..FieldContent::of(FieldKind::Message(Ref::Made(Box::leak(Box::new(message))))) }
 }
 
 /// A text type of a package that is not among the data: `types.UID`.
-fn unknown(name: &str) -> Found {
-    Found { go_type: Some(leak(name.to_owned())), ..Found::of(FieldKind::String) }
+fn unknown(name: &str) -> FieldContent {
+    FieldContent { go_type: Some(leak(name.to_owned())), ..FieldContent::of(FieldKind::String) }
 }
 
 /// `set`, `map(a,b)`: the type of a list, and what tells its items apart.

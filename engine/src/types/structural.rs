@@ -25,16 +25,16 @@ pub enum Quantities {
 
 /// The schema of `message`.
 pub fn structural(message: &'static Message, quantities: Quantities) -> Structural {
-    Walk { open: Vec::new(), quantities, people: None }.message(message)
+    StructuralBuilder { open: Vec::new(), quantities, people: None }.message(message)
 }
 
 /// The same for people: with what that version of Kubernetes publishes of fields, of their values and defaults, of what is
 /// required, and of what types and fields are for.
 pub fn described(minor: Minor, message: &'static Message) -> Structural {
-    Walk { open: Vec::new(), quantities: Quantities::Shown, people: Some(minor) }.message(message)
+    StructuralBuilder { open: Vec::new(), quantities: Quantities::Shown, people: Some(minor) }.message(message)
 }
 
-struct Walk {
+struct StructuralBuilder {
     /// The types that are being looked at.
     open: Vec<&'static Message>,
     quantities: Quantities,
@@ -42,7 +42,7 @@ struct Walk {
     people: Option<Minor>,
 }
 
-impl Walk {
+impl StructuralBuilder {
     fn message(&mut self, message: &'static Message) -> Structural {
         work::step();
         match message.codec {

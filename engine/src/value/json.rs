@@ -122,19 +122,19 @@ impl Decoded {
 
 /// An array or object that is being read: where its part of the values begins that wait for their container.
 #[derive(Clone, Copy)]
-enum Open {
+enum OpenContainer {
     Array(usize),
     Object(usize),
 }
 
 /// Items and fields of all that is open, the innermost last. So each array and each object is made once, in its size.
 #[derive(Default)]
-struct Waiting {
+struct OpenValues {
     items: Vec<Value>,
     fields: Vec<(Key, Value)>,
 }
 
-impl Waiting {
+impl OpenValues {
     fn array(&mut self, start: usize) -> Value {
         Value::Array(last(&mut self.items, start))
     }
@@ -181,8 +181,8 @@ impl<'a> Decoder<'a> {
     fn decode(mut self) -> Result<Decoded, Error> {
         tally::count();
         let mut has_repeated_fields = false;
-        let mut open: Vec<Open> = Vec::new();
-        let mut waiting = Waiting::default();
+        let mut open: Vec<OpenContainer> = Vec::new();
+        let mut waiting = OpenValues::default();
         let mut next = Next::Value;
         let value = 'read: loop {
             self.skip_space();
@@ -192,7 +192,7 @@ impl<'a> Decoder<'a> {
                 (Next::ItemOrEnd, Some(b']')) | (Next::FieldOrEnd, Some(b'}')) => {
                     self.at += 1;
                     match open.pop() {
-                        Some(Open::Array(_)) => Value::Array(Vec::new()),
+                        Some(OpenContainer::Array(_)) => Value::Array(Vec::new()),
                         _ => Value::Object(Map::new()),
                     }
                 }
@@ -203,14 +203,14 @@ impl<'a> Decoder<'a> {
                     continue;
                 }
                 (_, Some(b'{')) => {
-                    open.push(Open::Object(waiting.fields.len()));
+                    open.push(OpenContainer::Object(waiting.fields.len()));
                     self.check_depth(open.len())?;
                     self.at += 1;
                     next = Next::FieldOrEnd;
                     continue;
                 }
                 (_, Some(b'[')) => {
-                    open.push(Open::Array(waiting.items.len()));
+                    open.push(OpenContainer::Array(waiting.items.len()));
                     self.check_depth(open.len())?;
                     self.at += 1;
                     next = Next::ItemOrEnd;
@@ -227,11 +227,11 @@ impl<'a> Decoder<'a> {
             loop {
                 let Some(container) = open.last() else { break 'read value };
                 let context = match container {
-                    Open::Array(_) => {
+                    OpenContainer::Array(_) => {
                         waiting.items.push(value);
                         "after array element"
                     }
-                    Open::Object(_) => {
+                    OpenContainer::Object(_) => {
                         if let Some((_, field)) = waiting.fields.last_mut() {
                             *field = value;
                         }
@@ -240,18 +240,18 @@ impl<'a> Decoder<'a> {
                 };
                 self.skip_space();
                 value = match (container, self.peek()) {
-                    (Open::Array(_), Some(b',')) => {
+                    (OpenContainer::Array(_), Some(b',')) => {
                         self.at += 1;
                         next = Next::Value;
                         break;
                     }
-                    (Open::Object(_), Some(b',')) => {
+                    (OpenContainer::Object(_), Some(b',')) => {
                         self.at += 1;
                         next = Next::Field;
                         break;
                     }
-                    (Open::Array(start), Some(b']')) => waiting.array(*start),
-                    (Open::Object(start), Some(b'}')) => {
+                    (OpenContainer::Array(start), Some(b']')) => waiting.array(*start),
+                    (OpenContainer::Object(start), Some(b'}')) => {
                         let (object, is_whole) = waiting.object(*start);
                         has_repeated_fields |= !is_whole;
                         object

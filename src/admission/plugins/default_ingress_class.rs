@@ -7,12 +7,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::is_about;
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::ingress_classes;
 use crate::meta::Status;
 use crate::value::Value;
 
-const CLASSES: Place<'static> = Place { group: "networking.k8s.io", plural: "ingressclasses", namespace: "" };
+const CLASSES: ScopedResource<'static> =
+    ScopedResource { group: "networking.k8s.io", plural: "ingressclasses", namespace: "" };
 
 pub struct DefaultIngressClass {
     pub objects: Arc<dyn Objects>,

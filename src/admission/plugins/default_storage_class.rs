@@ -7,12 +7,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::is_about;
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::storage::class;
 use crate::meta::Status;
 use crate::value::Value;
 
-const CLASSES: Place<'static> = Place { group: "storage.k8s.io", plural: "storageclasses", namespace: "" };
+const CLASSES: ScopedResource<'static> =
+    ScopedResource { group: "storage.k8s.io", plural: "storageclasses", namespace: "" };
 
 pub struct DefaultStorageClass {
     pub objects: Arc<dyn Objects>,

@@ -18,32 +18,32 @@ const GROUP_VERSION: &str = "eventratelimit.admission.k8s.io/v1alpha1";
 const KEYS_DEFAULT: usize = 4096;
 /// What of an event has a limit of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum LimitScope {
     Server,
     Namespace,
     User,
     SourceAndObject,
 }
 
-impl Scope {
-    const ALL: [(&'static str, Scope); 4] = [
-        ("Server", Scope::Server),
-        ("Namespace", Scope::Namespace),
-        ("User", Scope::User),
-        ("SourceAndObject", Scope::SourceAndObject),
+impl LimitScope {
+    const ALL: [(&'static str, LimitScope); 4] = [
+        ("Server", LimitScope::Server),
+        ("Namespace", LimitScope::Namespace),
+        ("User", LimitScope::User),
+        ("SourceAndObject", LimitScope::SourceAndObject),
     ];
 
     fn name(self) -> &'static str {
-        Scope::ALL.iter().find(|(_, scope)| *scope == self).map_or("", |(name, _)| name)
+        LimitScope::ALL.iter().find(|(_, scope)| *scope == self).map_or("", |(name, _)| name)
     }
 
     /// What is counted together.
     fn key(self, attributes: &Attributes<'_>, event: &Value) -> String {
         match self {
-            Scope::Server => String::new(),
-            Scope::Namespace => attributes.namespace.to_owned(),
-            Scope::User => attributes.user.name.clone(),
-            Scope::SourceAndObject => source_and_object(event),
+            LimitScope::Server => String::new(),
+            LimitScope::Namespace => attributes.namespace.to_owned(),
+            LimitScope::User => attributes.user.name.clone(),
+            LimitScope::SourceAndObject => source_and_object(event),
         }
     }
 }
@@ -67,7 +67,7 @@ fn source_and_object(event: &Value) -> String {
 /// A limit, and what is left of it for each key.
 #[derive(Debug)]
 struct Limit {
-    scope: Scope,
+    scope: LimitScope,
     per_second: f64,
     burst: f64,
     keys_max: usize,
@@ -85,8 +85,8 @@ impl Limit {
     fn parse(limit: &Value, path: &str) -> Result<Self, ConfigurationError> {
         check_fields(limit, path, &["type", "qps", "burst", "cacheSize"])?;
         let name = limit.str_at(&["type"]);
-        let Some((_, scope)) = Scope::ALL.into_iter().find(|(known, _)| *known == name) else {
-            let known = Scope::ALL.map(|(known, _)| format!("{known:?}")).join(", ");
+        let Some((_, scope)) = LimitScope::ALL.into_iter().find(|(known, _)| *known == name) else {
+            let known = LimitScope::ALL.map(|(known, _)| format!("{known:?}")).join(", ");
             let (path, name) = (format!("{path}.type"), name.to_owned());
             return Err(ConfigurationError::Unsupported { path, name, known });
         };

@@ -23,7 +23,7 @@ use crate::meta::{Status, duration};
 use crate::object;
 use crate::schema::typed::{Stop, Typed};
 use crate::value::{Map, Value, json};
-use crate::webhook::{Client, Endpoint, Failure, Manner, patience};
+use crate::webhook::{Client, Endpoint, FailedCall, Manner, patience};
 
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
@@ -114,22 +114,22 @@ impl Limits {
 
 /// What the service said of some images.
 #[derive(Clone, Debug, Default)]
-struct Decision {
+struct ImageDecision {
     is_allowed: bool,
     reason: String,
     /// For the audit log, by their keys.
     annotations: Vec<(String, String)>,
 }
 
-impl Decision {
+impl ImageDecision {
     fn decode(answer: &[u8]) -> Result<Self, AnswerError> {
         let answered = review_answer::decode(answer)?;
         check_kind(&answered)?;
-        Ok(Decision::decode_review(&answered.body)?)
+        Ok(ImageDecision::decode_review(&answered.body)?)
     }
 
     fn decode_review(review: &Value) -> Result<Self, UnmarshalError> {
-        let mut decision = Decision::default();
+        let mut decision = ImageDecision::default();
         Typed::run(|typed| {
             typed.structure_in("v1alpha1", review, KIND, |typed, name, value| {
                 if name == "status" {
@@ -176,7 +176,7 @@ fn check_kind(answer: &Answered) -> Result<(), AnswerError> {
 
 /// A decision, until when it holds, and when it was last asked for.
 struct Remembered {
-    decision: Decision,
+    decision: ImageDecision,
     until: Instant,
     used: Instant,
 }
@@ -195,7 +195,7 @@ impl ImagePolicyWebhook {
     }
 
     /// What is decided about images, by the service or before.
-    async fn decide(&self, spec: &Value) -> Result<Decision, Failure> {
+    async fn decide(&self, spec: &Value) -> Result<ImageDecision, FailedCall> {
         let key = json::encode_to_string(spec);
         let now = Instant::now();
         if let Some(known) = self.recall(&key, now) {
@@ -211,19 +211,19 @@ impl ImagePolicyWebhook {
         let body = Bytes::from(json::encode(&review));
         let backoff = self.policy.retry_backoff;
         let answer = self.client.post_patiently(&self.endpoint, body, MANNER, backoff, |_, _| {}).await?;
-        let decision = Decision::decode(&answer).map_err(|error| error.to_string())?;
+        let decision = ImageDecision::decode(&answer).map_err(|error| error.to_string())?;
         self.remember(key, &decision, now);
         Ok(decision)
     }
 
-    fn recall(&self, key: &str, now: Instant) -> Option<Decision> {
+    fn recall(&self, key: &str, now: Instant) -> Option<ImageDecision> {
         let mut decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let known = decisions.get_mut(key).filter(|known| now < known.until)?;
         known.used = now;
         Some(known.decision.clone())
     }
 
-    fn remember(&self, key: String, decision: &Decision, now: Instant) {
+    fn remember(&self, key: String, decision: &ImageDecision, now: Instant) {
         let ttl = if decision.is_allowed { self.policy.allow_ttl } else { self.policy.deny_ttl };
         let mut decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         if decisions.len() >= DECISIONS_MAX {
@@ -279,7 +279,7 @@ impl Admission for ImagePolicyWebhook {
 }
 
 /// What a failure of the service is told as. What forbids already is passed on as it is.
-fn refusal(attributes: &Attributes<'_>, object: &Value, failure: Failure) -> Status {
+fn refusal(attributes: &Attributes<'_>, object: &Value, failure: FailedCall) -> Status {
     match failure.stated.filter(|stated| stated.is_for("Forbidden", 403)) {
         Some(mut stated) => {
             if !(400..600).contains(&stated.code) {
@@ -322,7 +322,7 @@ mod tests {
     use crate::value::yaml;
 
     fn decide(answer: &str) -> Result<bool, String> {
-        let decision = Decision::decode(answer.as_bytes()).map_err(|error| error.to_string())?;
+        let decision = ImageDecision::decode(answer.as_bytes()).map_err(|error| error.to_string())?;
         Ok(decision.is_allowed)
     }
 

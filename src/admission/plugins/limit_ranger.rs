@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{forbidden, is_about};
-use crate::admission::{Admission, Attributes, Listed, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Listed, Objects, Operation, ScopedResource};
 use crate::kinds::limits::{self, TooMuch};
 use crate::meta::Status;
 use crate::value::Value;
@@ -56,7 +56,7 @@ impl LimitRanger {
         if attributes.old.is_some_and(is_going) {
             return Ok(Listed::default());
         }
-        let place = Place { group: "", plural: "limitranges", namespace: attributes.namespace };
+        let place = ScopedResource { group: "", plural: "limitranges", namespace: attributes.namespace };
         self.objects.list(place).await
     }
 }

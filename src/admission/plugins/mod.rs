@@ -48,7 +48,7 @@ pub use service_account::ServiceAccount;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
 pub use taint_nodes_by_condition::TaintNodesByCondition;
 
-use super::{Attributes, Objects, Place, forbidden};
+use super::{Attributes, Objects, ScopedResource, forbidden};
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -61,6 +61,6 @@ fn is_about(attributes: &Attributes<'_>, group: &str, plural: &str) -> bool {
 /// The namespace that a request writes in.
 async fn namespace(objects: &dyn Objects, attributes: &Attributes<'_>) -> Result<Value, Status> {
     let name = attributes.namespace;
-    let found = objects.get(Place { group: "", plural: "namespaces", namespace: "" }, name).await?;
+    let found = objects.get(ScopedResource { group: "", plural: "namespaces", namespace: "" }, name).await?;
     found.ok_or_else(|| Status::not_found("", "namespaces", name))
 }

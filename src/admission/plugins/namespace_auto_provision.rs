@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::admission::{Admission, Attributes, Objects, Operation, Place, forbidden};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource, forbidden};
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -26,7 +26,8 @@ impl Admission for NamespaceAutoProvision {
         if !is_creation || namespace.is_empty() || is_namespace {
             return Ok(());
         }
-        let found = self.objects.get(Place { group: "", plural: "namespaces", namespace: "" }, namespace).await?;
+        let found =
+            self.objects.get(ScopedResource { group: "", plural: "namespaces", namespace: "" }, namespace).await?;
         if found.is_some() {
             return Ok(());
         }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{forbidden, is_about};
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::resources;
 use crate::kinds::storage::class;
 use crate::meta::Status;
 use crate::value::Value;
 
-const CLASSES: Place<'static> = Place { group: "storage.k8s.io", plural: "storageclasses", namespace: "" };
+const CLASSES: ScopedResource<'static> =
+    ScopedResource { group: "storage.k8s.io", plural: "storageclasses", namespace: "" };
 
 pub struct PersistentVolumeClaimResize {
     pub objects: Arc<dyn Objects>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::pod_object::topology;
 use crate::meta::Status;
 use crate::value::Value;
@@ -36,7 +36,7 @@ impl Admission for PodTopologyLabels {
             return Ok(());
         }
         // A node that is not there changes nothing.
-        let place = Place { group: "", plural: "nodes", namespace: "" };
+        let place = ScopedResource { group: "", plural: "nodes", namespace: "" };
         if let Some(node) = self.objects.get(place, node).await? {
             topology::admit(object, &node);
         }

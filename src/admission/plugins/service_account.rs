@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::forbidden;
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::pod_object::service_account;
 use crate::meta::Status;
 use crate::value::{Value, go_quote};
@@ -72,7 +72,7 @@ impl ServiceAccount {
             if attempt > 0 {
                 tokio::time::sleep(TRY_EVERY).await;
             }
-            let place = Place { group: "", plural: "serviceaccounts", namespace };
+            let place = ScopedResource { group: "", plural: "serviceaccounts", namespace };
             if let Some(found) = self.objects.get(place, name).await? {
                 return Ok(found);
             }

@@ -85,16 +85,16 @@ pub struct Violation {
 }
 
 /// A pod, and the minor version of the standard.
-struct Pod<'p> {
+struct CheckedPod<'p> {
     metadata: &'p Value,
     spec: &'p Value,
     minor: u32,
 }
 
-type Check = fn(&Pod<'_>) -> Option<Violation>;
+type PodCheck = fn(&CheckedPod<'_>) -> Option<Violation>;
 
 /// The checks of baseline, in order; those that restricted replaces from a release on name it.
-const BASELINE: [(Check, Option<u32>); 12] = [
+const BASELINE: [(PodCheck, Option<u32>); 12] = [
     (app_armor, None),
     (capabilities, Some(22)),
     (host_namespaces, None),
@@ -109,7 +109,7 @@ const BASELINE: [(Check, Option<u32>); 12] = [
     (host_process, None),
 ];
 
-const RESTRICTED: [Check; 7] = [
+const RESTRICTED: [PodCheck; 7] = [
     privilege_escalation,
     dropped_capabilities,
     proc_mount_always,
@@ -121,7 +121,7 @@ const RESTRICTED: [Check; 7] = [
 
 /// What a pod violates of `standard`.
 pub fn violations(standard: Standard, metadata: &Value, spec: &Value) -> Vec<Violation> {
-    let pod = Pod { metadata, spec, minor: standard.minor.unwrap_or(u32::MAX) };
+    let pod = CheckedPod { metadata, spec, minor: standard.minor.unwrap_or(u32::MAX) };
     let is_restricted = standard.level == Level::Restricted;
     if standard.level == Level::Privileged {
         return Vec::new();
@@ -132,7 +132,7 @@ pub fn violations(standard: Standard, metadata: &Value, spec: &Value) -> Vec<Vio
     baseline.chain(restricted).filter_map(|check| check(&pod)).collect()
 }
 
-impl<'p> Pod<'p> {
+impl<'p> CheckedPod<'p> {
     fn containers(&self) -> impl Iterator<Item = &'p Value> + use<'p> {
         let spec = self.spec;
         let lists = ["initContainers", "containers", "ephemeralContainers"];
@@ -202,7 +202,7 @@ fn violation(reason: &str, detail: String) -> Option<Violation> {
     Some(Violation { reason: reason.to_owned(), detail })
 }
 
-fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
+fn app_armor(pod: &CheckedPod<'_>) -> Option<Violation> {
     const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
     let is_bad = |type_: Option<&Value>| type_.is_some_and(|type_| !PROFILES.contains(&text(Some(type_))));
     let mut values = BTreeSet::new();
@@ -235,7 +235,7 @@ fn texts(list: Option<&Value>) -> impl Iterator<Item = &str> {
     list.and_then(Value::as_array).unwrap_or_default().iter().filter_map(Value::as_str)
 }
 
-fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
+fn capabilities(pod: &CheckedPod<'_>) -> Option<Violation> {
     let mut odd = BTreeSet::new();
     let bad = pod.bad(|container| {
         let own: Vec<&str> = texts(context(container, &["capabilities", "add"]))
@@ -251,14 +251,14 @@ fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
     violation("non-default capabilities", detail)
 }
 
-fn host_namespaces(pod: &Pod<'_>) -> Option<Violation> {
+fn host_namespaces(pod: &CheckedPod<'_>) -> Option<Violation> {
     let names = ["hostNetwork", "hostPID", "hostIPC"];
     let shared: Vec<String> =
         names.iter().filter(|name| is_true(pod.spec.get(name))).map(|name| format!("{name}=true")).collect();
     if shared.is_empty() { None } else { violation("host namespaces", shared.join(", ")) }
 }
 
-fn host_path(pod: &Pod<'_>) -> Option<Violation> {
+fn host_path(pod: &CheckedPod<'_>) -> Option<Violation> {
     let volumes = pod.spec.items_at(&["volumes"]).iter();
     let bad: Vec<&str> = volumes.filter(|volume| has(volume, "hostPath")).map(name).collect();
     if bad.is_empty() {
@@ -272,7 +272,7 @@ fn has(object: &Value, field: &str) -> bool {
     object.get(field).is_some_and(|value| !value.is_null())
 }
 
-fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
+fn host_ports(pod: &CheckedPod<'_>) -> Option<Violation> {
     let mut ports = BTreeSet::new();
     let bad = pod.bad(|container| {
         let numbers = container.items_at(&["ports"]).iter().filter_map(|port| port.get("hostPort")?.as_i64());
@@ -290,7 +290,7 @@ fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
     violation("hostPort", format!("{} {uses} {noun} {ports}", called(&bad)))
 }
 
-fn probe_hosts(pod: &Pod<'_>) -> Option<Violation> {
+fn probe_hosts(pod: &CheckedPod<'_>) -> Option<Violation> {
     const HANDLERS: [&[&str]; 5] = [
         &["livenessProbe"],
         &["readinessProbe"],
@@ -319,7 +319,7 @@ fn probe_hosts(pod: &Pod<'_>) -> Option<Violation> {
     violation("probe or lifecycle host", detail)
 }
 
-fn privileged(pod: &Pod<'_>) -> Option<Violation> {
+fn privileged(pod: &CheckedPod<'_>) -> Option<Violation> {
     let bad = pod.bad(|container| is_true(context(container, &["privileged"])));
     if bad.is_empty() {
         return None;
@@ -327,15 +327,15 @@ fn privileged(pod: &Pod<'_>) -> Option<Violation> {
     violation("privileged", format!("{} must not set securityContext.privileged=true", called(&bad)))
 }
 
-fn proc_mount(pod: &Pod<'_>) -> Option<Violation> {
+fn proc_mount(pod: &CheckedPod<'_>) -> Option<Violation> {
     if pod.has_own_users() { None } else { mounted(pod) }
 }
 
-fn proc_mount_always(pod: &Pod<'_>) -> Option<Violation> {
+fn proc_mount_always(pod: &CheckedPod<'_>) -> Option<Violation> {
     if pod.minor < 35 { None } else { mounted(pod) }
 }
 
-fn mounted(pod: &Pod<'_>) -> Option<Violation> {
+fn mounted(pod: &CheckedPod<'_>) -> Option<Violation> {
     let mut types = BTreeSet::new();
     let bad = pod.bad(|container| {
         let own = context(container, &["procMount"]).and_then(Value::as_str).filter(|own| *own != "Default");
@@ -348,7 +348,7 @@ fn mounted(pod: &Pod<'_>) -> Option<Violation> {
     violation("procMount", format!("{} must not set securityContext.procMount to {}", called(&bad), quoted(types)))
 }
 
-fn selinux(pod: &Pod<'_>) -> Option<Violation> {
+fn selinux(pod: &CheckedPod<'_>) -> Option<Violation> {
     let (mut types, mut has_user, mut has_role) = (BTreeSet::new(), false, false);
     let mut is_bad = |options: Option<&Value>| {
         let Some(options) = options else { return false };
@@ -372,11 +372,11 @@ fn selinux(pod: &Pod<'_>) -> Option<Violation> {
     violation("seLinuxOptions", detail)
 }
 
-fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
+fn seccomp(pod: &CheckedPod<'_>) -> Option<Violation> {
     if pod.minor < 19 { seccomp_annotations(pod) } else { forbidden_seccomp(pod) }
 }
 
-fn seccomp_annotations(pod: &Pod<'_>) -> Option<Violation> {
+fn seccomp_annotations(pod: &CheckedPod<'_>) -> Option<Violation> {
     let own = "seccomp.security.alpha.kubernetes.io/pod".to_owned();
     let prefix = "container.seccomp.security.alpha.kubernetes.io/";
     let keys = std::iter::once(own).chain(pod.containers().map(|container| format!("{prefix}{}", name(container))));
@@ -394,7 +394,7 @@ fn seccomp_annotations(pod: &Pod<'_>) -> Option<Violation> {
     violation("seccompProfile", format!("forbidden {noun} {}", odd.into_iter().collect::<Vec<_>>().join(", ")))
 }
 
-fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Violation> {
+fn forbidden_seccomp(pod: &CheckedPod<'_>) -> Option<Violation> {
     let mut values = BTreeSet::new();
     let mut is_bad = |type_: Option<&Value>| {
         let odd = type_.and_then(Value::as_str).filter(|type_| !PROFILES.contains(type_));
@@ -408,21 +408,21 @@ fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Violation> {
     violation("seccompProfile", format!("{setters} must not set securityContext.seccompProfile.type to {values}"))
 }
 
-fn sysctls(pod: &Pod<'_>) -> Option<Violation> {
+fn sysctls(pod: &CheckedPod<'_>) -> Option<Violation> {
     let list = pod.own(&["sysctls"]).and_then(Value::as_array).unwrap_or_default();
     let is_safe = |name: &str| SYSCTLS.iter().any(|(known, since)| *known == name && pod.minor >= *since);
     let bad: Vec<&str> = list.iter().map(name).filter(|name| !is_safe(name)).collect();
     if bad.is_empty() { None } else { violation("forbidden sysctls", bad.join(", ")) }
 }
 
-fn host_process(pod: &Pod<'_>) -> Option<Violation> {
+fn host_process(pod: &CheckedPod<'_>) -> Option<Violation> {
     const PATH: &[&str] = &["windowsOptions", "hostProcess"];
     let bad = pod.bad(|container| is_true(context(container, PATH)));
     let setters = setters(is_true(pod.own(PATH)), &bad)?;
     violation("hostProcess", format!("{setters} must not set securityContext.windowsOptions.hostProcess=true"))
 }
 
-fn privilege_escalation(pod: &Pod<'_>) -> Option<Violation> {
+fn privilege_escalation(pod: &CheckedPod<'_>) -> Option<Violation> {
     if pod.minor < 8 || pod.is_of_windows() {
         return None;
     }
@@ -434,7 +434,7 @@ fn privilege_escalation(pod: &Pod<'_>) -> Option<Violation> {
     violation("allowPrivilegeEscalation != false", detail)
 }
 
-fn dropped_capabilities(pod: &Pod<'_>) -> Option<Violation> {
+fn dropped_capabilities(pod: &CheckedPod<'_>) -> Option<Violation> {
     if pod.minor < 22 || pod.is_of_windows() {
         return None;
     }
@@ -458,7 +458,7 @@ fn dropped_capabilities(pod: &Pod<'_>) -> Option<Violation> {
     if details.is_empty() { None } else { violation("unrestricted capabilities", details.join("; ")) }
 }
 
-fn volume_types(pod: &Pod<'_>) -> Option<Violation> {
+fn volume_types(pod: &CheckedPod<'_>) -> Option<Violation> {
     let volumes = pod.spec.items_at(&["volumes"]).iter();
     let bad: Vec<&Value> = volumes.filter(|volume| !VOLUMES.iter().any(|kind| has(volume, kind))).collect();
     if bad.is_empty() {
@@ -472,7 +472,7 @@ fn volume_types(pod: &Pod<'_>) -> Option<Violation> {
     violation("restricted volume types", format!("{volumes} {names} {uses} {noun} {}", quoted(types)))
 }
 
-fn run_as_non_root(pod: &Pod<'_>) -> Option<Violation> {
+fn run_as_non_root(pod: &CheckedPod<'_>) -> Option<Violation> {
     const PATH: &[&str] = &["runAsNonRoot"];
     const REASON: &str = "runAsNonRoot != true";
     if pod.has_own_users() {
@@ -491,7 +491,7 @@ fn run_as_non_root(pod: &Pod<'_>) -> Option<Violation> {
     violation(REASON, format!("pod or {} must set securityContext.runAsNonRoot=true", called(&silent)))
 }
 
-fn run_as_user(pod: &Pod<'_>) -> Option<Violation> {
+fn run_as_user(pod: &CheckedPod<'_>) -> Option<Violation> {
     if pod.minor < 23 || pod.has_own_users() {
         return None;
     }
@@ -501,7 +501,7 @@ fn run_as_user(pod: &Pod<'_>) -> Option<Violation> {
     violation("runAsUser=0", format!("{setters} must not set runAsUser=0"))
 }
 
-fn required_seccomp(pod: &Pod<'_>) -> Option<Violation> {
+fn required_seccomp(pod: &CheckedPod<'_>) -> Option<Violation> {
     const PATH: &[&str] = &["seccompProfile", "type"];
     if pod.minor < 19 || pod.is_of_windows() {
         return None;

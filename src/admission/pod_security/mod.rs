@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Admission, Attributes, Objects, Operation, Place, denied_name};
+use super::{Admission, Attributes, Objects, Operation, ScopedResource, denied_name};
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
 use crate::value::Value;
@@ -75,7 +75,7 @@ impl Admission for PodSecurity {
 impl PodSecurity {
     /// What the namespace of the request asks for, and whether the policy could be read.
     async fn policy(&self, attributes: &Attributes<'_>) -> Result<(Policy, ErrorList), Status> {
-        let place = Place { group: "", plural: "namespaces", namespace: "" };
+        let place = ScopedResource { group: "", plural: "namespaces", namespace: "" };
         let namespace = self.objects.get(place, attributes.namespace).await?.unwrap_or_default();
         Ok(Policy::of(labels(&namespace), self.settings.defaults))
     }
@@ -113,7 +113,7 @@ impl PodSecurity {
                 self.warn_exempt(attributes, new, labels(namespace));
                 return Ok(());
             }
-            let place = Place { group: "", plural: "pods", namespace: attributes.name };
+            let place = ScopedResource { group: "", plural: "pods", namespace: attributes.name };
             let pods = self.objects.list(place).await?;
             for warning in warnings_of_pods(attributes.name, new.enforce, &pods) {
                 attributes.told.warn(&warning);

@@ -26,7 +26,7 @@ use crate::policy::{self, Binding, Validating};
 use crate::value::Value;
 
 pub use mutating::MutatingPolicies;
-pub use round::{Round, Seen};
+pub use round::{MatchedObjects, Round};
 
 /// A policy with what binds it.
 pub struct Hook<P> {

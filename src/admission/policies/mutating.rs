@@ -12,13 +12,13 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
-use super::{Hook, Round, Seen, Source, asked_about};
+use super::{Hook, MatchedObjects, Round, Source, asked_about};
 use crate::admission::{Admission, Attributes, Figures, FormError, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
 use crate::kinds::layout;
 use crate::meta::Status;
-use crate::policy::mutating::{Form, Mutating, Mutation};
+use crate::policy::mutating::{Mutating, Mutation, ObjectForm};
 use crate::policy::{Binding, Failures};
 use crate::value::Value;
 
@@ -76,7 +76,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
     ) -> Result<(), Status> {
         let round = Round::new(attributes, &self.source, &self.authorizer);
         let mut failures = Failures::default();
-        let mut forms: Vec<Seen<'static>> = Vec::new();
+        let mut forms: Vec<MatchedObjects<'static>> = Vec::new();
         let invocations = self.collect(&round, hooks, object, &mut forms, &mut failures).await;
         if !invocations.is_empty() {
             let again = attributes.reinvocation;
@@ -98,7 +98,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
         round: &Round<'_>,
         hooks: &'h [Hook<Mutating>],
         object: &Value,
-        forms: &mut Vec<Seen<'static>>,
+        forms: &mut Vec<MatchedObjects<'static>>,
         failures: &mut Failures,
     ) -> Vec<Invocation<'h>> {
         let mut invocations = Vec::new();
@@ -155,7 +155,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
         &self,
         round: &Round<'_>,
         invocations: &[Invocation<'_>],
-        mut forms: Vec<Seen<'static>>,
+        mut forms: Vec<MatchedObjects<'static>>,
         object: &mut Value,
         failures: &mut Failures,
     ) -> Result<(), Status> {
@@ -218,13 +218,13 @@ async fn bring(
     round: &Round<'_>,
     version: &Arc<ServedVersion>,
     object: &Value,
-    forms: &mut Vec<Seen<'static>>,
+    forms: &mut Vec<MatchedObjects<'static>>,
 ) -> Result<(), FormError> {
     if forms.iter().any(|seen| Arc::ptr_eq(&seen.version, version)) {
         return Ok(());
     }
     let seen = round.seen(Arc::clone(version), object).await?;
-    forms.push(Seen {
+    forms.push(MatchedObjects {
         version: seen.version,
         object: Cow::Owned(seen.object.into_owned()),
         old: Cow::Owned(seen.old.into_owned()),
@@ -238,12 +238,12 @@ fn mutate(
     round: &Round<'_>,
     invocation: &Invocation<'_>,
     mutation: &Mutation,
-    seen: &Seen<'_>,
+    seen: &MatchedObjects<'_>,
     namespace: &Value,
 ) -> Result<Option<Value>, Misread> {
     let forms = round.attributes.forms;
     let types = forms.types(&seen.object, &seen.version);
-    let form = Form { types: types.as_deref(), layout: layout::of(&seen.object) };
+    let form = ObjectForm { types: types.as_deref(), layout: layout::of(&seen.object) };
     let input = round.input(seen, namespace, &invocation.params);
     let mutated = invocation.policy.mutate(mutation, &input, form)?;
     mutated.map(|mutated| forms.read(&seen.object, mutated)).transpose()

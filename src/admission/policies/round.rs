@@ -30,7 +30,7 @@ pub struct Round<'r> {
 }
 
 /// The objects of a request in the version that rules matched.
-pub struct Seen<'s> {
+pub struct MatchedObjects<'s> {
     pub version: Arc<ServedVersion>,
     pub object: Cow<'s, Value>,
     pub old: Cow<'s, Value>,
@@ -65,7 +65,11 @@ impl<'r> Round<'r> {
     ///
     /// # Errors
     /// Why they can't be converted.
-    pub async fn seen<'o>(&self, version: Arc<ServedVersion>, object: &'o Value) -> Result<Seen<'o>, FormError>
+    pub async fn seen<'o>(
+        &self,
+        version: Arc<ServedVersion>,
+        object: &'o Value,
+    ) -> Result<MatchedObjects<'o>, FormError>
     where
         'r: 'o,
     {
@@ -76,7 +80,7 @@ impl<'r> Round<'r> {
         } else {
             (Cow::Owned(self.convert(object, &version).await?), Cow::Owned(self.convert(old, &version).await?))
         };
-        Ok(Seen { request: self.attributes.request(&version), version, object, old })
+        Ok(MatchedObjects { request: self.attributes.request(&version), version, object, old })
     }
 
     fn is_converted(&self, version: &ServedVersion) -> bool {
@@ -125,7 +129,7 @@ impl<'r> Round<'r> {
     }
 
     /// What the expressions of a policy see.
-    pub fn input<'i>(&'i self, seen: &'i Seen<'_>, namespace: &'i Value, params: &'i Value) -> Input<'i> {
+    pub fn input<'i>(&'i self, seen: &'i MatchedObjects<'_>, namespace: &'i Value, params: &'i Value) -> Input<'i> {
         Input {
             object: &seen.object,
             old_object: &seen.old,

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Hook, Round, Seen, Source, ValidatingPolicies};
+use super::{Hook, MatchedObjects, Round, Source, ValidatingPolicies};
 use crate::admission::{Attributes, Figures, denied_name};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
-use crate::policy::validating::{Annotated, Decision, Verdict};
+use crate::policy::validating::{Annotated, Decision, PolicyVerdict};
 use crate::policy::{Binding, Head, Validating, Verdicts};
 use crate::value::Value;
 
@@ -23,7 +23,7 @@ impl<S: Source<Validating>> ValidatingPolicies<S> {
     ) -> Result<(), Status> {
         let round = Round::new(attributes, &self.source, &self.authorizer);
         let mut said = Verdicts::default();
-        let mut forms: Vec<Seen<'_>> = Vec::new();
+        let mut forms: Vec<MatchedObjects<'_>> = Vec::new();
         for hook in hooks {
             let head = &hook.policy.head;
             let version = match round.version(&head.criteria, object).await {
@@ -53,7 +53,7 @@ async fn ask_bound<'o>(
     hook: &Hook<Validating>,
     (version, param_version): (Arc<ServedVersion>, Option<&Arc<ServedVersion>>),
     (object, figures): (&'o Value, &Figures),
-    forms: &mut Vec<Seen<'o>>,
+    forms: &mut Vec<MatchedObjects<'o>>,
     said: &mut Verdicts,
 ) -> Result<(), Status> {
     let head = &hook.policy.head;
@@ -115,7 +115,7 @@ fn tell(said: Verdicts, attributes: &Attributes<'_>, object: &Value) -> Result<(
 }
 
 /// Counts what did not simply pass; the time of a policy is shared by its validations.
-fn count(figures: &Figures, head: &Head, binding: &Binding, verdict: &Verdict, took: Duration) {
+fn count(figures: &Figures, head: &Head, binding: &Binding, verdict: &PolicyVerdict, took: Duration) {
     let took = took / u32::try_from(verdict.decisions.len()).unwrap_or(u32::MAX).max(1);
     let counted = |action, message: &str| figures.checked(&head.name, &binding.name, action, message, took);
     for decision in &verdict.decisions {

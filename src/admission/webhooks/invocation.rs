@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Sent, Source, Webhook, WebhookKind, Webhooks};
+use super::{SentObjects, Source, Webhook, WebhookKind, Webhooks};
 use crate::admission::expression_authorizer::{ExpressionAuthorizer, request_resource};
 use crate::admission::matcher::{MatchError, Matcher};
 use crate::admission::{Attributes, Evaluated, Round};
@@ -33,7 +33,7 @@ impl<S: Source> Webhooks<S> {
         webhook: &Webhook,
         kind: WebhookKind,
         attributes: &Attributes<'_>,
-        sent: Sent<'_>,
+        sent: SentObjects<'_>,
     ) -> Result<bool, Status> {
         if webhook.conditions.is_empty() {
             return Ok(true);

@@ -35,7 +35,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::matcher::NamespaceLabels;
-use super::{Admission, Attributes, Figures, Outcome, WebhookCall};
+use super::{Admission, AdmissionResult, Attributes, Figures, WebhookCall};
 use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
@@ -43,7 +43,7 @@ use crate::value::{Value, go_quote};
 use crate::webhook::{Client, Credentials, Endpoint, Manner, patience};
 
 use configuration::SideEffects;
-use review::{Fault, Verdict};
+use review::{WebhookAnswerError, WebhookVerdict};
 
 pub use configuration::{Configuration, Webhook, WebhookKind};
 
@@ -125,7 +125,7 @@ fn is_exempt(attributes: &Attributes<'_>) -> bool {
 
 /// Why a webhook gives no verdict.
 #[derive(Clone, Debug, PartialEq)]
-enum CallError {
+enum VerdictError {
     /// The call failed, with the code that is counted: what becomes of the request is the configuration's to say.
     Failed(String, u16),
     /// The webhook refuses the request.
@@ -134,21 +134,21 @@ enum CallError {
     Broken(Status),
 }
 
-impl CallError {
+impl VerdictError {
     /// What the request is answered with that fails for it.
     fn into_status(self, webhook: &Webhook) -> Status {
         match self {
-            CallError::Failed(why, _) => {
+            VerdictError::Failed(why, _) => {
                 Status::internal_error(&format!("failed calling webhook {}: {why}", go_quote(&webhook.name)))
             }
-            CallError::Refused(status) | CallError::Broken(status) => status,
+            VerdictError::Refused(status) | VerdictError::Broken(status) => status,
         }
     }
 }
 
 /// The objects of a request, in the version that a webhook takes.
 #[derive(Clone, Copy)]
-struct Sent<'s> {
+struct SentObjects<'s> {
     version: &'s ServedVersion,
     object: &'s Value,
     old: &'s Value,
@@ -166,14 +166,14 @@ impl<S: Source> Webhooks<S> {
         webhook: &Webhook,
         kind: WebhookKind,
         attributes: &Attributes<'_>,
-        (began, error): (Instant, Option<&CallError>),
+        (began, error): (Instant, Option<&VerdictError>),
     ) {
         let (code, outcome) = match error {
-            None => (200, Outcome::Allowed),
-            Some(CallError::Refused(status)) => (status.code, Outcome::Refused),
-            Some(CallError::Broken(_)) => (0, Outcome::Broken),
-            Some(CallError::Failed(_, code)) if webhook.is_ignored => (*code, Outcome::PassedOver),
-            Some(CallError::Failed(_, code)) => (*code, Outcome::Failed),
+            None => (200, AdmissionResult::Allowed),
+            Some(VerdictError::Refused(status)) => (status.code, AdmissionResult::Refused),
+            Some(VerdictError::Broken(_)) => (0, AdmissionResult::Broken),
+            Some(VerdictError::Failed(_, code)) if webhook.is_ignored => (*code, AdmissionResult::PassedOver),
+            Some(VerdictError::Failed(_, code)) => (*code, AdmissionResult::Failed),
         };
         self.figures.called(&WebhookCall {
             name: &webhook.name,
@@ -191,52 +191,52 @@ impl<S: Source> Webhooks<S> {
         webhook: &Webhook,
         kind: WebhookKind,
         attributes: &Attributes<'_>,
-        sent: Sent<'_>,
-    ) -> Result<Verdict, CallError> {
+        sent: SentObjects<'_>,
+    ) -> Result<WebhookVerdict, VerdictError> {
         if attributes.dry_run {
             match webhook.side_effects {
                 SideEffects::NoneOnDryRun => {}
-                SideEffects::Unsaid => return Err(CallError::Failed("Webhook SideEffects is nil".to_owned(), 400)),
+                SideEffects::Unsaid => return Err(VerdictError::Failed("Webhook SideEffects is nil".to_owned(), 400)),
                 SideEffects::Possible => {
                     let name = go_quote(&webhook.name);
                     let why = format!("admission webhook {name} does not support dry run");
-                    return Err(CallError::Broken(Status::bad_request(&why)));
+                    return Err(VerdictError::Broken(Status::bad_request(&why)));
                 }
             }
         }
         let Some(version) = webhook.review_version else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, \
                        v1beta1)";
-            return Err(CallError::Failed(why.to_owned(), 400));
+            return Err(VerdictError::Failed(why.to_owned(), 400));
         };
         if !patience::release().await {
-            return Err(CallError::Broken(Status::too_many_requests(patience::CROWDED, 1)));
+            return Err(VerdictError::Broken(Status::too_many_requests(patience::CROWDED, 1)));
         }
         let uid = Uuid::new_v4().to_string();
         let request = attributes.request(sent.version);
         let body = review::encode(version, &uid, request, sent.object, sent.old);
         let manner = Manner::of_admission(webhook.timeout);
         let answer = self.client.call(&self.endpoint(webhook), Bytes::from(body), manner).await;
-        let failed = |why: String, code| CallError::Failed(format!("failed to call webhook: {why}"), code);
+        let failed = |why: String, code| VerdictError::Failed(format!("failed to call webhook: {why}"), code);
         let answer = answer.map_err(|failure| failed(failure.text, failure.status.unwrap_or(UNAVAILABLE)))?;
         let verdict =
             review::verdict(version, &uid, kind == WebhookKind::Mutating, &answer).map_err(|fault| match fault {
-                Fault::Unreadable(why) => failed(why, UNAVAILABLE),
-                Fault::Invalid(why) => {
-                    CallError::Failed(format!("received invalid webhook response: {why}"), UNAVAILABLE)
+                WebhookAnswerError::Unreadable(why) => failed(why, UNAVAILABLE),
+                WebhookAnswerError::Invalid(why) => {
+                    VerdictError::Failed(format!("received invalid webhook response: {why}"), UNAVAILABLE)
                 }
             })?;
         tell(webhook, attributes, &verdict);
         if verdict.allowed {
             Ok(verdict)
         } else {
-            Err(CallError::Refused(review::refusal(&webhook.name, verdict.status)))
+            Err(VerdictError::Refused(review::refusal(&webhook.name, verdict.status)))
         }
     }
 }
 
 /// Passes on what a webhook says beside its verdict.
-fn tell(webhook: &Webhook, attributes: &Attributes<'_>, verdict: &Verdict) {
+fn tell(webhook: &Webhook, attributes: &Attributes<'_>, verdict: &WebhookVerdict) {
     for (key, text) in &verdict.audit_annotations {
         let name = format!("{}/{key}", webhook.name);
         if name.matches('/').count() == 1 && crate::meta::names::is_qualified_name(&name).is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::configuration::{Configuration, WebhookKind};
-use super::{CallError, Sent, Source, UNAVAILABLE, Verdict, Webhook, Webhooks, review};
+use super::{SentObjects, Source, UNAVAILABLE, VerdictError, Webhook, WebhookVerdict, Webhooks, review};
 use crate::admission::Attributes;
 use crate::admission::matcher::Matcher;
 use crate::crd::ServedVersion;
@@ -27,8 +27,8 @@ struct Versioned {
 }
 
 impl Versioned {
-    fn sent(&self) -> Sent<'_> {
-        Sent { version: &self.version, object: &self.object, old: &self.old }
+    fn sent(&self) -> SentObjects<'_> {
+        SentObjects { version: &self.version, object: &self.object, old: &self.old }
     }
 }
 
@@ -90,7 +90,7 @@ impl<S: Source> Webhooks<S> {
             }
             match called {
                 Ok(_) => {}
-                Err(CallError::Failed(why, _)) if webhook.is_ignored => {
+                Err(VerdictError::Failed(why, _)) if webhook.is_ignored => {
                     tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");
                     attributes.told.annotate(format!("failed-open.{MUTATION}/{place}"), &webhook.name);
                 }
@@ -109,7 +109,7 @@ impl<S: Source> Webhooks<S> {
         webhook: &Webhook,
         attributes: &Attributes<'_>,
         versioned: &mut Versioned,
-    ) -> Result<bool, CallError> {
+    ) -> Result<bool, VerdictError> {
         let verdict = self.call(webhook, WebhookKind::Mutating, attributes, versioned.sent()).await?;
         let Some(patch) = decode_patch(&verdict)? else { return Ok(false) };
         if versioned.object.is_null() {
@@ -117,18 +117,18 @@ impl<S: Source> Webhooks<S> {
             let why = format!(
                 "admission webhook {name} attempted to modify the object, which is not supported for this operation"
             );
-            return Err(CallError::Broken(Status::internal_error(&why)));
+            return Err(VerdictError::Broken(Status::internal_error(&why)));
         }
         if verdict.patch_type != "JSONPatch" {
             let why = format!("unsupported patch type {}", go_quote(&verdict.patch_type));
-            return Err(CallError::Failed(why, UNAVAILABLE));
+            return Err(VerdictError::Failed(why, UNAVAILABLE));
         }
-        let broken = |why: &str| CallError::Broken(Status::internal_error(why));
+        let broken = |why: &str| VerdictError::Broken(Status::internal_error(why));
         let patched = patch
             .apply(&versioned.object, layout::of(&versioned.object))
             .map_err(|error| broken(&error.to_string()))?;
         if patched.len() > OBJECT_BYTES_MAX {
-            return Err(CallError::Broken(Status::too_large_to_store()));
+            return Err(VerdictError::Broken(Status::too_large_to_store()));
         }
         let patched = json::decode(patched.as_bytes()).map_err(|error| broken(&error.to_string()))?;
         let has_changed = patched != versioned.object;
@@ -139,7 +139,7 @@ impl<S: Source> Webhooks<S> {
 }
 
 /// The patch of a verdict; `None` where it has none, or one that does nothing.
-fn decode_patch(verdict: &Verdict) -> Result<Option<Patch>, CallError> {
+fn decode_patch(verdict: &WebhookVerdict) -> Result<Option<Patch>, VerdictError> {
     if verdict.patch.is_empty() {
         return Ok(None);
     }
@@ -148,7 +148,7 @@ fn decode_patch(verdict: &Verdict) -> Result<Option<Patch>, CallError> {
             PatchError::Decode(why) => why,
             other => other.to_string(),
         };
-        CallError::Failed(format!("received undecodable patch in webhook response: {why}"), UNAVAILABLE)
+        VerdictError::Failed(format!("received undecodable patch in webhook response: {why}"), UNAVAILABLE)
     })?;
     Ok(Some(patch).filter(|patch| !patch.is_empty()))
 }

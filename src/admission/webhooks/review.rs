@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::crd::review_answer::{self, Wanted};
+use crate::crd::review_answer::{self, SentReview};
 use crate::meta::Status;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
@@ -57,7 +57,7 @@ pub fn encode(version: ReviewVersion, uid: &str, mut request: Value, object: &Va
 
 /// What a webhook says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct WebhookVerdict {
     pub allowed: bool,
     /// Why it is refused; `None` where that is not said.
     pub status: Option<Status>,
@@ -70,18 +70,25 @@ pub struct Verdict {
 
 /// Why an answer is not a verdict: it can't be read, or says what it must not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum WebhookAnswerError {
     Unreadable(String),
     Invalid(String),
 }
 
 /// Reads the answer to the call `uid`; one of a webhook that may not change the object has no patch.
-pub fn verdict(version: ReviewVersion, uid: &str, may_patch: bool, body: &[u8]) -> Result<Verdict, Fault> {
-    let wanted = Wanted { group: GROUP, version: version.name(), kind: KIND, others: &[] };
-    let answered = review_answer::read(body, &wanted).map_err(|error| Fault::Unreadable(error.to_string()))?;
-    let invalid = |why: String| Err(Fault::Invalid(why));
-    let absent = || Fault::Invalid("webhook response was absent".to_owned());
-    let response = Response::decode(&answered.body).map_err(|error| Fault::Unreadable(error.to_string()))?;
+pub fn verdict(
+    version: ReviewVersion,
+    uid: &str,
+    may_patch: bool,
+    body: &[u8],
+) -> Result<WebhookVerdict, WebhookAnswerError> {
+    let wanted = SentReview { group: GROUP, version: version.name(), kind: KIND, others: &[] };
+    let answered =
+        review_answer::read(body, &wanted).map_err(|error| WebhookAnswerError::Unreadable(error.to_string()))?;
+    let invalid = |why: String| Err(WebhookAnswerError::Invalid(why));
+    let absent = || WebhookAnswerError::Invalid("webhook response was absent".to_owned());
+    let response =
+        Response::decode(&answered.body).map_err(|error| WebhookAnswerError::Unreadable(error.to_string()))?;
     let response = response.ok_or_else(absent)?;
     let Response { uid: answered_uid, patch_type, mut verdict } = response;
     if version == ReviewVersion::V1Beta1 {
@@ -120,7 +127,7 @@ pub fn verdict(version: ReviewVersion, uid: &str, may_patch: bool, body: &[u8]) 
 struct Response {
     uid: String,
     patch_type: Option<String>,
-    verdict: Verdict,
+    verdict: WebhookVerdict,
 }
 
 impl Response {
@@ -232,7 +239,7 @@ mod tests {
     #[track_caller]
     fn check(may_patch: bool, body: &str, expected: &str) {
         let fault = verdict(ReviewVersion::V1, "u", may_patch, body.as_bytes()).expect_err("it is no verdict");
-        let (Fault::Unreadable(text) | Fault::Invalid(text)) = fault;
+        let (WebhookAnswerError::Unreadable(text) | WebhookAnswerError::Invalid(text)) = fault;
         assert_eq!(text, expected, "{body}");
     }
 

@@ -7,7 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use super::configuration::{Configuration, WebhookKind};
 use super::mutating::convert;
-use super::{CallError, Sent, Source, Webhook, Webhooks};
+use super::{SentObjects, Source, VerdictError, Webhook, Webhooks};
 use crate::admission::Attributes;
 use crate::admission::matcher::Matcher;
 use crate::crd::ServedVersion;
@@ -74,14 +74,14 @@ impl<S: Source> Webhooks<S> {
         webhook: &Webhook,
         index: usize,
         attributes: &Attributes<'_>,
-        sent: Sent<'_>,
+        sent: SentObjects<'_>,
     ) -> Result<(), Status> {
         let began = Instant::now();
         let called = self.call(webhook, WebhookKind::Validating, attributes, sent).await;
         self.count(webhook, WebhookKind::Validating, attributes, (began, called.as_ref().err()));
         match called {
             Ok(_) => Ok(()),
-            Err(CallError::Failed(why, _)) if webhook.is_ignored => {
+            Err(VerdictError::Failed(why, _)) if webhook.is_ignored => {
                 tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");
                 attributes.told.annotate(format!("{FAILED_OPEN}/round_0_index_{index}"), &webhook.name);
                 Ok(())
@@ -92,7 +92,7 @@ impl<S: Source> Webhooks<S> {
 }
 
 impl Versioned {
-    fn sent(&self) -> Sent<'_> {
-        Sent { version: &self.version, object: &self.object, old: &self.old }
+    fn sent(&self) -> SentObjects<'_> {
+        SentObjects { version: &self.version, object: &self.object, old: &self.old }
     }
 }

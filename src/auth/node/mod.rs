@@ -9,6 +9,8 @@ mod graph;
 mod references;
 mod rules;
 
+use thiserror::Error;
+
 use super::rbac::PolicyRule;
 use super::{Attributes, ResourceAttributes, UserInfo};
 use crate::meta::gates::Gate;
@@ -40,7 +42,9 @@ pub struct NodeRules {
 }
 
 /// Why nothing is said of a request; mostly empty.
-pub type NoOpinion = String;
+#[derive(Debug, Default, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct NoOpinion(String);
 
 impl NodeRules {
     pub fn of(minor: Minor) -> Self {
@@ -54,15 +58,15 @@ impl NodeRules {
     /// This authoriser does not allow it.
     pub fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>, graph: &Graph) -> Result<(), NoOpinion> {
         let node = match node_of(user) {
-            None => return Err(String::new()),
-            Some("") => return Err(format!("unknown node for user {}", go_quote(&user.name))),
+            None => return Err(NoOpinion::default()),
+            Some("") => return Err(NoOpinion(format!("unknown node for user {}", go_quote(&user.name)))),
             Some(node) => node,
         };
         let by_rules = || {
-            if self.rules.iter().any(|rule| rule.allows(attributes)) { Ok(()) } else { Err(String::new()) }
+            if self.rules.iter().any(|rule| rule.allows(attributes)) { Ok(()) } else { Err(NoOpinion::default()) }
         };
         let Attributes::Resource(of) = attributes else { return by_rules() };
-        let asked = Asked { node, of, graph };
+        let asked = NodeRequest { node, of, graph };
         match (of.group, of.resource) {
             ("", "secrets") => asked.read("secrets"),
             ("", "configmaps") => asked.read("configmaps"),
@@ -81,7 +85,7 @@ impl NodeRules {
             ("", "pods") if self.has_selectors() => asked.pod(),
             ("certificates.k8s.io", "podcertificaterequests") => {
                 let knows = self.minor.opens(Gate::PodCertificateRequest) && self.has_selectors();
-                if knows { asked.certificate_request() } else { Err(String::new()) }
+                if knows { asked.certificate_request() } else { Err(NoOpinion::default()) }
             }
             _ => by_rules(),
         }
@@ -91,7 +95,7 @@ impl NodeRules {
         self.minor.number() >= FIRST_WITH_SELECTORS
     }
 
-    fn account(&self, asked: &Asked<'_>) -> Result<(), NoOpinion> {
+    fn account(&self, asked: &NodeRequest<'_>) -> Result<(), NoOpinion> {
         if asked.of.verb != "get" || !asked.of.subresource.is_empty() {
             return asked.create_token();
         }
@@ -103,13 +107,13 @@ impl NodeRules {
 }
 
 /// What a node asks for.
-struct Asked<'a> {
+struct NodeRequest<'a> {
     node: &'a str,
     of: &'a ResourceAttributes<'a>,
     graph: &'a Graph,
 }
 
-impl Asked<'_> {
+impl NodeRequest<'_> {
     /// Whether the object leads to the node.
     fn related(&self, plural: &'static str) -> Result<(), NoOpinion> {
         if self.of.name.is_empty() {
@@ -119,7 +123,7 @@ impl Asked<'_> {
         if self.graph.leads(&object, &Vertex::node(self.node)) {
             return Ok(());
         }
-        Err(format!("no relationship found between node '{}' and this object", self.node))
+        Err(NoOpinion(format!("no relationship found between node '{}' and this object", self.node)))
     }
 
     fn read(&self, plural: &'static str) -> Result<(), NoOpinion> {
@@ -168,7 +172,7 @@ impl Asked<'_> {
             return refuse("can only get, create, update, patch, or delete a node lease");
         }
         if self.of.namespace != LEASES {
-            return Err(format!("can only access leases in the {} system namespace", go_quote(LEASES)));
+            return Err(NoOpinion(format!("can only access leases in the {} system namespace", go_quote(LEASES))));
         }
         // The name of what is created is looked at by admission.
         if self.of.verb != "create" && self.of.name != self.node {
@@ -213,12 +217,12 @@ impl Asked<'_> {
             ("", "create" | "update" | "patch", _) | ("status", "update" | "patch", _) => Ok(()),
             ("", "get" | "list" | "watch", name) if name == self.node => Ok(()),
             ("", "get" | "list" | "watch", "") => {
-                Err(format!("node '{}' cannot read all nodes, only its own Node object", self.node))
+                Err(NoOpinion(format!("node '{}' cannot read all nodes, only its own Node object", self.node)))
             }
             ("", "get" | "list" | "watch", name) => {
-                Err(format!("node '{}' cannot read '{name}', only its own Node object", self.node))
+                Err(NoOpinion(format!("node '{}' cannot read '{name}', only its own Node object", self.node)))
             }
-            _ => Err(String::new()),
+            _ => Err(NoOpinion::default()),
         }
     }
 
@@ -229,7 +233,7 @@ impl Asked<'_> {
             ("", "list" | "watch") if !self.of.name.is_empty() => self.related("pods"),
             ("", "list" | "watch") => refuse("can only list/watch pods with spec.nodeName field selector"),
             ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => Ok(()),
-            _ => Err(String::new()),
+            _ => Err(NoOpinion::default()),
         }
     }
 
@@ -242,7 +246,7 @@ impl Asked<'_> {
             "get" => self.related("podcertificaterequests"),
             "list" | "watch" if self.selects_by("spec.nodeName") => Ok(()),
             "list" | "watch" => refuse("can only list/watch podcertificaterequests with nodeName field selector"),
-            verb => Err(format!("nodes may not {verb} podcertificaterequests")),
+            verb => Err(NoOpinion(format!("nodes may not {verb} podcertificaterequests"))),
         }
     }
 
@@ -253,7 +257,7 @@ impl Asked<'_> {
 }
 
 fn refuse(why: &str) -> Result<(), NoOpinion> {
-    Err(why.to_owned())
+    Err(NoOpinion(why.to_owned()))
 }
 
 #[cfg(test)]
@@ -275,7 +279,7 @@ mod tests {
     }
 
     /// `verb resource[/subresource] [namespace/]name` of the core group, asked by the node `a`.
-    fn decided(minor: u16, request: &str, fields: &str) -> Result<(), NoOpinion> {
+    fn decided(minor: u16, request: &str, fields: &str) -> Result<(), String> {
         let mut words = request.split(' ');
         let mut next = || words.next().unwrap_or_default();
         let (verb, resource, object) = (next(), next(), next());
@@ -295,7 +299,8 @@ mod tests {
             labels: None,
         };
         let rules = NodeRules::of(Minor::parse(&format!("1.{minor}")).expect("it is known"));
-        rules.decide(&node("a"), &Attributes::Resource(of), &graph())
+        let decided = rules.decide(&node("a"), &Attributes::Resource(of), &graph());
+        decided.map_err(|why| why.to_string())
     }
 
     #[test]
@@ -356,7 +361,10 @@ mod tests {
     #[test]
     fn others_are_not_told_why() {
         let attributes = Attributes::Path { verb: "get", path: "/api" };
-        let decide = |user: UserInfo| NodeRules::of(Minor::default()).decide(&user, &attributes, &graph());
+        let decide = |user: UserInfo| {
+            let decided = NodeRules::of(Minor::default()).decide(&user, &attributes, &graph());
+            decided.map_err(|why| why.to_string())
+        };
         assert_eq!(decide(UserInfo::authenticated("jane", Vec::new())), Err(String::new()));
         let nobody = Err("unknown node for user \"system:node:\"".to_owned());
         assert_eq!(decide(node("")), nobody);

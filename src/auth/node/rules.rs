@@ -10,9 +10,9 @@ use crate::meta::minor::Minor;
 const READ: &[&str] = &["get", "list", "watch"];
 
 /// Verbs, groups and resources.
-type Rule = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
+type NodeRule = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 14] = [
+const RULES: [NodeRule; 14] = [
     (&["create"], &["authentication.k8s.io"], &["tokenreviews"]),
     (&["create"], &["authorization.k8s.io"], &["subjectaccessreviews", "localsubjectaccessreviews"]),
     (READ, &[""], &["services"]),
@@ -28,7 +28,7 @@ const RULES: [Rule; 14] = [
     (READ, &["storage.k8s.io"], &["csidrivers"]),
     (READ, &["node.k8s.io"], &["runtimeclasses"]),
 ];
-const OF_TRUST_BUNDLES: Rule = (READ, &["certificates.k8s.io"], &["clustertrustbundles"]);
+const OF_TRUST_BUNDLES: NodeRule = (READ, &["certificates.k8s.io"], &["clustertrustbundles"]);
 
 /// The rules of a minor.
 pub fn rules(minor: Minor) -> Vec<PolicyRule> {

@@ -127,23 +127,23 @@ fn has(set: &HashSet<&str>, wanted: &str) -> bool {
 
 /// A missing combination, by the places of its values in the rule that is wanted.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
+enum MissingRule {
     Resource { group: usize, resource: usize, verb: usize, name: Option<usize> },
     Url { url: usize, verb: usize },
 }
 
-impl Found {
+impl MissingRule {
     fn part(&self, rule: &PolicyRule) -> PolicyRule {
         let one = |texts: &[String], at: usize| vec![texts[at].clone()];
         match *self {
-            Found::Resource { group, resource, verb, name } => PolicyRule {
+            MissingRule::Resource { group, resource, verb, name } => PolicyRule {
                 verbs: one(&rule.verbs, verb),
                 api_groups: one(&rule.api_groups, group),
                 resources: one(&rule.resources, resource),
                 resource_names: name.map(|name| one(&rule.resource_names, name)).unwrap_or_default(),
                 ..PolicyRule::default()
             },
-            Found::Url { url, verb } => PolicyRule {
+            MissingRule::Url { url, verb } => PolicyRule {
                 verbs: one(&rule.verbs, verb),
                 non_resource_urls: one(&rule.non_resource_urls, url),
                 ..PolicyRule::default()
@@ -153,11 +153,11 @@ impl Found {
 
     fn bytes(&self, rule: &PolicyRule) -> usize {
         let texts = match *self {
-            Found::Resource { group, resource, verb, name } => {
+            MissingRule::Resource { group, resource, verb, name } => {
                 let name = name.map_or(0, |name| rule.resource_names[name].len());
                 rule.api_groups[group].len() + rule.resources[resource].len() + rule.verbs[verb].len() + name
             }
-            Found::Url { url, verb } => rule.non_resource_urls[url].len() + rule.verbs[verb].len(),
+            MissingRule::Url { url, verb } => rule.non_resource_urls[url].len() + rule.verbs[verb].len(),
         };
         texts + PART_BYTES
     }
@@ -175,7 +175,7 @@ struct Class<'h, 'r> {
 struct Search {
     looks: usize,
     bytes: usize,
-    found: Vec<Found>,
+    found: Vec<MissingRule>,
 }
 
 impl Search {
@@ -191,7 +191,7 @@ impl Search {
                     let names = |count: usize| names.values.iter().map(move |at| (count > 0).then_some(*at));
                     for (group, resource) in pairs(&groups.values, &resources.values) {
                         for (verb, name) in verbs.iter().flat_map(|verb| names(count).map(move |name| (*verb, name))) {
-                            self.add(rule, Found::Resource { group, resource, verb, name })?;
+                            self.add(rule, MissingRule::Resource { group, resource, verb, name })?;
                         }
                     }
                 }
@@ -205,7 +205,7 @@ impl Search {
         for urls in self.classes(rule.non_resource_urls.len(), held, of)? {
             let verbs = self.verbs(rule, &urls.held)?;
             for (url, verb) in pairs(&urls.values, &verbs) {
-                self.add(rule, Found::Url { url, verb })?;
+                self.add(rule, MissingRule::Url { url, verb })?;
             }
         }
         Ok(())
@@ -241,7 +241,7 @@ impl Search {
         Ok(classes)
     }
 
-    fn add(&mut self, rule: &PolicyRule, found: Found) -> Result<(), Cut> {
+    fn add(&mut self, rule: &PolicyRule, found: MissingRule) -> Result<(), Cut> {
         work::step();
         let bytes = found.bytes(rule);
         // The first is told however long it is.

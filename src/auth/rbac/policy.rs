@@ -33,16 +33,16 @@ pub struct Policy {
 struct Bindings {
     by_name: OrdMap<Arc<str>, Arc<Binding>>,
     /// The names of those that are about a user, or an account.
-    of_user: Index,
-    of_group: Index,
+    of_user: SubjectIndex,
+    of_group: SubjectIndex,
 }
 
 /// Names of bindings, by whom they are about.
-type Index = OrdMap<Box<str>, OrdSet<Arc<str>>>;
+type SubjectIndex = OrdMap<Box<str>, OrdSet<Arc<str>>>;
 
 struct Binding {
     role: Reference,
-    subjects: Vec<Subject>,
+    subjects: Vec<RbacSubject>,
 }
 
 /// A role as a binding names it.
@@ -52,7 +52,7 @@ pub struct Reference {
     pub name: String,
 }
 
-enum Subject {
+enum RbacSubject {
     User(String),
     Group(String),
     /// An account, with the user that it is.
@@ -68,7 +68,7 @@ struct Grant<'p> {
     namespace: &'p str,
     name: &'p str,
     role: &'p Reference,
-    subject: &'p Subject,
+    subject: &'p RbacSubject,
     rules: Option<&'p [PolicyRule]>,
 }
 
@@ -94,38 +94,38 @@ impl Reference {
     }
 }
 
-impl Subject {
+impl RbacSubject {
     /// A subject of a binding in `namespace`; `None` where it is nobody.
     fn decode(subject: &Value, namespace: &str) -> Option<Self> {
         let name = subject.str_at(&["name"]).to_owned();
         match subject.str_at(&["kind"]) {
-            "User" => Some(Subject::User(name)),
-            "Group" => Some(Subject::Group(name)),
+            "User" => Some(RbacSubject::User(name)),
+            "Group" => Some(RbacSubject::Group(name)),
             "ServiceAccount" => {
                 let own = subject.str_at(&["namespace"]);
                 let namespace = if own.is_empty() { namespace } else { own }.to_owned();
                 let user = UserInfo::account_name(&namespace, &name);
-                (!namespace.is_empty()).then_some(Subject::Account { namespace, name, user })
+                (!namespace.is_empty()).then_some(RbacSubject::Account { namespace, name, user })
             }
             _ => None,
         }
     }
 
-    fn is(&self, user: &UserInfo, groups: &Groups<'_>) -> bool {
+    fn is(&self, user: &UserInfo, groups: &UserGroups<'_>) -> bool {
         match self {
-            Subject::User(name) | Subject::Account { user: name, .. } => *name == user.name,
-            Subject::Group(name) => groups.has(name),
+            RbacSubject::User(name) | RbacSubject::Account { user: name, .. } => *name == user.name,
+            RbacSubject::Group(name) => groups.has(name),
         }
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for RbacSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Subject::User(name) => write!(f, "User {}", go_quote(name)),
-            Subject::Group(name) => write!(f, "Group {}", go_quote(name)),
+            RbacSubject::User(name) => write!(f, "User {}", go_quote(name)),
+            RbacSubject::Group(name) => write!(f, "Group {}", go_quote(name)),
             // In this order.
-            Subject::Account { namespace, name, .. } => {
+            RbacSubject::Account { namespace, name, .. } => {
                 write!(f, "ServiceAccount {}", go_quote(&format!("{name}/{namespace}")))
             }
         }
@@ -159,7 +159,7 @@ impl Policy {
         self.remove_binding(key);
         let (namespace, name) = split_key(key);
         let subjects = binding.items_at(&["subjects"]).iter();
-        let subjects: Vec<_> = subjects.filter_map(|subject| Subject::decode(subject, namespace)).collect();
+        let subjects: Vec<_> = subjects.filter_map(|subject| RbacSubject::decode(subject, namespace)).collect();
         let name: Arc<str> = name.into();
         let bindings = self.bindings.entry(namespace.into()).or_default();
         for subject in &subjects {
@@ -251,7 +251,7 @@ impl Policy {
     /// The bindings of the cluster, then those of the namespace, that hold for a user.
     fn grants<'p>(&'p self, user: &UserInfo, namespace: &str) -> impl Iterator<Item = Grant<'p>> {
         let own = Some(namespace).filter(|namespace| !namespace.is_empty());
-        let groups = Groups::of(user);
+        let groups = UserGroups::of(user);
         let mut grants = Vec::new();
         for place in std::iter::once("").chain(own) {
             let Some((namespace, bindings)) = self.bindings.get_key_value(place) else { continue };
@@ -271,14 +271,14 @@ impl Policy {
 }
 
 /// The groups of a user, sorted: a review may name as many as a binding has subjects.
-struct Groups<'u>(Vec<&'u str>);
+struct UserGroups<'u>(Vec<&'u str>);
 
-impl<'u> Groups<'u> {
+impl<'u> UserGroups<'u> {
     fn of(user: &'u UserInfo) -> Self {
         work::steps(user.groups.len());
         let mut groups: Vec<&str> = user.groups.iter().map(String::as_str).collect();
         groups.sort_unstable();
-        Groups(groups)
+        UserGroups(groups)
     }
 
     fn has(&self, group: &str) -> bool {
@@ -288,10 +288,10 @@ impl<'u> Groups<'u> {
 
 impl Bindings {
     /// Where the bindings of a subject are listed, and under what.
-    fn index<'s>(&mut self, subject: &'s Subject) -> (&mut Index, &'s str) {
+    fn index<'s>(&mut self, subject: &'s RbacSubject) -> (&mut SubjectIndex, &'s str) {
         match subject {
-            Subject::User(name) | Subject::Account { user: name, .. } => (&mut self.of_user, name),
-            Subject::Group(name) => (&mut self.of_group, name),
+            RbacSubject::User(name) | RbacSubject::Account { user: name, .. } => (&mut self.of_user, name),
+            RbacSubject::Group(name) => (&mut self.of_group, name),
         }
     }
 

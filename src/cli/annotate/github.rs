@@ -31,13 +31,13 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml::Place;
+    use crate::value::yaml::TextPosition;
 
     #[test]
     fn what_has_a_meaning_is_escaped() {
         let annotation = Annotation {
             file: "a,b:c.yaml".to_owned(),
-            place: Some(Place { line: 3, column: 7 }),
+            place: Some(TextPosition { line: 3, column: 7 }),
             level: Level::Note,
             id: "phase".to_owned(),
             message: "100%: one\ntwo".to_owned(),

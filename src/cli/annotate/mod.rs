@@ -3,7 +3,7 @@
 mod github;
 mod sarif;
 
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 pub use github::show as github;
 pub use sarif::show as sarif;
@@ -11,7 +11,7 @@ pub use sarif::show as sarif;
 /// A finding, of whatever command.
 pub struct Annotation {
     pub file: String,
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     pub level: Level,
     /// What kind of finding it is: the id of a lint or of a change, the reason of an error.
     pub id: String,

@@ -83,7 +83,7 @@ pub struct Config {
 pub type Users = (Vec<(String, Config)>, Option<String>);
 
 /// An entry of a file, and the folder that its paths start from.
-struct Entry {
+struct KubeconfigEntry {
     value: Value,
     folder: PathBuf,
 }
@@ -103,7 +103,7 @@ impl Config {
     /// What is missing, faulty or can't be done.
     pub fn parse(text: &str) -> Result<Self, KubeconfigError> {
         let value = yaml::decode(text.as_bytes())?;
-        Config::find(&[Entry { value, folder: PathBuf::new() }], None)
+        Config::find(&[KubeconfigEntry { value, folder: PathBuf::new() }], None)
     }
 
     /// The credentials of every user of a file by its name, and the user of the current context.
@@ -115,7 +115,8 @@ impl Config {
         let mut users = Vec::new();
         for listed in file.value.items_at(&["users"]) {
             let name = listed.str_at(&["name"]);
-            let user = Entry { value: listed.get("user").cloned().unwrap_or_default(), folder: file.folder.clone() };
+            let user =
+                KubeconfigEntry { value: listed.get("user").cloned().unwrap_or_default(), folder: file.folder.clone() };
             if user.value.get("exec").is_some_and(|plugin| !plugin.is_null()) {
                 return Err(KubeconfigError::PluginOf(name.to_owned()));
             }
@@ -130,7 +131,7 @@ impl Config {
         Ok((users, user.filter(|user| !user.is_empty())))
     }
 
-    fn find(files: &[Entry], context: Option<&str>) -> Result<Self, KubeconfigError> {
+    fn find(files: &[KubeconfigEntry], context: Option<&str>) -> Result<Self, KubeconfigError> {
         let current = files.iter().map(|file| file.value.str_at(&["current-context"])).find(|name| !name.is_empty());
         let name = context.or(current).ok_or(KubeconfigError::NoContext)?;
         let context = find(files, "contexts", "context", name)?;
@@ -143,7 +144,7 @@ impl Config {
         Ok(config)
     }
 
-    fn of_cluster(cluster: &Entry) -> Result<Self, KubeconfigError> {
+    fn of_cluster(cluster: &KubeconfigEntry) -> Result<Self, KubeconfigError> {
         let text = |name: &str| cluster.value.str_at(&[name]);
         if !text("proxy-url").is_empty() {
             return Err(KubeconfigError::Proxy);
@@ -157,7 +158,7 @@ impl Config {
         })
     }
 
-    fn add_user(&mut self, user: &Entry) -> Result<(), KubeconfigError> {
+    fn add_user(&mut self, user: &KubeconfigEntry) -> Result<(), KubeconfigError> {
         if user.value.get("auth-provider").is_some() {
             return Err(KubeconfigError::AuthProvider);
         }
@@ -205,7 +206,7 @@ impl Config {
     }
 }
 
-impl Entry {
+impl KubeconfigEntry {
     /// What `name-data` holds in base64, or the file that `name` names.
     fn data(&self, name: &str) -> Result<Option<Vec<u8>>, KubeconfigError> {
         let data = self.value.str_at(&[&format!("{name}-data")]);
@@ -226,7 +227,7 @@ impl Entry {
 }
 
 /// The files, the one that counts first.
-fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<Entry>, KubeconfigError> {
+fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<KubeconfigEntry>, KubeconfigError> {
     if let Some(path) = kubeconfig {
         return Ok(vec![read_file(path)?]);
     }
@@ -241,20 +242,25 @@ fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<Entry>, KubeconfigError> 
     paths.iter().map(|path| read_file(path)).collect()
 }
 
-fn read_file(path: &Path) -> Result<Entry, KubeconfigError> {
+fn read_file(path: &Path) -> Result<KubeconfigEntry, KubeconfigError> {
     let named = || path.to_owned();
     let bytes = fs::read(path).map_err(|source| KubeconfigError::File { path: named(), source })?;
     let value = yaml::decode(&bytes).map_err(|source| KubeconfigError::FileText { path: named(), source })?;
-    Ok(Entry { value, folder: path.parent().map(Path::to_owned).unwrap_or_default() })
+    Ok(KubeconfigEntry { value, folder: path.parent().map(Path::to_owned).unwrap_or_default() })
 }
 
 /// The entry `name` of the first file that has it.
-fn find(files: &[Entry], list: &str, field: &'static str, name: &str) -> Result<Entry, KubeconfigError> {
+fn find(
+    files: &[KubeconfigEntry],
+    list: &str,
+    field: &'static str,
+    name: &str,
+) -> Result<KubeconfigEntry, KubeconfigError> {
     for file in files {
         let entries = file.value.get(list).and_then(Value::as_array).unwrap_or_default();
         if let Some(entry) = entries.iter().find(|entry| entry.str_at(&["name"]) == name) {
             let value = entry.get(field).cloned().unwrap_or_default();
-            return Ok(Entry { value, folder: file.folder.clone() });
+            return Ok(KubeconfigEntry { value, folder: file.folder.clone() });
         }
     }
     Err(KubeconfigError::NoEntry { field, name: name.to_owned() })

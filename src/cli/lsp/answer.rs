@@ -9,12 +9,12 @@ use super::documents::Open;
 use super::server::Server;
 use super::uri::{name_of, uri_of};
 use super::{convert, settings_help, suites};
-use crate::author::editor::actions::{Action, Aim, Change};
+use crate::author::editor::actions::{Action, ActionChange, Aim};
 use crate::author::editor::symbols::symbols;
 use crate::author::editor::tokens::tokens;
 
 /// An answer, or why there is none.
-type Answer = Result<Value, (ErrorCode, String)>;
+type LspAnswer = Result<Value, (ErrorCode, String)>;
 
 /// What the server can do.
 pub fn capabilities() -> Value {
@@ -38,7 +38,7 @@ pub fn capabilities() -> Value {
 }
 
 /// Answers a request.
-pub fn answer(server: &Server, method: &str, params: Value) -> Answer {
+pub fn answer(server: &Server, method: &str, params: Value) -> LspAnswer {
     match method {
         "textDocument/completion" => completion(server, read(params)?),
         "textDocument/hover" => hover(server, read(params)?),
@@ -65,11 +65,11 @@ fn read<P: DeserializeOwned>(params: Value) -> Result<P, (ErrorCode, String)> {
     serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
 }
 
-fn tell(answer: impl serde::Serialize) -> Answer {
+fn tell(answer: impl serde::Serialize) -> LspAnswer {
     serde_json::to_value(answer).map_err(|error| (ErrorCode::InternalError, error.to_string()))
 }
 
-fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
+fn completion(server: &Server, params: lsp::CompletionParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position;
     let name = name_of(&text_document.uri);
     let position = convert::position_of(position);
@@ -88,7 +88,7 @@ fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
     )
 }
 
-fn hover(server: &Server, params: lsp::HoverParams) -> Answer {
+fn hover(server: &Server, params: lsp::HoverParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
     let position = convert::position_of(position);
@@ -101,7 +101,7 @@ fn hover(server: &Server, params: lsp::HoverParams) -> Answer {
     tell(told.map(convert::hover))
 }
 
-fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> Answer {
+fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
     let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
@@ -114,21 +114,21 @@ fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> Answer {
     tell(location)
 }
 
-fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
+fn actions(server: &Server, params: lsp::CodeActionParams) -> LspAnswer {
     let name = name_of(&params.text_document.uri);
     let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
     let range = convert::range_of(params.range);
     let found = server.folders.of(&name).workspace.actions(&name, &open.text, range);
     let told = found.into_iter().filter_map(|Action { title, aim, code, change }| {
         let edit = match change {
-            Change::Edits(edits) => {
+            ActionChange::Edits(edits) => {
                 let edits = edits.into_iter().map(|edit| lsp::OneOf::Left(convert::edit(edit))).collect();
                 let text_document =
                     lsp::OptionalVersionedTextDocumentIdentifier { uri: open.uri.clone(), version: Some(open.version) };
                 let changes = lsp::DocumentChanges::Edits(vec![lsp::TextDocumentEdit { text_document, edits }]);
                 lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
             }
-            Change::Elsewhere(file, edit) => {
+            ActionChange::Elsewhere(file, edit) => {
                 let other = server.documents.open.get(&file);
                 let text_document = lsp::OptionalVersionedTextDocumentIdentifier {
                     uri: other.map(|open| open.uri.clone()).or_else(|| uri_of(&file))?,
@@ -138,7 +138,7 @@ fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
                 let changes = lsp::DocumentChanges::Edits(vec![lsp::TextDocumentEdit { text_document, edits }]);
                 lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
             }
-            Change::Case(case) => {
+            ActionChange::Case(case) => {
                 let suites = server.folders.of(&name).project.suites.first().map(std::path::PathBuf::as_path);
                 suites::edit(&server.documents, suites, &name, &case)?
             }

@@ -88,7 +88,7 @@ impl Oversee for Overseer {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SessionState {
     New,
     Serving,
     ShutDown,
@@ -100,7 +100,7 @@ pub struct Server {
     sender: SyncSender<Incoming>,
     runtime: Handle,
     access: Option<Access>,
-    state: State,
+    state: SessionState,
     /// Messages that were taken.
     taken: u64,
     /// How often the check that is due was begun anew.
@@ -120,7 +120,7 @@ impl Server {
             sender,
             runtime,
             access,
-            state: State::New,
+            state: SessionState::New,
             taken: 0,
             restarts: 0,
             watches: false,
@@ -133,7 +133,7 @@ impl Server {
     /// Serves until the end; whether that came after a shutdown.
     pub fn run(mut self, receiver: &Receiver<Incoming>) -> bool {
         loop {
-            let next = match (self.state == State::Serving).then(|| self.documents.stale()).flatten() {
+            let next = match (self.state == SessionState::Serving).then(|| self.documents.stale()).flatten() {
                 Some(stale) => match receiver.try_recv() {
                     Err(TryRecvError::Empty) => {
                         self.check(&stale);
@@ -144,9 +144,9 @@ impl Server {
                 None => receiver.recv().ok(),
             };
             match next {
-                None | Some(Incoming::End) => return self.state == State::ShutDown,
+                None | Some(Incoming::End) => return self.state == SessionState::ShutDown,
                 Some(Incoming::Message(Message::Notification(exit))) if exit.method == "exit" => {
-                    return self.state == State::ShutDown;
+                    return self.state == SessionState::ShutDown;
                 }
                 Some(incoming) => self.take(incoming),
             }
@@ -167,9 +167,9 @@ impl Server {
 
     fn request(&mut self, Request { id, method, params }: Request) {
         let refusal = match (self.state, method.as_str()) {
-            (State::New, "initialize") | (State::Serving, _) => None,
-            (State::New, _) => Some((ErrorCode::ServerNotInitialized, "initialize comes first")),
-            (State::ShutDown, _) => Some((ErrorCode::InvalidRequest, "it is shut down")),
+            (SessionState::New, "initialize") | (SessionState::Serving, _) => None,
+            (SessionState::New, _) => Some((ErrorCode::ServerNotInitialized, "initialize comes first")),
+            (SessionState::ShutDown, _) => Some((ErrorCode::InvalidRequest, "it is shut down")),
         };
         let refusal =
             refusal.or_else(|| self.shared.is_cancelled(&id).then_some((ErrorCode::RequestCanceled, "cancelled")));
@@ -177,7 +177,7 @@ impl Server {
             return send(&Response::new_err(id, code as i32, text.to_owned()));
         }
         match method.as_str() {
-            "initialize" if self.state == State::New => match serde_json::from_value(params) {
+            "initialize" if self.state == SessionState::New => match serde_json::from_value(params) {
                 Ok(params) => {
                     self.initialize(params);
                     send(&Response::new_ok(id, answer::capabilities()));
@@ -185,7 +185,7 @@ impl Server {
                 Err(error) => send(&Response::new_err(id, ErrorCode::InvalidParams as i32, error.to_string())),
             },
             "shutdown" => {
-                self.state = State::ShutDown;
+                self.state = SessionState::ShutDown;
                 send(&Response::new_ok(id, ()));
             }
             _ => {
@@ -224,11 +224,11 @@ impl Server {
         if text("kubeconfig").is_some() || options.get("fromCluster") == Some(&json!(true)) {
             self.access = Some(Access::new(text("kubeconfig").map(PathBuf::from), text("context")));
         }
-        self.state = State::Serving;
+        self.state = SessionState::Serving;
     }
 
     fn notified(&mut self, Notification { method, params }: Notification) {
-        if self.state != State::Serving {
+        if self.state != SessionState::Serving {
             return;
         }
         match method.as_str() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lsp_types as lsp;
 
-use super::super::project::{FILE, Fault, parse};
+use super::super::project::{FILE, SettingError, parse};
 use super::convert;
 use crate::author::editor::Text;
 
@@ -18,7 +18,7 @@ pub fn faults(text: &Text) -> Vec<lsp::Diagnostic> {
     parse(text.as_str()).err().unwrap_or_default().into_iter().map(|fault| diagnostic(text, fault)).collect()
 }
 
-fn diagnostic(text: &Text, Fault { place, text: message }: Fault) -> lsp::Diagnostic {
+fn diagnostic(text: &Text, SettingError { place, text: message }: SettingError) -> lsp::Diagnostic {
     let start = text.offset_of(place);
     let line = text.line_of(start);
     let end = text.line_start(line) + text.line(line).len();

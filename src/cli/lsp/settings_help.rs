@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::super::project::{KEYS, Key, LINT_KEYS};
+use super::super::project::{KEYS, LINT_KEYS, SettingKey};
 use crate::author::editor::complete::{Completion, Sign};
 use crate::author::editor::hover::Hover;
 use crate::author::editor::{Edit, Text};
@@ -13,7 +13,7 @@ use crate::author::lint::{LINTS, Lint, Severity};
 use crate::meta::minor::Minor;
 
 /// A place in the file.
-struct Place<'t> {
+struct SettingPosition<'t> {
     /// The name of the table; empty at the root.
     table: &'t str,
     /// The key whose value the place is in; `None` where a key may stand.
@@ -25,7 +25,7 @@ struct Place<'t> {
 
 /// What may be written at a byte of the text.
 pub fn complete(text: &Text, at: usize) -> Vec<Completion> {
-    let Some(place) = Place::of(text, at) else { return Vec::new() };
+    let Some(place) = SettingPosition::of(text, at) else { return Vec::new() };
     let offer = |label: &str, sign: Sign, about: String, written: String| Completion {
         label: label.to_owned(),
         sign,
@@ -60,7 +60,7 @@ pub fn hover(text: &Text, at: usize) -> Option<Hover> {
     let begin = word_begin(before);
     let length = written[begin..].find(|sign| !is_of_word(sign)).unwrap_or(written.len() - begin);
     let word = &written[begin..begin + length];
-    let meaning = |key: &Key| format!("`{}`: {}", key.name, key.about);
+    let meaning = |key: &SettingKey| format!("`{}`: {}", key.name, key.about);
     let is_key = written[begin + length..].trim_start().starts_with('=') && written[..begin].trim().is_empty();
     let is_table = written.trim_start().starts_with('[') && !before.contains(['"', '\'']);
     let told = if is_key || is_table {
@@ -76,7 +76,7 @@ fn about(lint: &Lint) -> String {
     format!("{} ({})", lint.finds, lint.severity.word())
 }
 
-fn keys_of(table: &str) -> &'static [Key] {
+fn keys_of(table: &str) -> &'static [SettingKey] {
     match table {
         "" => &KEYS,
         "lint" => &LINT_KEYS,
@@ -84,7 +84,7 @@ fn keys_of(table: &str) -> &'static [Key] {
     }
 }
 
-impl<'t> Place<'t> {
+impl<'t> SettingPosition<'t> {
     /// `None` in a comment, and where a table has its name.
     fn of(text: &'t Text, at: usize) -> Option<Self> {
         let line = text.line_of(at);
@@ -97,7 +97,7 @@ impl<'t> Place<'t> {
         }
         let begin = word_begin(before);
         let key = key_at(text, line, before);
-        Some(Place { table: table_at(text, line), key, word: start + begin..at, is_quoted })
+        Some(SettingPosition { table: table_at(text, line), key, word: start + begin..at, is_quoted })
     }
 }
 

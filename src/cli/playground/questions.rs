@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::super::policies::Given;
 use super::answer;
-use crate::author::playground::{self, Inputs, Pane};
+use crate::author::playground::{self, InputError, Inputs, Pane};
 use crate::object;
 use crate::value::{Value, json};
 use crate::work::{Broken, Ended, Meter, Oversee};
@@ -94,12 +94,12 @@ impl Questions {
         // The semaphore is never closed.
         let _turn = self.turns.acquire().await;
         let thought = spawn_blocking(move || {
-            let mut meter = Meter::new(Clock { end: Instant::now() + TIME_MAX });
+            let mut meter = Meter::new(TimeLimit { end: Instant::now() + TIME_MAX });
             meter.run(|| think(question, &body))
         });
         match thought.await {
             Ok(Ok(Ok(value))) => answer::value(&value),
-            Ok(Ok(Err(fault))) => answer::refusal(StatusCode::BAD_REQUEST, &fault),
+            Ok(Ok(Err(error))) => answer::refusal(StatusCode::BAD_REQUEST, &error.to_string()),
             Ok(Err(Broken::Ended(_))) => {
                 let message = format!("this takes more than {} s to think about", TIME_MAX.as_secs());
                 answer::refusal(StatusCode::UNPROCESSABLE_ENTITY, &message)
@@ -113,22 +113,35 @@ impl Questions {
 }
 
 /// Ends work that takes too long.
-struct Clock {
+struct TimeLimit {
     end: Instant,
 }
 
-impl Oversee for Clock {
+impl Oversee for TimeLimit {
     fn look(&mut self) -> Result<(), Ended> {
         if Instant::now() < self.end { Ok(()) } else { Err(Ended::Deadline) }
     }
 }
 
-fn think(question: Question, body: &[u8]) -> Result<Value, String> {
-    let sent = json::decode(body).map_err(|error| format!("the body is not JSON: {error}"))?;
-    let inputs = Inputs::read(&sent).map_err(|error| error.to_string())?;
-    let number = |name: &str| {
+/// Why there is no answer to a question.
+#[derive(Debug, thiserror::Error)]
+enum QuestionError {
+    #[error("the body is not JSON: {0}")]
+    Body(#[from] json::Error),
+    #[error(transparent)]
+    Inputs(#[from] InputError),
+    #[error("`{0}` is not a number")]
+    Number(&'static str),
+    #[error("there is no pane `{0}`")]
+    Pane(String),
+}
+
+fn think(question: Question, body: &[u8]) -> Result<Value, QuestionError> {
+    let sent = json::decode(body)?;
+    let inputs = Inputs::read(&sent)?;
+    let number = |name: &'static str| {
         let number = sent.get(name).and_then(Value::as_i64).and_then(|number| usize::try_from(number).ok());
-        number.ok_or_else(|| format!("`{name}` is not a number"))
+        number.ok_or(QuestionError::Number(name))
     };
     Ok(match question {
         Question::Evaluate => {
@@ -137,7 +150,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
         }
         Question::Complete => {
             let pane = sent.str_at(&["pane"]);
-            let pane = Pane::named(pane).ok_or_else(|| format!("there is no pane `{pane}`"))?;
+            let pane = Pane::named(pane).ok_or_else(|| QuestionError::Pane(pane.to_owned()))?;
             let given = Given::new(inputs.minor(), inputs.manifests());
             playground::complete(
                 &inputs,

@@ -16,7 +16,7 @@ use crate::auth::rbac::{self, Policy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::author::policies::admit::{Admission, Admitted, Sent};
 use crate::author::policies::coverage::{Coverage, Tried};
-use crate::author::policies::{Place, Policies, RequestUser, case};
+use crate::author::policies::{Policies, PolicyExpression, RequestUser, case};
 use crate::author::{Catalog, Checked};
 use crate::kinds::default_roles::{Extent, cluster_role_bindings, cluster_roles};
 use crate::meta::minor::Minor;
@@ -185,7 +185,7 @@ pub fn report(item: &mut Item, admitted: Admitted, document: &Document) {
 }
 
 /// How many of a policy's expressions have been tried.
-pub fn covered(places: &BTreeMap<Place, Tried>) -> usize {
+pub fn covered(places: &BTreeMap<PolicyExpression, Tried>) -> usize {
     places.iter().filter(|(place, tried)| tried.is_covered(**place)).count()
 }
 

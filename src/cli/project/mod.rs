@@ -12,7 +12,7 @@ use std::{fs, io};
 use crate::author::lint::Severity;
 use crate::meta::minor::Minor;
 
-pub use read::{Fault, KEYS, Key, LINT_KEYS, parse};
+pub use read::{KEYS, LINT_KEYS, SettingError, SettingKey, parse};
 
 /// What the file is called.
 pub const FILE: &str = "skiff.toml";
@@ -24,16 +24,16 @@ pub enum ProjectError {
     Read { file: PathBuf, source: io::Error },
     /// Each fault is told on a line with its place.
     #[error("{}", told(file, faults))]
-    Faults { file: PathBuf, faults: Vec<Fault> },
+    Faults { file: PathBuf, faults: Vec<SettingError> },
     #[error("name {things}: `{}` has none", file.display())]
     HasNone { things: &'static str, file: PathBuf },
     #[error("name {0}, here or in a {FILE}")]
     NotNamed(&'static str),
 }
 
-fn told(file: &Path, faults: &[Fault]) -> String {
+fn told(file: &Path, faults: &[SettingError]) -> String {
     let name = file.display();
-    let told = |Fault { place, text }: &Fault| format!("{name}:{}:{}: {text}", place.line, place.column);
+    let told = |SettingError { place, text }: &SettingError| format!("{name}:{}:{}: {text}", place.line, place.column);
     faults.iter().map(told).collect::<Vec<_>>().join("\n")
 }
 

@@ -10,29 +10,29 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::{Lints, Project};
 use crate::author::lint::{LINTS, Severity};
 use crate::meta::minor::Minor;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 /// What is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SettingError {
     /// The line and the column.
-    pub place: Place,
+    pub place: TextPosition,
     /// What is wrong.
     pub text: String,
 }
 
 /// What is still to be read, and what was found to be wrong.
-struct Reader<'t> {
+struct SettingsReader<'t> {
     text: &'t str,
-    faults: Vec<Fault>,
+    faults: Vec<SettingError>,
 }
 
 /// Reads a project; its paths are as they are written.
 ///
 /// # Errors
 /// All faults, in the order of the text.
-pub fn parse(text: &str) -> Result<Project, Vec<Fault>> {
-    let mut reader = Reader { text, faults: Vec::new() };
+pub fn parse(text: &str) -> Result<Project, Vec<SettingError>> {
+    let mut reader = SettingsReader { text, faults: Vec::new() };
     let mut project = Project::default();
     match DeTable::parse(text) {
         Ok(table) => reader.project(table.get_ref(), &mut project),
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Project, Vec<Fault>> {
 }
 
 /// A key of the file.
-pub struct Key {
+pub struct SettingKey {
     /// As it is written.
     pub name: &'static str,
     /// What its value is.
@@ -55,9 +55,9 @@ pub struct Key {
     empty: &'static str,
 }
 
-impl Key {
+impl SettingKey {
     const fn list(name: &'static str, about: &'static str) -> Self {
-        Key { name, about, empty: " = []" }
+        SettingKey { name, about, empty: " = []" }
     }
 
     /// The key with an empty value.
@@ -67,22 +67,22 @@ impl Key {
 }
 
 /// The keys of the file.
-pub const KEYS: [Key; 6] = [
-    Key::list("definitions", "Files, folders or patterns with definitions, as seen from this file."),
-    Key::list("suites", "Suites, or folders with suites."),
-    Key::list("policies", "Files or folders with policies, and what they look up."),
-    Key::list("objects", "Files, folders or patterns with objects."),
-    Key::list("kubernetes-versions", "The minors of Kubernetes that all of it is for: single ones and ranges."),
-    Key { name: "lint", about: "Which lints are reported.", empty: "" },
+pub const KEYS: [SettingKey; 6] = [
+    SettingKey::list("definitions", "Files, folders or patterns with definitions, as seen from this file."),
+    SettingKey::list("suites", "Suites, or folders with suites."),
+    SettingKey::list("policies", "Files or folders with policies, and what they look up."),
+    SettingKey::list("objects", "Files, folders or patterns with objects."),
+    SettingKey::list("kubernetes-versions", "The minors of Kubernetes that all of it is for: single ones and ranges."),
+    SettingKey { name: "lint", about: "Which lints are reported.", empty: "" },
 ];
 /// Those of its table `lint`.
-pub const LINT_KEYS: [Key; 3] = [
-    Key { name: "severity", about: "The least that is reported: error, warning or advice.", empty: " = \"\"" },
-    Key::list("on", "Lints that are reported whatever their severity."),
-    Key::list("off", "Lints that are not reported."),
+pub const LINT_KEYS: [SettingKey; 3] = [
+    SettingKey { name: "severity", about: "The least that is reported: error, warning or advice.", empty: " = \"\"" },
+    SettingKey::list("on", "Lints that are reported whatever their severity."),
+    SettingKey::list("off", "Lints that are not reported."),
 ];
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     fn project(&mut self, table: &DeTable<'_>, project: &mut Project) {
         for (key, value) in table.iter() {
             match key.get_ref().as_ref() {
@@ -175,7 +175,7 @@ impl Reader<'_> {
         texts
     }
 
-    fn unknown(&mut self, at: usize, key: &str, table: &str, known: &[Key]) {
+    fn unknown(&mut self, at: usize, key: &str, table: &str, known: &[SettingKey]) {
         let known: Vec<&'static str> = known.iter().map(|known| known.name).collect();
         let near = nearest(key, known.iter().copied());
         self.fault(at, format!("unknown key `{table}{key}`{near}; known are {}", known.join(", ")));
@@ -184,8 +184,9 @@ impl Reader<'_> {
     fn fault(&mut self, at: usize, text: String) {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        let place = Place { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 };
-        self.faults.push(Fault { place, text });
+        let place =
+            TextPosition { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 };
+        self.faults.push(SettingError { place, text });
     }
 }
 
@@ -217,7 +218,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let faults = parse(text).expect_err("a mistake");
-        let told = |Fault { place, text }: &Fault| format!("{}:{}: {text}", place.line, place.column);
+        let told = |SettingError { place, text }: &SettingError| format!("{}:{}: {text}", place.line, place.column);
         assert_eq!(faults.iter().map(told).collect::<Vec<_>>(), expected);
     }
 

@@ -15,8 +15,8 @@ use http_body_util::{BodyExt as _, Limited};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::super::print::note;
-use super::file::{Answer, Asked, Content, End, Ended, Part};
-use super::key::{Key, Matching};
+use super::file::{Answer, Content, End, Ended, RecordedRequest, StreamPart};
+use super::key::{Matching, RequestKey};
 use super::proxy::{BEFORE_BREAK, refusal};
 use crate::http::Stopping;
 use crate::http::query::Query;
@@ -27,24 +27,24 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// The answers of a record, by what was asked.
 pub struct Answers {
-    by_key: HashMap<Key, Vec<Answer>>,
+    by_key: HashMap<RequestKey, Vec<Answer>>,
     matching: Matching,
     /// Whether events are sent at once.
     at_once: bool,
-    counts: Mutex<Counts>,
+    counts: Mutex<AnswerCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct AnswerCounts {
     /// How often each was asked now.
-    asked: HashMap<Key, usize>,
+    asked: HashMap<RequestKey, usize>,
     known: u64,
     new: u64,
 }
 
 impl Answers {
-    pub fn new(read: Vec<(Asked, Answer)>, matching: Matching, at_once: bool) -> Self {
-        let mut by_key: HashMap<Key, Vec<Answer>> = HashMap::new();
+    pub fn new(read: Vec<(RecordedRequest, Answer)>, matching: Matching, at_once: bool) -> Self {
+        let mut by_key: HashMap<RequestKey, Vec<Answer>> = HashMap::new();
         for (asked, answer) in read {
             let accept = asked.headers.iter().find(|(name, _)| name == "accept").map_or("", |(_, value)| value);
             let body = asked.body.unwrap_or_default();
@@ -56,13 +56,13 @@ impl Answers {
     /// How many requests were answered and how many were new, and how many of the record were not asked again.
     pub fn counts(&self) -> (u64, u64, usize) {
         let counts = self.lock();
-        let asked = |key: &Key| counts.asked.get(key).copied().unwrap_or_default();
+        let asked = |key: &RequestKey| counts.asked.get(key).copied().unwrap_or_default();
         let unasked = self.by_key.iter().map(|(key, answers)| answers.len().saturating_sub(asked(key))).sum();
         (counts.known, counts.new, unasked)
     }
 
     /// The next answer to a request; the last one for ever.
-    fn next(&self, key: Key) -> Option<Answer> {
+    fn next(&self, key: RequestKey) -> Option<Answer> {
         let mut counts = self.lock();
         let Some(answers) = self.by_key.get(&key) else {
             counts.new += 1;
@@ -74,7 +74,7 @@ impl Answers {
         answers.get(*asked - 1).or(answers.last()).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, AnswerCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,7 +132,7 @@ fn time_out(uri: &str) -> Option<Duration> {
 
 /// A stream that is played back.
 struct Played {
-    parts: std::vec::IntoIter<Part>,
+    parts: std::vec::IntoIter<StreamPart>,
     end: Ended,
     begun: Instant,
     until: Option<Instant>,

@@ -36,7 +36,7 @@ const FORMAT: &str = "skiff-record/v1";
 pub type Headers = Vec<(String, String)>;
 
 /// A request as it is kept.
-pub struct Asked {
+pub struct RecordedRequest {
     pub id: u64,
     pub method: String,
     pub uri: String,
@@ -58,7 +58,7 @@ pub struct Answer {
 pub enum Content {
     /// `None` for a body that is left out.
     Whole(Option<Bytes>),
-    Stream(Vec<Part>, Ended),
+    Stream(Vec<StreamPart>, Ended),
 }
 
 impl Default for Content {
@@ -69,7 +69,7 @@ impl Default for Content {
 
 /// A part of a stream; `None` for one that is left out.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct StreamPart {
     /// Since the head of the answer.
     pub after: Duration,
     pub data: Option<Bytes>,
@@ -96,11 +96,11 @@ const ENDS: [(&str, End); 3] = [("closed", End::Closed), ("broken", End::Broken)
 
 /// Writes a record.
 pub struct Writer {
-    state: Mutex<State>,
+    state: Mutex<RecordingState>,
     last_id: AtomicU64,
 }
 
-struct State {
+struct RecordingState {
     file: File,
     /// Why the record is not whole.
     failure: Option<String>,
@@ -113,7 +113,7 @@ impl Writer {
     /// It can't be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
-        let state = State { file, failure: None };
+        let state = RecordingState { file, failure: None };
         let writer = Writer { state: Mutex::new(state), last_id: AtomicU64::new(0) };
         let made = Timestamp::now().to_string();
         writer.write(&object! { "format" => FORMAT, "made" => made, "program" => env!("CARGO_PKG_VERSION") });
@@ -126,7 +126,14 @@ impl Writer {
     }
 
     /// Writes a request and its answer, and why that is not the server's if it isn't. Of a stream, the parts follow.
-    pub fn exchange(&self, begun: Timestamp, took: Duration, asked: &Asked, answer: &Answer, failed: Option<&str>) {
+    pub fn exchange(
+        &self,
+        begun: Timestamp,
+        took: Duration,
+        asked: &RecordedRequest,
+        answer: &Answer,
+        failed: Option<&str>,
+    ) {
         let mut request = object! {
             "method" => asked.method.as_str(),
             "uri" => asked.uri.as_str(),
@@ -240,7 +247,7 @@ impl Answer {
 ///
 /// # Errors
 /// The file can't be read, or is not a record.
-pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, FileError> {
+pub fn read(path: &Path) -> Result<Vec<(RecordedRequest, Answer)>, FileError> {
     let mut bytes = fs::read(path)?;
     bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default());
     let whole = String::from_utf8(bytes)?;
@@ -249,7 +256,7 @@ pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, FileError> {
     if first.str_at(&["format"]) != FORMAT {
         return Err(FileError::Format);
     }
-    let mut read: Vec<(Asked, Answer)> = Vec::new();
+    let mut read: Vec<(RecordedRequest, Answer)> = Vec::new();
     let mut place_of = HashMap::new();
     for (at, line) in lines {
         let faulty = |fault: LineFault| FileError::Line { number: at + 1, fault };
@@ -257,7 +264,7 @@ pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, FileError> {
         let id = line.get("id").and_then(Value::as_i64).ok_or_else(|| faulty(LineFault::Id))?;
         if line.get("request").is_none() {
             let place = place_of.get(&id).copied().ok_or_else(|| faulty(LineFault::Request))?;
-            let (_, answer): &mut (Asked, Answer) = &mut read[place];
+            let (_, answer): &mut (RecordedRequest, Answer) = &mut read[place];
             add_part(answer, &line).map_err(faulty)?;
         } else if let Some(response) = line.get("response") {
             place_of.insert(id, read.len());
@@ -268,11 +275,17 @@ pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, FileError> {
     Ok(read)
 }
 
-fn asked_of(line: &Value, id: i64) -> Result<Asked, LineFault> {
+fn asked_of(line: &Value, id: i64) -> Result<RecordedRequest, LineFault> {
     let request = line.get("request").cloned().unwrap_or_default();
     let text = |name: &str| request.str_at(&[name]).to_owned();
     let body = bytes_of(&request, "body")?;
-    Ok(Asked { id: id.unsigned_abs(), method: text("method"), uri: text("uri"), headers: headers_of(&request), body })
+    Ok(RecordedRequest {
+        id: id.unsigned_abs(),
+        method: text("method"),
+        uri: text("uri"),
+        headers: headers_of(&request),
+        body,
+    })
 }
 
 fn add_part(answer: &mut Answer, line: &Value) -> Result<(), LineFault> {
@@ -283,7 +296,7 @@ fn add_part(answer: &mut Answer, line: &Value) -> Result<(), LineFault> {
             let known = ENDS.iter().find(|(known, _)| *known == name);
             *end = Ended { how: known.ok_or(LineFault::End)?.1, after };
         }
-        None => parts.push(Part { after, data: bytes_of(line, "data")? }),
+        None => parts.push(StreamPart { after, data: bytes_of(line, "data")? }),
     }
     Ok(())
 }

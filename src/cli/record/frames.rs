@@ -9,7 +9,7 @@ const PART_BYTES_MAX: usize = 32 << 20;
 
 /// How a stream is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum StreamFraming {
     Lines,
     /// Behind their lengths.
     Lengths,
@@ -17,27 +17,27 @@ pub enum Form {
     Bytes,
 }
 
-impl Form {
+impl StreamFraming {
     /// How a stream of this media type is divided.
     pub fn of(media_type: &str) -> Self {
         if media_type.starts_with("application/json") {
-            Form::Lines
+            StreamFraming::Lines
         } else if media_type.contains("protobuf") {
-            Form::Lengths
+            StreamFraming::Lengths
         } else {
-            Form::Bytes
+            StreamFraming::Bytes
         }
     }
 }
 
 /// Divides a stream.
 pub struct Splitter {
-    form: Form,
+    form: StreamFraming,
     rest: BytesMut,
 }
 
 impl Splitter {
-    pub fn new(form: Form) -> Self {
+    pub fn new(form: StreamFraming) -> Self {
         Splitter { form, rest: BytesMut::new() }
     }
 
@@ -48,11 +48,11 @@ impl Splitter {
     /// The next part that is whole.
     pub fn next(&mut self) -> Option<Bytes> {
         let length = match self.form {
-            Form::Lines => self.rest.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
-            Form::Lengths => self.rest.first_chunk::<LENGTH_BYTES>().map(|length| {
+            StreamFraming::Lines => self.rest.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
+            StreamFraming::Lengths => self.rest.first_chunk::<LENGTH_BYTES>().map(|length| {
                 LENGTH_BYTES.saturating_add(usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX))
             }),
-            Form::Bytes => Some(self.rest.len()),
+            StreamFraming::Bytes => Some(self.rest.len()),
         };
         let whole = length.filter(|length| (1..=self.rest.len()).contains(length));
         let length = whole.or_else(|| (self.rest.len() > PART_BYTES_MAX).then_some(self.rest.len()))?;
@@ -69,7 +69,7 @@ impl Splitter {
 mod tests {
     use super::*;
 
-    fn split(form: Form, pieces: &[&[u8]]) -> (Vec<Bytes>, Option<Bytes>) {
+    fn split(form: StreamFraming, pieces: &[&[u8]]) -> (Vec<Bytes>, Option<Bytes>) {
         let mut splitter = Splitter::new(form);
         let mut parts = Vec::new();
         for piece in pieces {
@@ -81,12 +81,12 @@ mod tests {
 
     #[test]
     fn parts_come_whole_wherever_a_stream_is_cut() {
-        let (parts, rest) = split(Form::Lines, &[b"a", b"b\nc\nd"]);
+        let (parts, rest) = split(StreamFraming::Lines, &[b"a", b"b\nc\nd"]);
         assert_eq!((parts, rest), (vec!["ab\n".into(), "c\n".into()], Some("d".into())));
-        let (parts, rest) = split(Form::Lengths, &[&[0, 0], &[0, 2, 7], &[8, 0, 0, 0, 0]]);
+        let (parts, rest) = split(StreamFraming::Lengths, &[&[0, 0], &[0, 2, 7], &[8, 0, 0, 0, 0]]);
         let whole: Vec<Bytes> = vec![Bytes::from_static(&[0, 0, 0, 2, 7, 8]), Bytes::from_static(&[0; 4])];
         assert_eq!((parts, rest), (whole, None));
-        assert_eq!(split(Form::Bytes, &[b"a", b"b"]).0, ["a", "b"]);
-        assert_eq!(split(Form::Lengths, &[&[255; 8]]).0.len(), 0);
+        assert_eq!(split(StreamFraming::Bytes, &[b"a", b"b"]).0, ["a", "b"]);
+        assert_eq!(split(StreamFraming::Lengths, &[&[255; 8]]).0.len(), 0);
     }
 }

@@ -15,7 +15,7 @@ pub struct Matching {
 
 /// What two requests have in common that are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct RequestKey {
     method: String,
     path: String,
     /// Sorted.
@@ -27,7 +27,7 @@ pub struct Key {
 impl Matching {
     /// The key of a request for `uri`, a path with a query. The body is compared as JSON where it is, and masked as in the
     /// file.
-    pub fn key(&self, method: &str, uri: &str, accept: &str, body: &[u8]) -> Key {
+    pub fn key(&self, method: &str, uri: &str, accept: &str, body: &[u8]) -> RequestKey {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let named = |parameter: &&str| {
             !parameter.is_empty() && !IGNORED.contains(&parameter.split_once('=').map_or(*parameter, |(name, _)| name))
@@ -35,7 +35,7 @@ impl Matching {
         let mut query: Vec<String> = query.split('&').filter(named).map(str::to_owned).collect();
         query.sort_unstable();
         let body = if self.ignores_bodies { Vec::new() } else { canonical(path, body) };
-        Key { method: method.to_owned(), path: path.to_owned(), query, accept: accept.to_owned(), body }
+        RequestKey { method: method.to_owned(), path: path.to_owned(), query, accept: accept.to_owned(), body }
     }
 }
 

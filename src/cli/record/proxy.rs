@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::super::cluster::{Client, Forwarded};
-use super::file::{Answer, Asked, Content, End, Ended, Headers, Writer};
-use super::frames::{Form, Splitter};
+use super::file::{Answer, Content, End, Ended, Headers, RecordedRequest, Writer};
+use super::frames::{Splitter, StreamFraming};
 use super::mask::Sensitive;
 use crate::http::query::Query;
 use crate::http::websocket;
@@ -68,7 +68,7 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let uri = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await.map(|body| body.to_bytes());
     let sensitive = Sensitive::of(head.uri.path());
-    let asked = Asked {
+    let asked = RecordedRequest {
         id: proxy.writer.next_id(),
         method: head.method.to_string(),
         uri: uri.clone(),
@@ -98,10 +98,10 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let body = if is_stream(&uri) {
         answer.content = Content::Stream(Vec::new(), Ended::default());
         proxy.writer.exchange(begun, started.elapsed(), &asked, &answer, None);
-        let form = Form::of(text(&head.headers, header::CONTENT_TYPE));
+        let form = StreamFraming::of(text(&head.headers, header::CONTENT_TYPE));
         let begun = Instant::now();
         let (proxy, splitter) = (Arc::clone(&proxy), Splitter::new(form));
-        Parts { proxy, id: asked.id, sensitive, begun, splitter, end: End::Left }.body(body, held)
+        StreamParts { proxy, id: asked.id, sensitive, begun, splitter, end: End::Left }.body(body, held)
     } else {
         let whole = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
             Ok(body) => body.to_bytes(),
@@ -119,7 +119,7 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
 }
 
 /// The parts of a stream on their way to the program, each written down before it is sent.
-struct Parts {
+struct StreamParts {
     proxy: Arc<Proxy>,
     id: u64,
     sensitive: Option<Sensitive>,
@@ -129,7 +129,7 @@ struct Parts {
     end: End,
 }
 
-impl Parts {
+impl StreamParts {
     fn body(self, body: Incoming, held: impl Send + 'static) -> Body {
         Body::from_stream(stream::unfold((self, body, held), |(mut parts, mut body, held)| async move {
             let next = parts.next(&mut body).await?;
@@ -171,7 +171,7 @@ impl Parts {
     }
 }
 
-impl Drop for Parts {
+impl Drop for StreamParts {
     fn drop(&mut self) {
         self.proxy.writer.end(self.id, self.begun.elapsed(), self.end);
     }

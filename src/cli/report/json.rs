@@ -1,6 +1,6 @@
 //! The stable interface: an array with an item for each document.
 
-use super::{Fault, Item, Print, Verdict};
+use super::{DocumentVerdict, Item, Print, ReportedError};
 use crate::author::RuleRun;
 use crate::object;
 use crate::value::{Value, json};
@@ -31,9 +31,9 @@ fn item(item: &Item) -> Value {
         "name" => item.name.as_str(),
         "namespace" => item.namespace.as_str(),
         "valid" => match item.verdict {
-            Verdict::Valid => Value::Bool(true),
-            Verdict::Invalid | Verdict::Unreadable => Value::Bool(false),
-            Verdict::Unchecked => Value::Null,
+            DocumentVerdict::Valid => Value::Bool(true),
+            DocumentVerdict::Invalid | DocumentVerdict::Unreadable => Value::Bool(false),
+            DocumentVerdict::Unchecked => Value::Null,
         },
         "errors" => item.faults.iter().map(error).collect::<Vec<_>>(),
         "warnings" => list(&item.warnings),
@@ -43,7 +43,7 @@ fn item(item: &Item) -> Value {
     }
 }
 
-fn error(fault: &Fault) -> Value {
+fn error(fault: &ReportedError) -> Value {
     let error = &fault.rejected.error;
     let mut shown = object! {
         "type" => error.kind.reason(),

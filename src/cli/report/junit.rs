@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Fault, Item, Print, Verdict};
+use super::{DocumentVerdict, Item, Print, ReportedError};
 
 /// The cases of a file.
 pub struct Suite {
@@ -73,8 +73,8 @@ impl Print for Junit {
         let case = Case {
             name: item.title(),
             class: item.file.clone(),
-            failures: item.faults.iter().map(Fault::text).collect(),
-            is_skipped: item.verdict == Verdict::Unchecked && item.is_fine(),
+            failures: item.faults.iter().map(ReportedError::text).collect(),
+            is_skipped: item.verdict == DocumentVerdict::Unchecked && item.is_fine(),
             taken: None,
         };
         if let Some(suite) = self.suites.last_mut() {

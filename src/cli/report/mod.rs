@@ -13,7 +13,7 @@ use super::text::Text;
 use crate::author::{Checked, Rejected, RuleRun};
 use crate::meta::field::{Error, ErrorType};
 use crate::value::Value;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 pub use junit::{Case, Suite, show as show_junit};
 
@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DocumentVerdict {
     Valid,
     Invalid,
     /// Nothing here defines the kind.
@@ -45,8 +45,8 @@ pub struct Item {
     pub kind: String,
     pub name: String,
     pub namespace: String,
-    pub verdict: Verdict,
-    pub faults: Vec<Fault>,
+    pub verdict: DocumentVerdict,
+    pub faults: Vec<ReportedError>,
     pub warnings: Vec<String>,
     pub object: Value,
     pub runs: Vec<RuleRun>,
@@ -58,14 +58,14 @@ pub struct Item {
 }
 
 /// What is wrong, and where.
-pub struct Fault {
+pub struct ReportedError {
     pub rejected: Rejected,
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     /// Whether it is told in its own words, and not in those of the server's answer.
     pub is_plain: bool,
 }
 
-impl Fault {
+impl ReportedError {
     /// What is wrong, in one line.
     pub fn text(&self) -> String {
         if self.is_plain { self.rejected.error.detail.clone() } else { self.rejected.error.to_string() }
@@ -87,8 +87,8 @@ impl Item {
     }
 
     /// What can't be read.
-    pub fn unreadable(source: &Source, fault: &documents::Fault) -> Item {
-        let mut item = Item { index: fault.index, verdict: Verdict::Unreadable, ..Item::blank(source) };
+    pub fn unreadable(source: &Source, fault: &documents::DocumentError) -> Item {
+        let mut item = Item { index: fault.index, verdict: DocumentVerdict::Unreadable, ..Item::blank(source) };
         item.add(ErrorType::TypeInvalid, "", fault.message.clone(), fault.place);
         item
     }
@@ -101,7 +101,7 @@ impl Item {
             kind: String::new(),
             name: String::new(),
             namespace: String::new(),
-            verdict: Verdict::Unchecked,
+            verdict: DocumentVerdict::Unchecked,
             faults: Vec::new(),
             warnings: Vec::new(),
             object: Value::Null,
@@ -113,9 +113,13 @@ impl Item {
     }
 
     /// Adds what no server would say in these words.
-    pub fn add(&mut self, kind: ErrorType, field: &str, detail: String, place: Option<Place>) {
+    pub fn add(&mut self, kind: ErrorType, field: &str, detail: String, place: Option<TextPosition>) {
         let error = Error::at(field, kind, detail);
-        self.faults.push(Fault { rejected: Rejected { error, rule: None, parts: Vec::new() }, place, is_plain: true });
+        self.faults.push(ReportedError {
+            rejected: Rejected { error, rule: None, parts: Vec::new() },
+            place,
+            is_plain: true,
+        });
     }
 
     /// Whether nothing is wrong.
@@ -126,7 +130,7 @@ impl Item {
     /// Adds that a policy denies it.
     pub fn deny(&mut self, message: String, document: &Document) {
         self.add(ErrorType::Forbidden, "", message, document.place(""));
-        self.verdict = Verdict::Invalid;
+        self.verdict = DocumentVerdict::Invalid;
         self.template = document.template().map(str::to_owned);
     }
 
@@ -139,9 +143,9 @@ impl Item {
         self.runs = checked.runs;
         for rejected in checked.errors {
             let place = document.error_place(&rejected.error.field);
-            self.faults.push(Fault { rejected, place, is_plain: false });
+            self.faults.push(ReportedError { rejected, place, is_plain: false });
         }
-        self.verdict = if self.faults.is_empty() { Verdict::Valid } else { Verdict::Invalid };
+        self.verdict = if self.faults.is_empty() { DocumentVerdict::Valid } else { DocumentVerdict::Invalid };
         if !self.faults.is_empty() {
             self.template = document.template().map(str::to_owned);
         }

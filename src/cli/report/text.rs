@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::{Fault, Item, Print, Verdict};
+use super::{DocumentVerdict, Item, Print, ReportedError};
 
 /// How many values of parts of a rule are shown.
 const PARTS_MAX: usize = 12;
@@ -16,11 +16,11 @@ pub struct Text {
 }
 
 /// What is counted at the end; the first even where it is nothing.
-const VERDICTS: [(Verdict, &str); 4] = [
-    (Verdict::Valid, "valid"),
-    (Verdict::Invalid, "invalid"),
-    (Verdict::Unchecked, "not checked"),
-    (Verdict::Unreadable, "unreadable"),
+const VERDICTS: [(DocumentVerdict, &str); 4] = [
+    (DocumentVerdict::Valid, "valid"),
+    (DocumentVerdict::Invalid, "invalid"),
+    (DocumentVerdict::Unchecked, "not checked"),
+    (DocumentVerdict::Unreadable, "unreadable"),
 ];
 
 impl Text {
@@ -46,17 +46,17 @@ impl Print for Text {
     fn end(&mut self, out: &mut String) {
         let all: usize = self.counts.iter().sum();
         let counts = self.counts.iter().zip(VERDICTS);
-        let told = counts.filter(|(count, (verdict, _))| **count > 0 || *verdict == Verdict::Valid);
+        let told = counts.filter(|(count, (verdict, _))| **count > 0 || *verdict == DocumentVerdict::Valid);
         let told: Vec<String> = told.map(|(count, (_, words))| format!("{count} {words}")).collect();
         let documents = if all == 1 { "document" } else { "documents" };
         out.push_str(&format!("{all} {documents}: {}\n", told.join(", ")));
     }
 }
 
-fn show_fault(item: &Item, fault: &Fault, renderer: &Renderer) -> String {
-    let Fault { rejected, place, .. } = fault;
+fn show_fault(item: &Item, fault: &ReportedError, renderer: &Renderer) -> String {
+    let ReportedError { rejected, place, .. } = fault;
     let title = match item.verdict {
-        Verdict::Unreadable => fault.text(),
+        DocumentVerdict::Unreadable => fault.text(),
         _ => format!("{}: {}", item.title(), fault.text()),
     };
     let mut report =

@@ -29,7 +29,7 @@ use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::registry::{Subresource, Target};
-use crate::store::{Collection, Entry};
+use crate::store::{Collection, FeedEntry};
 use crate::value::Value;
 
 const AUTOSCALERS: Kind = Kind("autoscaling", "horizontalpodautoscalers");
@@ -91,7 +91,7 @@ impl Reconciler for Autoscalers {
         vec![AUTOSCALERS.collection()]
     }
 
-    fn note(&self, change: &Entry) -> Vec<String> {
+    fn note(&self, change: &FeedEntry) -> Vec<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if AUTOSCALERS.is(&change.collection) {
             let is_news = match change.stored {

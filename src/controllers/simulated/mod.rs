@@ -30,7 +30,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::kinds::pod_object::simulated;
 use crate::meta::Status;
-use crate::store::{Collection, Entry};
+use crate::store::{Collection, FeedEntry};
 use crate::value::{Value, json};
 
 pub use self::plan::{NodePlan, PlanError};
@@ -209,7 +209,7 @@ impl Reconciler for Simulated {
         self.stages_of_pods.forget();
     }
 
-    fn note(&self, change: &Entry) -> Vec<String> {
+    fn note(&self, change: &FeedEntry) -> Vec<String> {
         if NODES.is(&change.collection) {
             if change.stored.is_none() {
                 self.nodes().known.remove(&*change.key);

@@ -9,7 +9,7 @@ use crate::meta::duration;
 use crate::value::{Map, Value};
 
 use super::error;
-use super::fault::{Effect, End, Failure, Fault, Lost};
+use super::fault::{Effect, End, Fault, InjectedError, Lost};
 use super::matching::Match;
 
 /// The longest delay of a request, and the latest end of a watch.
@@ -61,7 +61,7 @@ fn invalid(field: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Fa
 /// What is wrong first.
 pub fn decode(value: &Value) -> Result<Fault, FaultError> {
     const FIELDS: [&str; 6] = ["match", "skip", "times", "probability", "seed", "delay"];
-    let fields = Fields::new("", value, &[&FIELDS[..], &EFFECTS[..]].concat())?;
+    let fields = KnownFields::new("", value, &[&FIELDS[..], &EFFECTS[..]].concat())?;
     let matching = fields.get("match").map(decode_match).transpose()?.unwrap_or_default();
     let delay = fields.duration("delay")?.unwrap_or_default();
     let effect = decode_effect(&fields)?;
@@ -90,7 +90,7 @@ pub fn decode(value: &Value) -> Result<Fault, FaultError> {
 
 fn decode_match(value: &Value) -> Result<Match, FaultError> {
     const FIELDS: [&str; 8] = ["verbs", "group", "resource", "subresource", "namespace", "name", "user", "path"];
-    let fields = Fields::new("match", value, &FIELDS)?;
+    let fields = KnownFields::new("match", value, &FIELDS)?;
     let mut verbs = Vec::new();
     if let Some(given) = fields.get("verbs") {
         let given = given.as_array().ok_or_else(|| invalid("match.verbs", "must be an array of texts"))?;
@@ -117,7 +117,7 @@ fn decode_match(value: &Value) -> Result<Match, FaultError> {
     })
 }
 
-fn decode_effect(fields: &Fields<'_>) -> Result<Option<Effect>, FaultError> {
+fn decode_effect(fields: &KnownFields<'_>) -> Result<Option<Effect>, FaultError> {
     let given: Vec<&'static str> = EFFECTS.into_iter().filter(|name| fields.get(name).is_some()).collect();
     match given[..] {
         [] => Ok(None),
@@ -126,7 +126,7 @@ fn decode_effect(fields: &Fields<'_>) -> Result<Option<Effect>, FaultError> {
     }
 }
 
-fn decode_one_effect(fields: &Fields<'_>, name: &str) -> Result<Effect, FaultError> {
+fn decode_one_effect(fields: &KnownFields<'_>, name: &str) -> Result<Effect, FaultError> {
     match name {
         "error" => decode_failure(fields.get(name).unwrap_or(&Value::Null)).map(Effect::Error),
         "watch" => decode_watch(fields.get(name).unwrap_or(&Value::Null)),
@@ -140,8 +140,8 @@ fn decode_one_effect(fields: &Fields<'_>, name: &str) -> Result<Effect, FaultErr
     }
 }
 
-fn decode_failure(value: &Value) -> Result<Failure, FaultError> {
-    let fields = Fields::new("error", value, &["code", "reason", "message", "retryAfterSeconds"])?;
+fn decode_failure(value: &Value) -> Result<InjectedError, FaultError> {
+    let fields = KnownFields::new("error", value, &["code", "reason", "message", "retryAfterSeconds"])?;
     let code = fields.integer("code")?.ok_or_else(|| invalid("error.code", "is required"))?;
     let code = u16::try_from(code).ok().filter(|code| error::REASONS.iter().any(|(known, _)| known == code));
     let code = code.ok_or_else(|| {
@@ -157,11 +157,11 @@ fn decode_failure(value: &Value) -> Result<Failure, FaultError> {
     let seconds = fields.integer("retryAfterSeconds")?;
     let seconds = seconds.map(u32::try_from).transpose();
     let retry_after_seconds = seconds.map_err(|_| invalid("error.retryAfterSeconds", "is too large"))?;
-    Ok(Failure { code, reason, message: fields.text("message")?, retry_after_seconds })
+    Ok(InjectedError { code, reason, message: fields.text("message")?, retry_after_seconds })
 }
 
 fn decode_watch(value: &Value) -> Result<Effect, FaultError> {
-    let fields = Fields::new("watch", value, &["end", "afterEvents", "after"])?;
+    let fields = KnownFields::new("watch", value, &["end", "afterEvents", "after"])?;
     Ok(Effect::Watch {
         end: fields.word("end", &End::ALL)?,
         after_events: fields.integer("afterEvents")?.unwrap_or_default(),
@@ -170,20 +170,20 @@ fn decode_watch(value: &Value) -> Result<Effect, FaultError> {
 }
 
 /// The fields of an object, all of which are known.
-struct Fields<'v> {
+struct KnownFields<'v> {
     /// What stands before the names of fields in errors.
     prefix: String,
     fields: &'v Map,
 }
 
-impl<'v> Fields<'v> {
+impl<'v> KnownFields<'v> {
     fn new(name: &str, value: &'v Value, known: &[&str]) -> Result<Self, FaultError> {
         let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };
         let what = if name.is_empty() { "a fault" } else { name };
         let fields = value.as_object().ok_or_else(|| invalid(what, "must be an object"))?;
         match fields.keys().find(|field| !known.contains(field)) {
             Some(unknown) => Err(FaultError::UnknownField(format!("{prefix}{unknown}"))),
-            None => Ok(Fields { prefix, fields }),
+            None => Ok(KnownFields { prefix, fields }),
         }
     }
 

@@ -14,7 +14,7 @@ use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::negotiate::{Encoding, body_encoding};
 use super::super::path::{Selected, Target};
-use super::fault::Failure;
+use super::fault::InjectedError;
 use super::matching::Subject;
 
 /// The codes, each with its reasons; the first of a code is the one that goes with it unasked.
@@ -48,7 +48,7 @@ pub fn watch_expired() -> Status {
 }
 
 /// The Status of `failure` for a request. Of a creation the body is read, for the name in it.
-pub async fn status(app: &App, exchange: &Exchange, target: &Target, failure: &Failure, body: Body) -> Status {
+pub async fn status(app: &App, exchange: &Exchange, target: &Target, failure: &InjectedError, body: Body) -> Status {
     let mut subject = Subject::of(exchange, target);
     let is_create = subject.verb == "create" && !subject.resource.is_empty();
     let reason = match (failure.reason.as_str(), failure.code) {

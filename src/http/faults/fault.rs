@@ -30,7 +30,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// The request is answered with an error, and nothing is done.
-    Error(Failure),
+    Error(InjectedError),
     /// An open watch ends, or no more comes of it.
     Watch { end: End, after_events: u64, after: Duration },
     /// A list or watch of any revision (`resourceVersion=0`) begins with the state of so many changes ago.
@@ -43,7 +43,7 @@ pub enum Effect {
 
 /// An error that Kubernetes answers with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct InjectedError {
     pub code: u16,
     /// Empty for the one that goes with the code.
     pub reason: String,
@@ -169,7 +169,7 @@ impl Fault {
     }
 }
 
-impl Failure {
+impl InjectedError {
     fn to_value(&self) -> Value {
         let mut value = object! { "code" => Value::Int(self.code.into()) };
         let fields = value.make_object();

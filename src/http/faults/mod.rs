@@ -48,12 +48,12 @@ pub(super) struct Active {
     id: u64,
     fault: Fault,
     is_deleted: AtomicBool,
-    counts: Mutex<Counts>,
+    counts: Mutex<FaultCounts>,
 }
 
 /// How often a fault was met.
 #[derive(Default)]
-struct Counts {
+struct FaultCounts {
     /// Requests that it is for.
     seen: u64,
     /// Those of them that it was chosen for.
@@ -90,7 +90,7 @@ impl Faults {
         }
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let random = fault.seed.unwrap_or(id);
-        let counts = Mutex::new(Counts { random, ..Counts::default() });
+        let counts = Mutex::new(FaultCounts { random, ..FaultCounts::default() });
         let added = Arc::new(Active { id, fault, is_deleted: AtomicBool::new(false), counts });
         active.push(Arc::clone(&added));
         self.publish(active);
@@ -202,12 +202,12 @@ impl Active {
         self.counts().taken -= 1;
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, FaultCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counts {
+impl FaultCounts {
     /// The next number of the sequence, from 0 to 1.
     ///
     /// Source: splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom number generators".

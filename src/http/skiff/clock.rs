@@ -3,8 +3,8 @@
 use jiff::SignedDuration;
 
 use super::super::app::App;
-use super::{Answer, text};
-use crate::clock::{OutOfRange, Step};
+use super::{SkiffAnswer, text};
+use crate::clock::{ClockStep, OutOfRange};
 use crate::meta::{Status, duration};
 use crate::object;
 use crate::value::{Map, Value};
@@ -27,7 +27,7 @@ pub(super) fn show(app: &App) -> (u16, Value) {
 }
 
 /// Moves the clock as the fields say; without any it is the machine's again.
-pub(super) fn set(app: &App, fields: &Map) -> Answer {
+pub(super) fn set(app: &App, fields: &Map) -> SkiffAnswer {
     let steps = steps(fields)?;
     let moved = app.registry.clock.step(&steps);
     moved.map_err(|OutOfRange| Status::bad_request("the clock can show times from 1970 to 9998"))?;
@@ -35,28 +35,28 @@ pub(super) fn set(app: &App, fields: &Map) -> Answer {
 }
 
 /// First where the clock is set to, then how far it is moved, then whether it stands still.
-fn steps(fields: &Map) -> Result<Vec<Step>, Status> {
+fn steps(fields: &Map) -> Result<Vec<ClockStep>, Status> {
     let mut steps = Vec::new();
     if let Some(time) = text(fields, "time")? {
         let parsed = time.parse().map_err(|_| {
             Status::bad_request(&format!("the field `time` is not a time as in 2030-01-01T00:00:00Z: {time}"))
         })?;
-        steps.push(Step::Set(parsed));
+        steps.push(ClockStep::Set(parsed));
     }
     if let Some(offset) = length(fields, "offset")? {
         if !steps.is_empty() {
             return Err(Status::bad_request("`time` and `offset` both say what the clock is to show"));
         }
-        steps.push(Step::Offset(offset));
+        steps.push(ClockStep::Offset(offset));
     }
-    steps.extend(length(fields, "advance")?.map(Step::Advance));
+    steps.extend(length(fields, "advance")?.map(ClockStep::Advance));
     match fields.get("frozen") {
         None | Some(Value::Null) => {}
-        Some(Value::Bool(frozen)) => steps.push(Step::Freeze(*frozen)),
+        Some(Value::Bool(frozen)) => steps.push(ClockStep::Freeze(*frozen)),
         Some(_) => return Err(Status::bad_request("the field `frozen` is neither true nor false")),
     }
     if steps.is_empty() {
-        steps.push(Step::Reset);
+        steps.push(ClockStep::Reset);
     }
     Ok(steps)
 }

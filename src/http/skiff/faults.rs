@@ -12,13 +12,13 @@ use crate::value::{Value, json};
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::faults::{self, Active, FAULTS_MAX, TooMany};
-use super::Answer;
+use super::SkiffAnswer;
 
 const JSON: &str = "application/json";
 /// How long the text of a fault may be: all faults are kept in memory, and every request is compared with them.
 const FAULT_BYTES_MAX: usize = 16 << 10;
 
-pub(super) async fn serve(app: &App, exchange: &Exchange, id: Option<&str>, body: Body) -> Answer {
+pub(super) async fn serve(app: &App, exchange: &Exchange, id: Option<&str>, body: Body) -> SkiffAnswer {
     match (&exchange.method, id) {
         (&Method::POST, None) => {
             let fault = faults::decode(&read(app, exchange, body).await?);

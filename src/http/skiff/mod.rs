@@ -18,7 +18,7 @@ use crate::meta::Status;
 use crate::value::{Map, Value, json};
 
 /// An answer: its code and its JSON; the status in its place.
-type Answer = Result<(u16, Value), Status>;
+type SkiffAnswer = Result<(u16, Value), Status>;
 
 /// Answers a request for `path`, which stands behind [`SKIFF_PREFIX`](super::path::SKIFF_PREFIX).
 pub(super) async fn serve(app: &App, exchange: &Exchange, path: &str, body: Body) -> Response<Body> {
@@ -32,7 +32,7 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, path: &str, body: Body
     }
 }
 
-async fn answer(app: &App, exchange: &Exchange, path: &str, body: Body) -> Answer {
+async fn answer(app: &App, exchange: &Exchange, path: &str, body: Body) -> SkiffAnswer {
     let method = &exchange.method;
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     match (parts.next(), parts.next(), parts.next()) {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::app::App;
-use super::super::planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
-use super::{Answer, text};
+use super::super::planes::{MAIN, Plane, PlaneRequest, Planes, WantedWorkloads, missing};
+use super::{SkiffAnswer, text};
 use crate::meta::{Status, names, time};
 use crate::object;
 use crate::value::{Map, Value};
@@ -18,17 +18,17 @@ pub(super) fn all(app: &App) -> Result<Arc<dyn Planes>, Status> {
     app.planes.clone().ok_or_else(Status::not_found_generic)
 }
 
-pub(super) fn list(app: &App) -> Answer {
+pub(super) fn list(app: &App) -> SkiffAnswer {
     let items: Vec<Value> = all(app)?.list().iter().map(|plane| value(plane)).collect();
     Ok((200, object! { "items" => items }))
 }
 
-pub(super) fn get(app: &App, name: &str) -> Answer {
+pub(super) fn get(app: &App, name: &str) -> SkiffAnswer {
     let found = all(app)?.get(name).ok_or_else(|| missing(name))?;
     Ok((200, value(&found)))
 }
 
-pub(super) async fn create(all: Arc<dyn Planes>, fields: &Map) -> Answer {
+pub(super) async fn create(all: Arc<dyn Planes>, fields: &Map) -> SkiffAnswer {
     let name = text(fields, "name")?.filter(|name| !name.is_empty());
     if let Some(fault) = name.and_then(|name| names::is_dns1123_label(name).into_iter().next()) {
         return Err(Status::bad_request(&format!("the field `name`: {fault}")));
@@ -40,7 +40,7 @@ pub(super) async fn create(all: Arc<dyn Planes>, fields: &Map) -> Answer {
     let owned = |text: &str| text.to_owned();
     let from = text(fields, "from")?.filter(|from| !from.is_empty()).map(owned);
     let workloads = workloads(fields)?;
-    let created = all.create(Wanted { name: name.map(owned), from, path, workloads }).await?;
+    let created = all.create(PlaneRequest { name: name.map(owned), from, path, workloads }).await?;
     Ok((201, value(&created)))
 }
 
@@ -59,7 +59,7 @@ fn workloads(fields: &Map) -> Result<Option<WantedWorkloads>, Status> {
     Ok(Some(wanted).filter(|wanted| *wanted != WantedWorkloads::default()))
 }
 
-pub(super) async fn delete(app: &App, name: &str) -> Answer {
+pub(super) async fn delete(app: &App, name: &str) -> SkiffAnswer {
     let deleted = all(app)?.delete(name).await?.ok_or_else(|| missing(name))?;
     Ok((200, value(&deleted)))
 }

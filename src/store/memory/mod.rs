@@ -21,17 +21,17 @@ use crate::meta::Revision;
 
 use super::batch::Foreseen;
 use super::leases::Leases;
-use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::sql::{Log, Scanned, Stats, Store, WholeLog, WriteOutcome};
 use super::stored::Objects;
 use super::{Collection, StoreError, Stored, Write};
-use state::{State, held_by};
+use state::{MemoryState, held_by};
 
 /// How many rows of another database are read at a time.
 const PAGE: usize = 512;
 
 /// A database in memory.
 pub struct InMemory {
-    state: RwLock<State>,
+    state: RwLock<MemoryState>,
     leases: Leases,
     stats: Stats,
 }
@@ -53,10 +53,10 @@ pub struct Contents {
 impl InMemory {
     /// Nothing yet; its states, former ones with the present ones, take their part of `room`.
     pub fn within(room: Arc<Room>) -> Self {
-        InMemory::of(State::within(room))
+        InMemory::of(MemoryState::within(room))
     }
 
-    fn of(state: State) -> Self {
+    fn of(state: MemoryState) -> Self {
         InMemory { state: RwLock::new(state), leases: Leases::default(), stats: Stats::default() }
     }
 
@@ -67,7 +67,7 @@ impl InMemory {
         let (until, _) = other.revisions().await?;
         // Every object has a brace.
         const ALL: [&str; 3] = ["{", "{", "{"];
-        let mut state = State::within(room);
+        let mut state = MemoryState::within(room);
         let mut after = Revision::default();
         loop {
             let rows = other.scan(&ALL, after, until, PAGE).await?;
@@ -118,18 +118,18 @@ impl InMemory {
         self.write().secrets.remove(name);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, MemoryState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, MemoryState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
 impl Store for InMemory {
-    async fn commit(&self, batch: &[Write], _: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit(&self, batch: &[Write], _: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError> {
         let (outcomes, writes) = commit(&mut self.write(), batch);
         if writes > 0 {
             self.stats.count_commit();
@@ -230,7 +230,7 @@ impl Store for InMemory {
 
 /// Decides on a batch and makes what is to be made of it, but for the puts that there is no room for. Also returns how many
 /// writes were made.
-fn commit(state: &mut State, batch: &[Write]) -> (Vec<Outcome>, usize) {
+fn commit(state: &mut MemoryState, batch: &[Write]) -> (Vec<WriteOutcome>, usize) {
     if has_room(state, batch) {
         return state.commit(batch);
     }
@@ -239,7 +239,7 @@ fn commit(state: &mut State, batch: &[Write]) -> (Vec<Outcome>, usize) {
     let (mut outcomes, mut made) = (Vec::with_capacity(batch.len()), 0);
     for together in batch.chunk_by(|_, next| next.is_joined()) {
         if !has_room(state, together) {
-            outcomes.extend(together.iter().map(|_| Outcome::NoSpace));
+            outcomes.extend(together.iter().map(|_| WriteOutcome::NoSpace));
             continue;
         }
         let (decided, writes) = state.commit(together);
@@ -250,7 +250,7 @@ fn commit(state: &mut State, batch: &[Write]) -> (Vec<Outcome>, usize) {
 }
 
 /// Whether there is room for what some writes add: deletions add nothing.
-fn has_room(state: &State, writes: &[Write]) -> bool {
+fn has_room(state: &MemoryState, writes: &[Write]) -> bool {
     let added: usize = writes.iter().filter_map(Write::put).map(|put| held_by(put.bytes.len())).sum();
     added == 0 || state.room().has(added)
 }
@@ -286,8 +286,8 @@ mod tests {
     /// Which writes of a batch are made.
     async fn made<const N: usize>(store: &InMemory, batch: [Write; N]) -> [bool; N] {
         let outcomes = store.commit(&batch, None).await.expect("nothing fails in memory");
-        let refused = |outcome: &Outcome| outcome.revision().is_none();
-        assert!(outcomes.iter().filter(|outcome| refused(outcome)).all(|outcome| *outcome == Outcome::NoSpace));
+        let refused = |outcome: &WriteOutcome| outcome.revision().is_none();
+        assert!(outcomes.iter().filter(|outcome| refused(outcome)).all(|outcome| *outcome == WriteOutcome::NoSpace));
         std::array::from_fn(|at| outcomes[at].revision().is_some())
     }
 

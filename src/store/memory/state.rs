@@ -9,7 +9,7 @@ use crate::meta::Revision;
 
 use super::super::batch::{Keys, NewChange, decide, keys_of};
 use super::super::forms::Forms;
-use super::super::sql::{Log, Outcome, Scanned, WholeLog};
+use super::super::sql::{Log, Scanned, WholeLog, WriteOutcome};
 use super::super::stored::Objects;
 use super::super::{Change, Collection, Stored, Write};
 
@@ -29,7 +29,7 @@ pub(super) fn held_by(object_bytes: usize) -> usize {
 
 /// A state that is live.
 #[derive(Clone)]
-struct Live {
+struct LiveState {
     collection: Collection,
     stored: Arc<Stored>,
     portion: Arc<Portion>,
@@ -44,12 +44,12 @@ struct Logged {
 
 /// Everything that is stored, at one revision.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct MemoryState {
     pub current: Revision,
     pub compacted: Revision,
     collections: OrdMap<Collection, Kept>,
     /// What is live, by the revision of its state: in that order it is looked through.
-    live: OrdMap<Revision, Live>,
+    live: OrdMap<Revision, LiveState>,
     /// What is live and expires, by its time and the revision of its state.
     expiring: OrdMap<(i64, Revision), Collection>,
     room: Arc<Room>,
@@ -73,10 +73,10 @@ impl Kept {
     }
 }
 
-impl State {
+impl MemoryState {
     /// Nothing yet; what comes takes its part of `room`.
     pub fn within(room: Arc<Room>) -> Self {
-        State {
+        MemoryState {
             current: FIRST,
             compacted: FIRST,
             collections: OrdMap::new(),
@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Decides on a batch and makes what is to be made of it. Also returns how many writes were made.
-    pub fn commit(&mut self, batch: &[Write]) -> (Vec<Outcome>, usize) {
+    pub fn commit(&mut self, batch: &[Write]) -> (Vec<WriteOutcome>, usize) {
         let mut keys = self.keys(batch);
         let (outcomes, changes) = decide(batch, &mut keys, self.current);
         changes.iter().for_each(|change| self.make(change));
@@ -151,7 +151,7 @@ impl State {
         if let Some(stored) = stored {
             stored.expires_at_ms.map(|at| self.expiring.insert((at, revision), collection.clone()));
             let portion = Arc::new(self.room.take(held_by(stored.bytes.len())));
-            self.live.insert(revision, Live { collection: collection.clone(), stored, portion });
+            self.live.insert(revision, LiveState { collection: collection.clone(), stored, portion });
         }
         self.current = self.current.max(revision);
     }
@@ -166,7 +166,7 @@ impl State {
 
     /// Every live object, in the order of revisions.
     pub fn all(&self) -> impl Iterator<Item = (Collection, Arc<Stored>)> {
-        self.live.values().map(Live::named)
+        self.live.values().map(LiveState::named)
     }
 
     /// The first `max` changes of a collection after a revision.
@@ -212,7 +212,7 @@ impl State {
     /// Some of the objects that expire at or before `now_ms`.
     pub fn expired(&self, now_ms: i64) -> Vec<(Collection, Arc<Stored>)> {
         let due = self.expiring.iter().take_while(|((at, _), _)| *at <= now_ms).take(EXPIRED_MAX);
-        due.filter_map(|((_, revision), _)| self.live.get(revision).map(Live::named)).collect()
+        due.filter_map(|((_, revision), _)| self.live.get(revision).map(LiveState::named)).collect()
     }
 
     pub fn may_expire(&self) -> bool {
@@ -249,7 +249,7 @@ impl State {
     }
 }
 
-impl Live {
+impl LiveState {
     /// The object, and where it belongs.
     fn named(&self) -> (Collection, Arc<Stored>) {
         (self.collection.clone(), Arc::clone(&self.stored))

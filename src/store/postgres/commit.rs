@@ -15,7 +15,7 @@ use crate::meta::Revision;
 
 use super::super::batch::{Foreseen, Keys, Live, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_number, read_revision};
-use super::super::sql::Outcome;
+use super::super::sql::WriteOutcome;
 use super::super::{StoreError, Write};
 use super::Postgres;
 use super::session::{PAUSES, connect};
@@ -86,7 +86,7 @@ struct Counter {
 enum CommitError {
     NotMade(StoreError),
     /// COMMIT was sent, and its answer lost. These are the outcomes if it took place.
-    Unknown(Vec<Outcome>, StoreError),
+    Unknown(Vec<WriteOutcome>, StoreError),
 }
 
 impl<E: Into<StoreError>> From<E> for CommitError {
@@ -101,7 +101,7 @@ impl Postgres {
         &self,
         batch: &[Write],
         mut foreseen: Option<Foreseen>,
-    ) -> Result<Vec<Outcome>, StoreError> {
+    ) -> Result<Vec<WriteOutcome>, StoreError> {
         let mut writing = self.writing.lock().await;
         let number = self.batch.fetch_add(1, Ordering::Relaxed) + 1;
         let mut retry = Retry::within(RETRY_MAX);
@@ -149,7 +149,7 @@ impl Postgres {
         batch: &[Write],
         number: i64,
         foreseen: Option<Foreseen>,
-    ) -> Result<Vec<Outcome>, CommitError> {
+    ) -> Result<Vec<WriteOutcome>, CommitError> {
         let mut connection = self.take(writing).await?;
         let outcomes = match (writing.fence, foreseen) {
             (Some(fence), Some(foreseen)) => {
@@ -167,7 +167,7 @@ impl Postgres {
                 self.commit_under_lock(&mut connection, batch, number, &counter).await?
             }
         };
-        writing.newest = outcomes.iter().rev().find_map(Outcome::revision).or(writing.newest);
+        writing.newest = outcomes.iter().rev().find_map(WriteOutcome::revision).or(writing.newest);
         writing.connection = Some(connection);
         Ok(outcomes)
     }
@@ -180,7 +180,7 @@ impl Postgres {
         number: i64,
         fence: i64,
         foreseen: Foreseen,
-    ) -> Result<Option<Vec<Outcome>>, CommitError> {
+    ) -> Result<Option<Vec<WriteOutcome>>, CommitError> {
         let Foreseen { before, mut keys } = foreseen;
         let (outcomes, changes) = decide(batch, &mut keys, before);
         // Where nothing is to be made, nothing would tell whether that is still so.
@@ -205,7 +205,7 @@ impl Postgres {
         batch: &[Write],
         number: i64,
         counter: &Counter,
-    ) -> Result<Vec<Outcome>, CommitError> {
+    ) -> Result<Vec<WriteOutcome>, CommitError> {
         let mut keys = self.live_keys(connection, batch).await?;
         let (outcomes, changes) = decide(batch, &mut keys, counter.revision);
         if changes.is_empty() {

@@ -61,7 +61,7 @@ use super::rows::{
     LogRow as _, count, read_change, read_collection, read_loaded, read_number, read_revision, read_scanned,
     read_stored,
 };
-use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::sql::{Log, Scanned, Stats, Store, WholeLog, WriteOutcome};
 use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Writing;
@@ -190,7 +190,7 @@ impl Postgres {
 
 #[async_trait]
 impl Store for Postgres {
-    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError> {
         self.commit_batch(batch, foreseen).await
     }
 

@@ -12,7 +12,7 @@ use crate::meta::Revision;
 
 use super::super::batch::{Foreseen, Keys, Live, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_revision};
-use super::super::sql::{BATCH_MAX, Outcome};
+use super::super::sql::{BATCH_MAX, WriteOutcome};
 use super::super::{Collection, StoreError, Write};
 use super::connection::{Connection, Statement};
 
@@ -54,7 +54,7 @@ pub async fn commit(
     batch: &[Write],
     author: &Author,
     foreseen: Option<Foreseen>,
-) -> Result<(Vec<Outcome>, usize), StoreError> {
+) -> Result<(Vec<WriteOutcome>, usize), StoreError> {
     if let Some(Foreseen { before, mut keys }) = foreseen {
         let (outcomes, changes) = decide(batch, &mut keys, before);
         // Where nothing is to be made, nothing would tell whether that is still so.
@@ -95,15 +95,15 @@ async fn begin(connection: &mut Connection, batch: &[Write]) -> Result<(Revision
     Ok((read_revision(&newest, 0)?, keys))
 }
 
-type Key = (Collection, Arc<str>);
+type RowKey = (Collection, Arc<str>);
 
-fn read_live(row: &SqliteRow) -> Result<(Key, Option<Live>), StoreError> {
+fn read_live(row: &SqliteRow) -> Result<(RowKey, Option<Live>), StoreError> {
     let live = Live { revision: read_revision(row, 2)?, created: read_revision(row, 3)?, uid: row.text(4)? };
     Ok(((read_collection(row, 0)?, row.text(1)?), Some(live)))
 }
 
 /// Statements with keys; those that fill them up stay NULL.
-fn looking_up(text: fn(usize) -> &'static str, keys: &[Key]) -> Statement<'static> {
+fn looking_up(text: fn(usize) -> &'static str, keys: &[RowKey]) -> Statement<'static> {
     keys.iter().fold(sqlx::query(text(keys.len())), |statements, (collection, key)| {
         statements.bind(Arc::clone(&collection.0)).bind(Arc::clone(key))
     })
@@ -240,7 +240,7 @@ mod tests {
             let begun = sqlite.stats().counts().statements;
             let (outcomes, _) = commit(&mut connection, &batch, &author, Some(foreseen)).await.expect("it commits");
             connection.roll_back().await;
-            (outcomes == [Outcome::GuardFailed], sqlite.stats().counts().statements - begun)
+            (outcomes == [WriteOutcome::GuardFailed], sqlite.stats().counts().statements - begun)
         };
         let known = Revision::new(2);
         // BEGIN, the counter, the change, its index, COMMIT.

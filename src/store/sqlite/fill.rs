@@ -9,14 +9,14 @@ use super::super::memory::{Contents, InMemory};
 use super::super::rows::checksum;
 use super::super::{Collection, Durability, StoreError, Stored};
 use super::connection::Connection;
-use super::{Place, Sqlite, revisions};
+use super::{DatabaseLocation, Sqlite, revisions};
 
 impl Sqlite {
     /// Makes the database file `path` with what is live in `source`, at its revision; what has changed before is compacted.
     ///
     /// Errors: the file holds something already, or can't be written.
     pub async fn filled(path: &Path, durability: Durability, source: &InMemory) -> Result<Self, StoreError> {
-        let sqlite = Sqlite::open(Place::Own(path), durability).await?;
+        let sqlite = Sqlite::open(DatabaseLocation::Own(path), durability).await?;
         {
             let mut connection = sqlite.writing().await?;
             let (current, _) = revisions(&mut connection).await?;

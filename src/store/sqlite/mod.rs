@@ -38,7 +38,7 @@ use crate::meta::Revision;
 use super::batch::Foreseen;
 use super::leases::{Leases, runs};
 use super::rows::{LogRow as _, count, read_change, read_collection, read_loaded, read_scanned, read_stored};
-use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::sql::{Log, Scanned, Stats, Store, WholeLog, WriteOutcome};
 use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
@@ -80,25 +80,25 @@ pub struct Sqlite {
 
 /// Where a database is, and whose.
 #[derive(Clone, Copy)]
-pub enum Place<'p> {
+pub enum DatabaseLocation<'p> {
     /// In a file of this process.
     Own(&'p Path),
     /// In a file that others may open, too.
     Shared(&'p Path),
 }
 
-impl<'p> Place<'p> {
+impl<'p> DatabaseLocation<'p> {
     fn path(self) -> &'p Path {
         match self {
-            Place::Own(path) | Place::Shared(path) => path,
+            DatabaseLocation::Own(path) | DatabaseLocation::Shared(path) => path,
         }
     }
 
     /// The files beside SQLite's, and a lock that lets one process at a time set a shared database up.
     async fn files(self) -> Result<(Files, Option<File>), StoreError> {
         match self {
-            Place::Own(path) => Ok((Files::open(path)?, None)),
-            Place::Shared(path) => Ok((Files::open_shared(path)?, Some(files::setting_up(path).await?))),
+            DatabaseLocation::Own(path) => Ok((Files::open(path)?, None)),
+            DatabaseLocation::Shared(path) => Ok((Files::open_shared(path)?, Some(files::setting_up(path).await?))),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Sqlite {
     /// Opens or makes the database at `place`.
     ///
     /// Errors: the file is another process's, can't be opened, or was written by a newer program.
-    pub async fn open(place: Place<'_>, durability: Durability) -> Result<Self, StoreError> {
+    pub async fn open(place: DatabaseLocation<'_>, durability: Durability) -> Result<Self, StoreError> {
         let path = place.path();
         let stats = Arc::new(Stats::default());
         let options = SqliteConnectOptions::new().disable_statement_logging();
@@ -128,11 +128,11 @@ impl Sqlite {
         let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
         let current = writing.set_up(durability).await.map_err(open_failed)?;
         let peers = match place {
-            Place::Shared(path) => {
+            DatabaseLocation::Shared(path) => {
                 writing.execute(sqlx::query(LEASES)).await.map_err(open_failed)?;
                 Some(Arc::new(Peers::join(path)?))
             }
-            Place::Own(_) => None,
+            DatabaseLocation::Own(_) => None,
         };
         let faults = writing.look_over().await.map_err(open_failed)?;
         if !faults.is_empty() {
@@ -246,7 +246,7 @@ async fn lease_among(
 
 #[async_trait]
 impl Store for Sqlite {
-    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError> {
         let mut connection = self.writing().await?;
         self.sync_new_file(&mut connection).await?;
         let author = Author { writer: Arc::clone(&self.writer), batch: self.batch.fetch_add(1, Ordering::Relaxed) + 1 };
@@ -254,7 +254,8 @@ impl Store for Sqlite {
         connection.roll_back().await;
         let (outcomes, writes) = committed?;
         if writes > 0 {
-            if let (Some(peers), Some(newest)) = (self.peers(), outcomes.iter().rev().find_map(Outcome::revision)) {
+            if let (Some(peers), Some(newest)) = (self.peers(), outcomes.iter().rev().find_map(WriteOutcome::revision))
+            {
                 peers.tell(newest);
             }
             self.stats.count_batch(writes);
@@ -492,7 +493,7 @@ pub mod fixture {
         for beside in ["db", "db-wal", "db-shm", "db.lock"] {
             _ = std::fs::remove_file(path.with_extension(beside));
         }
-        Sqlite::open(Place::Own(&path), Durability::Relaxed).await.expect("the file can be made")
+        Sqlite::open(DatabaseLocation::Own(&path), Durability::Relaxed).await.expect("the file can be made")
     }
 }
 
@@ -578,6 +579,6 @@ mod tests {
         }
         let outcomes = sqlite.commit(&[put("a", 10)], None).await.expect("it commits");
         let revision = Revision::new(FIRST_REVISION).next();
-        assert_eq!(outcomes, [Outcome::Committed { revision, created: revision, uid: "u".into() }]);
+        assert_eq!(outcomes, [WriteOutcome::Committed { revision, created: revision, uid: "u".into() }]);
     }
 }

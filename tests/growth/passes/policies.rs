@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kubeskiff::author::policies::admit::{Admission, Sent};
 use kubeskiff::author::policies::{Policies, RequestUser};
 use kubeskiff::author::{Catalog, Checked};
-use kubeskiff::cel::library::authorizer::{Authorizer, Check, Decision};
+use kubeskiff::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
 use kubeskiff::meta::minor::Minor;
 use kubeskiff::value::Value;
 
@@ -19,7 +19,7 @@ const SIZE: usize = 10;
 struct Nobody;
 
 impl Authorizer for Nobody {
-    fn decide(&self, _: &Check) -> Decision {
+    fn decide(&self, _: &AuthorizerCheck) -> Decision {
         Decision::default()
     }
 

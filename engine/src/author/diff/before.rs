@@ -6,31 +6,31 @@
 use std::collections::HashSet;
 
 use super::beyond::is_meta_field;
-use crate::crd::validate::expressions::Step;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::schema::structural::{Structural, StructuralOrBool};
 
 /// What may have been there before.
 pub struct Before {
     pub schema: Structural,
     /// Where no value can be.
-    pub never: HashSet<Vec<Step>>,
+    pub never: HashSet<Vec<SchemaStep>>,
 }
 
 impl Before {
     pub fn new(old: &Structural, new: &Structural) -> Self {
-        let mut walk = Walk { steps: Vec::new(), never: HashSet::new() };
+        let mut walk = BeforeWalk { steps: Vec::new(), never: HashSet::new() };
         let schema = walk.node(old, new);
         Before { schema, never: walk.never }
     }
 }
 
-struct Walk {
+struct BeforeWalk {
     /// From the root to the node.
-    steps: Vec<Step>,
-    never: HashSet<Vec<Step>>,
+    steps: Vec<SchemaStep>,
+    never: HashSet<Vec<SchemaStep>>,
 }
 
-impl Walk {
+impl BeforeWalk {
     fn node(&mut self, old: &Structural, new: &Structural) -> Structural {
         let is_int_or_string = |schema: &Structural| schema.extensions.int_or_string;
         if old.generic.type_ != new.generic.type_ || is_int_or_string(old) != is_int_or_string(new) {
@@ -50,11 +50,11 @@ impl Walk {
         seen.generic.nullable |= old.generic.nullable;
         let keeps_others = old.extensions.preserve_unknown_fields || old.additional_properties.is_some();
         let is_resource = self.steps.is_empty() || old.extensions.embedded_resource;
-        let is_metadata = self.steps.last() == Some(&Step::Property("metadata".to_owned()));
+        let is_metadata = self.steps.last() == Some(&SchemaStep::Property("metadata".to_owned()));
         // The server keeps and checks these by itself.
         let is_kept = |name: &str| is_metadata || (is_resource && is_meta_field(name));
         for (name, after) in new.properties.iter() {
-            self.steps.push(Step::Property(name.to_owned()));
+            self.steps.push(SchemaStep::Property(name.to_owned()));
             let below = match old.properties.get(name) {
                 Some(before) => self.node(before, after),
                 None if keeps_others || is_kept(name) => of_any_value(after),
@@ -68,18 +68,19 @@ impl Walk {
             seen.properties.insert(name, below);
             self.steps.pop();
         }
-        seen.items = new.items.as_deref().map(|after| Box::new(self.below(Step::Items, old.items.as_deref(), after)));
+        seen.items =
+            new.items.as_deref().map(|after| Box::new(self.below(SchemaStep::Items, old.items.as_deref(), after)));
         let before = old.additional_properties.as_ref().and_then(StructuralOrBool::structural);
         seen.additional_properties = new.additional_properties.as_ref().map(|after| match after {
             StructuralOrBool::Structural(after) => {
-                StructuralOrBool::Structural(Box::new(self.below(Step::Values, before, after)))
+                StructuralOrBool::Structural(Box::new(self.below(SchemaStep::Values, before, after)))
             }
             StructuralOrBool::Bool(may) => StructuralOrBool::Bool(*may),
         });
         seen
     }
 
-    fn below(&mut self, step: Step, old: Option<&Structural>, new: &Structural) -> Structural {
+    fn below(&mut self, step: SchemaStep, old: Option<&Structural>, new: &Structural) -> Structural {
         self.steps.push(step);
         let seen = old.map_or_else(|| of_any_value(new), |old| self.node(old, new));
         self.steps.pop();

@@ -21,7 +21,7 @@ use crate::crd::definition::Definition;
 use crate::crd::validate::expressions::SchemaCosts;
 use crate::crd::{ServedVersion, priority, validate};
 use crate::schema::structural::{Structural, StructuralOrBool};
-use schema::Walk;
+use schema::SchemaComparison;
 
 /// Of more served versions than these, each is compared with the next one alone.
 const ACROSS_MAX: usize = 16;
@@ -134,11 +134,11 @@ fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, cha
             let before = |version: &ServedVersion| old.versions.iter().find(|old| old.version == version.version);
             let mut known = Vec::new();
             if let (Some(earlier), Some(later)) = (before(earlier), before(later)) {
-                Walk::new(&label, &mut known, None).compare(&earlier.structural, &later.structural);
+                SchemaComparison::new(&label, &mut known, None).compare(&earlier.structural, &later.structural);
             }
             let mut found = Vec::new();
             let costs = costs.of(&later.version);
-            Walk::new(&label, &mut found, costs).compare(&earlier.structural, &later.structural);
+            SchemaComparison::new(&label, &mut found, costs).compare(&earlier.structural, &later.structural);
             let is_known = |change: &Change| known.iter().any(|known| known.is_alike(change));
             changes.extend(found.into_iter().filter(|change| !is_known(change)));
         }
@@ -205,7 +205,7 @@ fn diff_versions(old: &ServedVersion, new: &ServedVersion, costs: &Costs, change
     if old.columns != new.columns {
         tell("additionalPrinterColumns", "columns-changed", Safe, "kubectl get prints other columns");
     }
-    Walk::new(&old.version, changes, costs.of(&new.version)).compare(&old.structural, &new.structural);
+    SchemaComparison::new(&old.version, changes, costs.of(&new.version)).compare(&old.structural, &new.structural);
 }
 
 fn join(path: &str, name: &str) -> String {

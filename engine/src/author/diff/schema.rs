@@ -10,7 +10,7 @@ use super::watchers::{Watcher, are_watching};
 use super::{Change, change, join, rules};
 use crate::author::lint::decide_without;
 use crate::crd::bounds::descend;
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
 use crate::meta::field::Path;
 use crate::meta::format::Format;
 use crate::schema::json_schema::ValidationRule;
@@ -20,25 +20,33 @@ use crate::value::{Value, json};
 use crate::work;
 
 /// A walk over two schemas of a version.
-pub struct Walk<'w> {
+pub struct SchemaComparison<'w> {
     version: &'w str,
     changes: &'w mut Vec<Change>,
     /// The rules of the new schema, compiled, by the ways to their nodes and by what they say.
-    rules: HashMap<(&'w [Step], &'w str), &'w RuleCosts>,
+    rules: HashMap<(&'w [SchemaStep], &'w str), &'w RuleCosts>,
     roots: Option<(&'w Structural, &'w Structural)>,
     /// What may have been there before, once a rule asks.
     before: OnceCell<Before>,
     /// From the roots to the nodes.
-    steps: Vec<Step>,
+    steps: Vec<SchemaStep>,
     /// What the nodes above ask in the new schema, one for each step.
     watchers: Vec<Watcher>,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> SchemaComparison<'w> {
     pub fn new(version: &'w str, changes: &'w mut Vec<Change>, costs: Option<&'w SchemaCosts>) -> Self {
         let rules = costs.into_iter().flat_map(|costs| &costs.rules);
         let rules = rules.map(|rule| ((rule.steps.as_slice(), rule.rule.rule.as_str()), rule)).collect();
-        Walk { version, changes, rules, roots: None, before: OnceCell::new(), steps: Vec::new(), watchers: Vec::new() }
+        SchemaComparison {
+            version,
+            changes,
+            rules,
+            roots: None,
+            before: OnceCell::new(),
+            steps: Vec::new(),
+            watchers: Vec::new(),
+        }
     }
 
     /// Tells what changes from `old` to `new`.
@@ -300,7 +308,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn step(&mut self, step: Step, path: &str, old: &Structural, new: &Structural) {
+    fn step(&mut self, step: SchemaStep, path: &str, old: &Structural, new: &Structural) {
         self.steps.push(step);
         self.node(path, old, new);
         self.steps.pop();
@@ -316,7 +324,7 @@ impl<'w> Walk<'w> {
                 self.meta_field(path, name, before, after);
                 continue;
             }
-            let (path, step) = (join(path, name), Step::Property(name.to_owned()));
+            let (path, step) = (join(path, name), SchemaStep::Property(name.to_owned()));
             match (before, after) {
                 (Some(before), Some(after)) => self.step(step, &path, before, after),
                 (Some(before), None) => self.removed(step, &path, before, others(new)),
@@ -328,7 +336,7 @@ impl<'w> Walk<'w> {
         if let (Some(before), Some(after)) = (items(old), items(new))
             && !(is_undescribed(before) && is_undescribed(after))
         {
-            self.step(Step::Items, &format!("{path}[*]"), before, after);
+            self.step(SchemaStep::Items, &format!("{path}[*]"), before, after);
         }
     }
 
@@ -340,11 +348,11 @@ impl<'w> Walk<'w> {
             (None, Some(_)) => self.tell(&path, "property-added", Safe, "the server kept it before"),
             _ => {}
         }
-        self.step(Step::Property(name.to_owned()), &path, &meta_field(name, before), &meta_field(name, after));
+        self.step(SchemaStep::Property(name.to_owned()), &path, &meta_field(name, before), &meta_field(name, after));
     }
 
     /// A property that is gone: `now` is what its values are held to.
-    fn removed(&mut self, step: Step, path: &str, before: &Structural, now: Option<&Structural>) {
+    fn removed(&mut self, step: SchemaStep, path: &str, before: &Structural, now: Option<&Structural>) {
         let had_default = before.generic.default.is_some();
         match now {
             None => self.tell(path, "property-removed", Breaking, "it is dropped from objects"),
@@ -360,7 +368,7 @@ impl<'w> Walk<'w> {
     }
 
     /// A property that is new: `was` is what its values were held to.
-    fn added(&mut self, step: Step, path: &str, was: Option<&Structural>, after: &Structural) {
+    fn added(&mut self, step: SchemaStep, path: &str, was: Option<&Structural>, after: &Structural) {
         self.steps.push(step.clone());
         let filled = if after.generic.default.is_some() { self.unless_watched() } else { Safe };
         self.steps.pop();
@@ -401,7 +409,7 @@ impl<'w> Walk<'w> {
             }
             (Some(_), None) => self.tell(path, "entries-removed", Breaking, "it is a map no longer"),
             (Some(before), Some(after)) if std::ptr::eq(before, after) => {}
-            (Some(before), Some(after)) => self.step(Step::Values, &format!("{path}[*]"), before, after),
+            (Some(before), Some(after)) => self.step(SchemaStep::Values, &format!("{path}[*]"), before, after),
         }
     }
 }

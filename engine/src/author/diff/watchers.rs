@@ -8,7 +8,7 @@ use crate::cel::ast::{Expr, ExprKind, SourceInfo};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape::escape;
 use crate::cel::parser::parse;
-use crate::crd::validate::expressions::Step;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::Structural;
 
@@ -27,18 +27,18 @@ impl Watcher {
     }
 
     /// Whether it may look at what is below the node's `step`.
-    fn sees(&self, step: &Step) -> bool {
+    fn sees(&self, step: &SchemaStep) -> bool {
         self.at_all || self.rules.iter().any(|rule| mentions(rule, step))
     }
 }
 
 /// Whether one of `watchers`, of the nodes from the root down, may look at the value that `steps` lead to.
-pub fn are_watching(watchers: &[Watcher], steps: &[Step]) -> bool {
+pub fn are_watching(watchers: &[Watcher], steps: &[SchemaStep]) -> bool {
     watchers.iter().zip(steps).any(|(watcher, step)| watcher.sees(step))
 }
 
-fn mentions(rule: &ValidationRule, step: &Step) -> bool {
-    let Step::Property(name) = step else { return true };
+fn mentions(rule: &ValidationRule, step: &SchemaStep) -> bool {
+    let SchemaStep::Property(name) = step else { return true };
     let Some(name) = escape(name) else { return true };
     let env = Env::kubernetes(Expressions::Stored);
     match parse(SourceInfo::new(&rule.rule), &env.library) {

@@ -10,7 +10,7 @@ mod suites;
 use super::complete::Around;
 use super::documents::{Sort, hash_of};
 use super::expression::expression_at;
-use super::outline::Step;
+use super::outline::OutlineStep;
 use super::paths::relative;
 use super::text::{Edit, Range, Text};
 use super::workspace::{File, Workspace};
@@ -21,7 +21,7 @@ use crate::author::policies::case::Setting;
 use crate::author::policies::{Policies, is_policy};
 use crate::author::suite::{self, Coverage, Expected, Stage};
 use crate::crd::bounds::{Bound, Keyword};
-use crate::crd::validate::expressions::Step as Place;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::object;
 use crate::value::Value;
 use crate::value::yaml::{self, decode_all_located};
@@ -45,12 +45,12 @@ pub struct Action {
     /// The diagnostic that it mends, by its code.
     pub code: Option<String>,
     /// What it does.
-    pub change: Change,
+    pub change: ActionChange,
 }
 
 /// What an action does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ActionChange {
     /// It edits the text.
     Edits(Vec<Edit>),
     /// It edits another file, which is called so.
@@ -98,7 +98,9 @@ impl Workspace {
         let found = expression_at(around.text, &around.outline, around.sort, around.offset);
         let Some(expression) = found else { return Vec::new() };
         let Some((_, advice)) = self.priced_rule(around, &expression, &expression.written()) else { return Vec::new() };
-        let Some(Step::Item(version)) = around.outline.path(expression.node).get(2).cloned() else { return Vec::new() };
+        let Some(OutlineStep::Item(version)) = around.outline.path(expression.node).get(2).cloned() else {
+            return Vec::new();
+        };
         let action = |bounds: &Vec<Bound>| {
             let changed = bounded(around.text, version, bounds)?;
             let edit = change_of(text, around.start, around.text, &changed)?;
@@ -107,7 +109,7 @@ impl Workspace {
                 title: format!("Set {}", shown.join(", ")),
                 aim: Aim::Fix,
                 code: Some("rule-cost".to_owned()),
-                change: Change::Edits(vec![edit]),
+                change: ActionChange::Edits(vec![edit]),
             })
         };
         advice.remedies.iter().filter_map(action).collect()
@@ -146,7 +148,7 @@ impl Workspace {
             path: String::new(),
             object: object.clone(),
             old: None,
-            part: suite::Part::Object,
+            part: suite::WriteTarget::Object,
             setting: Setting::decode(&Value::Null, None),
             expected: Expected::Stated(Value::Null),
         };
@@ -159,7 +161,7 @@ impl Workspace {
             lines.lines().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { "- " } else { "  " }));
         let policies = if asks_policies { files } else { Vec::new() };
         let case = Case { suite: suite.to_owned(), text: lines.collect(), crds, policies };
-        Some(Action { title: "Write a test".to_owned(), aim: Aim::New, code: None, change: Change::Case(case) })
+        Some(Action { title: "Write a test".to_owned(), aim: Aim::New, code: None, change: ActionChange::Case(case) })
     }
 
     /// The files with policies.
@@ -183,7 +185,7 @@ fn fixes(around: &Around<'_>, text: &Text, range: Range, find: impl Fn(&Value) -
             return None;
         }
         let fixed = fix(around.text, &[(0, finding)]);
-        let change = Change::Edits(vec![change_of(text, around.start, around.text, &fixed.text)?]);
+        let change = ActionChange::Edits(vec![change_of(text, around.start, around.text, &fixed.text)?]);
         let title = format!("{}: {}", finding.lint.id, finding.fix);
         Some(Action { title, aim: Aim::Fix, code: Some(finding.lint.id.to_owned()), change })
     };
@@ -201,7 +203,7 @@ pub fn with_case(suite: &str, folder: &str, case: &Case) -> Option<String> {
     let before = yaml::decode(suite.as_bytes()).ok()?;
     let cases = before.items_at(&["cases"]).len();
     let outline = super::outline::outline(suite);
-    let list = outline.find(&[Step::Key("cases".to_owned())])?;
+    let list = outline.find(&[OutlineStep::Key("cases".to_owned())])?;
     let indent = outline.children(list).next().map_or(0, |item| {
         let start = outline.nodes[item].key.start;
         start - suite[..start].rfind('\n').map_or(0, |end| end + 1)
@@ -239,12 +241,12 @@ fn bounded(text: &str, version: usize, bounds: &[Bound]) -> Option<String> {
     })
 }
 
-fn schema_place(version: usize, steps: &[Place]) -> String {
+fn schema_place(version: usize, steps: &[SchemaStep]) -> String {
     let own = format!("spec.versions[{version}].schema.openAPIV3Schema");
     steps.iter().fold(own, |at, step| match step {
-        Place::Property(name) => format!("{at}.properties[{name}]"),
-        Place::Items => format!("{at}.items"),
-        Place::Values => format!("{at}.additionalProperties"),
+        SchemaStep::Property(name) => format!("{at}.properties[{name}]"),
+        SchemaStep::Items => format!("{at}.items"),
+        SchemaStep::Values => format!("{at}.additionalProperties"),
     })
 }
 

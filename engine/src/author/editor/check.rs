@@ -14,13 +14,13 @@ use std::ops;
 use std::sync::Arc;
 
 use super::documents::{Head, Sort, parts};
-use super::outline::{Form, Outline, outline};
+use super::outline::{Outline, ValueStyle, outline};
 use super::text::{Range, Text};
 use super::workspace::{Read, Workspace};
 use crate::author::lint::{Finding, Lint, Severity as Weight};
 use crate::author::policies::lint as policy_lint;
 use crate::value::Value;
-use crate::value::yaml::{Broken, Located, Place, decode_each_located};
+use crate::value::yaml::{Broken, Located, TextPosition, decode_each_located};
 use crate::work;
 
 /// What is told of a document at most.
@@ -52,7 +52,7 @@ pub struct Diagnostic {
 
 /// A diagnostic by the bytes of its document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct ByteDiagnostic {
     range: ops::Range<usize>,
     severity: Severity,
     code: String,
@@ -63,18 +63,18 @@ struct Found {
 #[derive(Default)]
 pub struct Checks {
     /// The documents by their hashes.
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, CheckedDocument>,
     judged: definition::Judged,
     counts: Counts,
 }
 
 /// A document, and what was found in it.
-struct Known {
+struct CheckedDocument {
     head: Head,
     sort: Sort,
     /// What it was checked against.
     stamp: u64,
-    found: Arc<Vec<Found>>,
+    found: Arc<Vec<ByteDiagnostic>>,
 }
 
 /// How much of a text was looked at in its last check.
@@ -96,8 +96,8 @@ impl Checks {
 
     /// The documents of a text; those that are known need no second look to be told apart.
     fn read(&self, name: &str, text: &str) -> Vec<Read> {
-        let read = |part: super::documents::Part| match self.known.get(&part.hash) {
-            Some(Known { head, sort, .. }) => Read { part, head: head.clone(), sort: *sort, outline: None },
+        let read = |part: super::documents::TextPart| match self.known.get(&part.hash) {
+            Some(CheckedDocument { head, sort, .. }) => Read { part, head: head.clone(), sort: *sort, outline: None },
             None => Read::new(name, text, part),
         };
         parts(text).into_iter().map(read).collect()
@@ -109,7 +109,7 @@ pub(super) struct Document<'t> {
     text: &'t str,
     lines: Cow<'t, Text>,
     outline: Outline,
-    found: Vec<Found>,
+    found: Vec<ByteDiagnostic>,
 }
 
 /// A manifest in a document: one of its own, or an item of a List.
@@ -153,7 +153,7 @@ impl Workspace {
                     Arc::new(self.look(name, Document::new(text, read), read.sort))
                 }
             };
-            known.insert(hash, Known { head: read.head.clone(), sort: read.sort, stamp, found });
+            known.insert(hash, CheckedDocument { head: read.head.clone(), sort: read.sort, stamp, found });
         }
         // What is not there any more is forgotten.
         (checks.known, checks.counts) = (known, counts);
@@ -176,7 +176,7 @@ impl Workspace {
         }
     }
 
-    fn look(&self, name: &str, mut document: Document<'_>, sort: Sort) -> Vec<Found> {
+    fn look(&self, name: &str, mut document: Document<'_>, sort: Sort) -> Vec<ByteDiagnostic> {
         for read in decode_each_located(document.text.as_bytes()) {
             match read {
                 Err(broken) => document.broken(&broken),
@@ -225,7 +225,7 @@ impl Checks {
     }
 }
 
-fn told(text: &Text, start: usize, found: &Found) -> Diagnostic {
+fn told(text: &Text, start: usize, found: &ByteDiagnostic) -> Diagnostic {
     Diagnostic {
         range: text.range(&(start + found.range.start..start + found.range.end)),
         severity: found.severity,
@@ -245,20 +245,20 @@ impl<'t> Document<'t> {
     }
 
     fn tell(&mut self, range: ops::Range<usize>, severity: Severity, code: &str, message: impl Into<String>) {
-        let found = Found { range, severity, code: code.to_owned(), message: message.into() };
+        let found = ByteDiagnostic { range, severity, code: code.to_owned(), message: message.into() };
         if self.found.len() < FOUND_MAX && !self.found.contains(&found) {
             self.found.push(found);
         }
     }
 
     /// The bytes of what stands at a place: a name, a value on its first line, or the rest of the line.
-    fn range(&self, place: Place) -> ops::Range<usize> {
+    fn range(&self, place: TextPosition) -> ops::Range<usize> {
         let start = self.lines.offset_of(place);
         let line = self.lines.line_of(start);
         let line_end = self.lines.line_start(line) + self.lines.line(line).len();
         let end = match self.outline.at(start).map(|node| &self.outline.nodes[node]) {
             Some(node) if node.key.contains(&start) => node.key.end,
-            Some(node) if node.value.contains(&start) && node.form != Form::Block => node.value.end.min(line_end),
+            Some(node) if node.value.contains(&start) && node.form != ValueStyle::Block => node.value.end.min(line_end),
             _ => line_end,
         };
         start..end.max(start)

@@ -11,7 +11,7 @@ use super::cursor::{Cursor, Slot, cursor};
 use super::documents::{Head, Sort, part_at};
 use super::expression::{Expression, expression_at};
 use super::names::{Name, names};
-use super::outline::{Form, Outline, Step, outline, steps};
+use super::outline::{Outline, OutlineStep, ValueStyle, outline, steps};
 use super::shape::{Field, Shape};
 use super::text::{Edit, Position, Text};
 use super::workspace::Workspace;
@@ -90,20 +90,21 @@ impl<'t> Around<'t> {
 
 impl Around<'_> {
     /// The object that a path leads into, and how many steps lead to it: of a case of a suite, or an item of a List.
-    pub(super) fn inner(&self, path: &[Step]) -> Option<(Head, usize)> {
+    pub(super) fn inner(&self, path: &[OutlineStep]) -> Option<(Head, usize)> {
         let is_list = self.head.kind == "List" && self.head.api_version == "v1";
         let length = match (self.sort, path) {
-            (Sort::Suite, [Step::Key(base), ..]) if base == "base" => 1,
-            (Sort::Suite, [Step::Key(_), Step::Item(_), Step::Key(object), ..])
+            (Sort::Suite, [OutlineStep::Key(base), ..]) if base == "base" => 1,
+            (Sort::Suite, [OutlineStep::Key(_), OutlineStep::Item(_), OutlineStep::Key(object), ..])
                 if ["object", "oldObject"].contains(&object.as_str()) =>
             {
                 3
             }
-            (Sort::Object, [Step::Key(items), Step::Item(_), ..]) if is_list && items == "items" => 2,
+            (Sort::Object, [OutlineStep::Key(items), OutlineStep::Item(_), ..]) if is_list && items == "items" => 2,
             _ => return None,
         };
         let at = |name: &str| {
-            let way: Vec<Step> = path[..length].iter().cloned().chain([Step::Key(name.to_owned())]).collect();
+            let way: Vec<OutlineStep> =
+                path[..length].iter().cloned().chain([OutlineStep::Key(name.to_owned())]).collect();
             self.outline.find(&way).map_or("", |node| self.outline.scalar(self.text, node)).to_owned()
         };
         let mut head = Head { api_version: at("apiVersion"), kind: at("kind"), name: String::new() };
@@ -116,7 +117,7 @@ impl Around<'_> {
 
     /// Whether it is written as JSON: as a whole in braces or brackets.
     fn is_json(&self) -> bool {
-        self.outline.nodes[0].form == Form::Flow
+        self.outline.nodes[0].form == ValueStyle::Flow
     }
 }
 
@@ -140,12 +141,12 @@ impl Workspace {
         };
         match slot {
             Slot::Comment => Vec::new(),
-            Slot::Value { form: Form::Block, .. } => Vec::new(),
+            Slot::Value { form: ValueStyle::Block, .. } => Vec::new(),
             Slot::Value { written, form } => {
                 let values = self.values_at(around, &path);
                 let rest = &around.text[around.offset..];
                 let shown = |value: &Value| match form {
-                    Form::Quoted(quote) => quoted(value, char::from(quote), rest),
+                    ValueStyle::Quoted(quote) => quoted(value, char::from(quote), rest),
                     _ if around.is_json() => json::encode_to_string(value),
                     _ => plain(value),
                 };
@@ -160,7 +161,7 @@ impl Workspace {
                 let fields = self.fields_at(around, &path);
                 let there = siblings(around, &path);
                 let missing = fields.into_iter().filter(|field| !there.contains(&field.name));
-                let key = Key::new(around, &written, column, is_flow);
+                let key = TypedName::new(around, &written, column, is_flow);
                 let mut offered: Vec<Completion> = missing
                     .map(|field| {
                         let edit = edit(&key.replaced, key.beginning(&field));
@@ -172,7 +173,7 @@ impl Workspace {
                         }
                     })
                     .collect();
-                if matches!(path.last(), Some(Step::Item(_))) {
+                if matches!(path.last(), Some(OutlineStep::Item(_))) {
                     let values = self.values_at(around, &path);
                     offered.extend(values.into_iter().map(|(value, sign, detail)| {
                         completion(value_label(&value), sign, detail, edit(&written, plain(&value)))
@@ -184,7 +185,12 @@ impl Workspace {
     }
 
     /// What may stand in a document, and where its root is in it: objects stand within suites, too.
-    pub(super) fn shape_at<'w>(&'w self, around: &Around<'_>, path: &[Step], then: &mut dyn FnMut(Shape<'_>)) -> bool {
+    pub(super) fn shape_at<'w>(
+        &'w self,
+        around: &Around<'_>,
+        path: &[OutlineStep],
+        then: &mut dyn FnMut(Shape<'_>),
+    ) -> bool {
         if let Some((head, length)) = around.inner(path) {
             return self.shape_of(&head, &path[length..], then);
         }
@@ -197,7 +203,7 @@ impl Workspace {
     }
 
     /// What may stand in an object.
-    fn shape_of(&self, head: &Head, path: &[Step], then: &mut dyn FnMut(Shape<'_>)) -> bool {
+    fn shape_of(&self, head: &Head, path: &[OutlineStep], then: &mut dyn FnMut(Shape<'_>)) -> bool {
         let empty = Structural::default();
         match self.schema_of(head).or_else(|| self.schema_of(&self.assumed)) {
             Some(schema) => Shape::of_kind(&schema).at(path).map(then).is_some(),
@@ -216,14 +222,14 @@ impl Workspace {
         built_in::schema(self.minor(), kind).map(Arc::new)
     }
 
-    fn fields_at(&self, around: &Around<'_>, path: &[Step]) -> Vec<Field> {
+    fn fields_at(&self, around: &Around<'_>, path: &[OutlineStep]) -> Vec<Field> {
         let mut fields = Vec::new();
         self.shape_at(around, path, &mut |shape| fields = shape.fields());
         fields
     }
 
-    fn values_at(&self, around: &Around<'_>, path: &[Step]) -> Vec<(Value, Sign, String)> {
-        if let [before @ .., Step::Key(name)] = path
+    fn values_at(&self, around: &Around<'_>, path: &[OutlineStep]) -> Vec<(Value, Sign, String)> {
+        if let [before @ .., OutlineStep::Key(name)] = path
             && (before.is_empty() || around.sort == Sort::Suite)
             && around.sort != Sort::Definition
         {
@@ -235,7 +241,7 @@ impl Workspace {
         }
         if around.sort == Sort::Policy
             && around.head.kind.ends_with("Binding")
-            && path.last() == Some(&Step::Key("policyName".to_owned()))
+            && path.last() == Some(&OutlineStep::Key("policyName".to_owned()))
         {
             let kind = around.head.kind.trim_end_matches("Binding");
             let named = self.policy_values().filter(|policy| policy.str_at(&["kind"]) == kind);
@@ -308,14 +314,22 @@ impl Workspace {
     }
 
     /// The node of the schema that a rule is about, and whether it is a resource.
-    pub(super) fn schema_of_rule(&self, around: &Around<'_>, path: &[Step]) -> Option<(Structural, bool)> {
+    pub(super) fn schema_of_rule(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<(Structural, bool)> {
         let group = around.outline.scalar_at(around.text, &["spec", "group"]);
         let kind = self.catalog.named(group, around.outline.scalar_at(around.text, &["spec", "names", "kind"]))?;
-        let [Step::Key(_), Step::Key(_), Step::Item(version), Step::Key(_), Step::Key(_), below @ ..] = path else {
+        let [
+            OutlineStep::Key(_),
+            OutlineStep::Key(_),
+            OutlineStep::Item(version),
+            OutlineStep::Key(_),
+            OutlineStep::Key(_),
+            below @ ..,
+        ] = path
+        else {
             return None;
         };
         let root = &kind.versions.get(*version)?.structural;
-        let end = below.iter().position(|step| *step == Step::Key("x-kubernetes-validations".to_owned()))?;
+        let end = below.iter().position(|step| *step == OutlineStep::Key("x-kubernetes-validations".to_owned()))?;
         let node = node_of(root, &below[..end])?;
         Some((node.clone(), end == 0 || node.extensions.embedded_resource))
     }
@@ -341,8 +355,8 @@ impl Workspace {
         }
         if let Some(list) = around.outline.find(&steps(&["spec", "variables"])) {
             for item in around.outline.children(list) {
-                let way: Vec<Step> =
-                    around.outline.path(item).into_iter().chain([Step::Key("name".to_owned())]).collect();
+                let way: Vec<OutlineStep> =
+                    around.outline.path(item).into_iter().chain([OutlineStep::Key("name".to_owned())]).collect();
                 if let Some(name) = around.outline.find(&way) {
                     declarations.add_variable(around.outline.scalar(around.text, name), None);
                 }
@@ -363,15 +377,15 @@ impl Workspace {
 }
 
 /// The node of a schema that a path through the definition's text leads to.
-pub(super) fn node_of<'s>(root: &'s Structural, path: &[Step]) -> Option<&'s Structural> {
+pub(super) fn node_of<'s>(root: &'s Structural, path: &[OutlineStep]) -> Option<&'s Structural> {
     let mut node = root;
     let mut steps = path.iter();
     while let Some(step) = steps.next() {
-        let Step::Key(word) = step else { return None };
+        let OutlineStep::Key(word) = step else { return None };
         node = match word.as_str() {
             "properties" => match steps.next()? {
-                Step::Key(name) => node.properties.get(name)?,
-                Step::Item(_) => return None,
+                OutlineStep::Key(name) => node.properties.get(name)?,
+                OutlineStep::Item(_) => return None,
             },
             "items" => node.items.as_deref()?,
             "additionalProperties" => node.additional_properties.as_ref()?.structural()?,
@@ -382,27 +396,27 @@ pub(super) fn node_of<'s>(root: &'s Structural, path: &[Step]) -> Option<&'s Str
 }
 
 /// The names that an item of `required`, or a key of a list map, may be.
-fn names_of_fields(around: &Around<'_>, path: &[Step]) -> Option<Vec<String>> {
-    let [before @ .., Step::Key(word), Step::Item(_)] = path else { return None };
+fn names_of_fields(around: &Around<'_>, path: &[OutlineStep]) -> Option<Vec<String>> {
+    let [before @ .., OutlineStep::Key(word), OutlineStep::Item(_)] = path else { return None };
     let below: &[&str] = match word.as_str() {
         "required" => &["properties"],
         "x-kubernetes-list-map-keys" => &["items", "properties"],
         _ => return None,
     };
     let way = [before, &steps(below)].concat();
-    let listed = around.outline.find(&[before, &[Step::Key(word.clone())]].concat())?;
+    let listed = around.outline.find(&[before, &[OutlineStep::Key(word.clone())]].concat())?;
     let is_there =
         |name: &str| around.outline.children(listed).any(|item| around.outline.scalar(around.text, item) == name);
     let fields = around.outline.children(around.outline.find(&way)?);
     let names = fields.filter_map(|node| match &around.outline.nodes[node].step {
-        Step::Key(name) => Some(name.clone()).filter(|name| !is_there(name)),
-        Step::Item(_) => None,
+        OutlineStep::Key(name) => Some(name.clone()).filter(|name| !is_there(name)),
+        OutlineStep::Item(_) => None,
     });
     Some(names.collect())
 }
 
 /// The fields that stand beside a place.
-fn siblings(around: &Around<'_>, path: &[Step]) -> BTreeSet<String> {
+fn siblings(around: &Around<'_>, path: &[OutlineStep]) -> BTreeSet<String> {
     let outline = &around.outline;
     let Some(holder) = outline.find(path) else { return BTreeSet::new() };
     let is_other = |node: &usize| {
@@ -410,14 +424,14 @@ fn siblings(around: &Around<'_>, path: &[Step]) -> BTreeSet<String> {
         outline.nodes[*node].is_whole && !(key.start <= around.offset && around.offset <= key.end)
     };
     let names = outline.children(holder).filter(is_other).filter_map(|node| match &outline.nodes[node].step {
-        Step::Key(name) => Some(name.clone()),
-        Step::Item(_) => None,
+        OutlineStep::Key(name) => Some(name.clone()),
+        OutlineStep::Item(_) => None,
     });
     names.collect()
 }
 
 /// A name that is being typed.
-struct Key {
+struct TypedName {
     /// What is replaced: what is there of the name, also behind the place, with its closing quote.
     replaced: Range<usize>,
     column: usize,
@@ -428,8 +442,8 @@ struct Key {
     has_colon: bool,
 }
 
-impl Key {
-    fn new(around: &Around<'_>, written: &Range<usize>, column: usize, is_flow: bool) -> Key {
+impl TypedName {
+    fn new(around: &Around<'_>, written: &Range<usize>, column: usize, is_flow: bool) -> TypedName {
         let rest = around.text[around.offset..].lines().next().unwrap_or_default();
         let name = |sign: char| sign.is_alphanumeric() || "-_./$".contains(sign);
         let is_open = around.text[written.clone()].starts_with('"');
@@ -440,7 +454,7 @@ impl Key {
             None if written.is_empty() => (behind_name, written.end),
             None => (behind_name, name_end),
         };
-        Key {
+        TypedName {
             replaced: written.start..end,
             column,
             is_flow,

@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use super::outline::{Flow, Form, Part, Scanner, Step, key_of, path};
+use super::outline::{CollectionPart, Flow, OutlineStep, Scanner, ValueStyle, key_of, path};
 
 /// A place, as somebody who types sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The way to the object that a name is typed in, or to the value that is typed.
-    pub path: Vec<Step>,
+    pub path: Vec<OutlineStep>,
     /// What stands there.
     pub slot: Slot,
 }
@@ -33,7 +33,7 @@ pub enum Slot {
         /// The bytes that are there.
         written: Range<usize>,
         /// How it is written.
-        form: Form,
+        form: ValueStyle,
     },
     /// A comment.
     Comment,
@@ -49,7 +49,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor {
         // The value of an earlier line goes on here.
         let last = scanner.innermost();
         let node = &scanner.nodes[last];
-        let is_flow = node.form == Form::Flow;
+        let is_flow = node.form == ValueStyle::Flow;
         let way = path(&scanner.nodes, last);
         return if is_flow {
             in_flow(text, way, node.value.start, offset)
@@ -76,7 +76,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor {
     };
     scanner.outdent(column);
     let mut way = path(&scanner.nodes, scanner.innermost());
-    way.push(Step::Key(key.name));
+    way.push(OutlineStep::Key(key.name));
     let behind = at + key.colon + 1;
     let value = &text[behind..offset];
     let start = behind + value.len() - value.trim_start().len();
@@ -84,42 +84,42 @@ pub fn cursor(text: &str, offset: usize) -> Cursor {
     match written.bytes().next() {
         Some(b'{' | b'[') => in_flow(text, way, start, offset),
         Some(b'#') => Cursor { path: Vec::new(), slot: Slot::Comment },
-        Some(quote @ (b'"' | b'\'')) => within(way, start..offset, Form::Quoted(quote)),
-        Some(b'|' | b'>') => within(way, start..offset, Form::Block),
+        Some(quote @ (b'"' | b'\'')) => within(way, start..offset, ValueStyle::Quoted(quote)),
+        Some(b'|' | b'>') => within(way, start..offset, ValueStyle::Block),
         _ if written.contains(" #") => Cursor { path: Vec::new(), slot: Slot::Comment },
-        _ => within(way, start..offset, Form::Plain),
+        _ => within(way, start..offset, ValueStyle::Plain),
     }
 }
 
 /// A key whose colon is the last thing that was typed counts as one already.
-fn key_of_quoted(text: &str) -> Option<super::outline::Key> {
+fn key_of_quoted(text: &str) -> Option<super::outline::WrittenKey> {
     text.ends_with(':').then(|| key_of(text)).flatten()
 }
 
-fn within(path: Vec<Step>, written: Range<usize>, form: Form) -> Cursor {
+fn within(path: Vec<OutlineStep>, written: Range<usize>, form: ValueStyle) -> Cursor {
     Cursor { path, slot: Slot::Value { written, form } }
 }
 
 /// A place in braces or brackets that begin at `start`.
-fn in_flow(text: &str, mut path: Vec<Step>, start: usize, offset: usize) -> Cursor {
+fn in_flow(text: &str, mut path: Vec<OutlineStep>, start: usize, offset: usize) -> Cursor {
     let mut flow = Flow::new(text, start, offset);
     // Of each collection that is open, whether it is a map, and how many items it has.
     let mut open: Vec<(bool, usize)> = Vec::new();
     while let Some(part) = flow.next() {
         match part {
-            Part::Open { key, at, is_map } => {
+            CollectionPart::Open { key, at, is_map } => {
                 if at != start {
                     path.push(step(key.map(|(name, _)| name), open.last_mut()));
                 }
                 open.push((is_map, 0));
             }
-            Part::Close(_) => {
+            CollectionPart::Close(_) => {
                 open.pop();
                 if !open.is_empty() {
                     path.pop();
                 }
             }
-            Part::Entry { .. } => {
+            CollectionPart::Entry { .. } => {
                 if let Some((_, count)) = open.last_mut() {
                     *count += 1;
                 }
@@ -130,19 +130,19 @@ fn in_flow(text: &str, mut path: Vec<Step>, start: usize, offset: usize) -> Curs
     let rest = rest.min(offset);
     let start = rest + text[rest..offset].len() - text[rest..offset].trim_start().len();
     let form = match text.as_bytes().get(start) {
-        Some(quote @ (b'"' | b'\'')) if start < offset => Form::Quoted(*quote),
-        _ => Form::Plain,
+        Some(quote @ (b'"' | b'\'')) if start < offset => ValueStyle::Quoted(*quote),
+        _ => ValueStyle::Plain,
     };
     match (key, open.last()) {
         (Some((name, _)), _) => {
-            path.push(Step::Key(name));
+            path.push(OutlineStep::Key(name));
             within(path, start..offset, form)
         }
         (None, Some((true, _))) => {
             Cursor { path, slot: Slot::Key { written: start..offset, column: 0, is_flow: true } }
         }
         (None, Some((false, count))) => {
-            path.push(Step::Item(*count));
+            path.push(OutlineStep::Item(*count));
             within(path, start..offset, form)
         }
         // Behind the end of it.
@@ -150,14 +150,14 @@ fn in_flow(text: &str, mut path: Vec<Step>, start: usize, offset: usize) -> Curs
     }
 }
 
-fn step(name: Option<String>, holder: Option<&mut (bool, usize)>) -> Step {
+fn step(name: Option<String>, holder: Option<&mut (bool, usize)>) -> OutlineStep {
     match (name, holder) {
-        (Some(name), _) => Step::Key(name),
+        (Some(name), _) => OutlineStep::Key(name),
         (None, Some((_, count))) => {
             *count += 1;
-            Step::Item(*count - 1)
+            OutlineStep::Item(*count - 1)
         }
-        (None, None) => Step::Item(0),
+        (None, None) => OutlineStep::Item(0),
     }
 }
 

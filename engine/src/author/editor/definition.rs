@@ -6,7 +6,7 @@
 use super::complete::Around;
 use super::documents::{Head, Sort, parts};
 use super::expression::{Expression, expression_at};
-use super::outline::{Step, outline, steps};
+use super::outline::{OutlineStep, outline, steps};
 use super::paths::{folder_of, is_within, resolved};
 use super::text::{Position, Range, Text};
 use super::ways::{Way, way_at};
@@ -46,7 +46,7 @@ impl Workspace {
     }
 
     /// The policy of a binding, or the object that its `paramRef` names.
-    fn named_by_binding(&self, around: &Around<'_>, path: &[Step]) -> Option<Target> {
+    fn named_by_binding(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<Target> {
         let kind = around.head.kind.strip_suffix("Binding")?;
         let at = |names: &[&str]| around.outline.scalar_at(around.text, names);
         let policy = at(&["spec", "policyName"]);
@@ -63,8 +63,8 @@ impl Workspace {
     }
 
     /// The file that an entry of `crds` or `policies` names; of a folder the first one in it.
-    fn file_of_suite(&self, suite: &str, path: &[Step], entry: &str) -> Option<Target> {
-        let [Step::Key(list), Step::Item(_)] = path else { return None };
+    fn file_of_suite(&self, suite: &str, path: &[OutlineStep], entry: &str) -> Option<Target> {
+        let [OutlineStep::Key(list), OutlineStep::Item(_)] = path else { return None };
         let wanted = resolved(folder_of(suite), entry);
         let is_named = ["crds", "policies"].contains(&list.as_str());
         let file = self.files.keys().find(|file| is_named && is_within(file, &wanted))?;
@@ -72,7 +72,7 @@ impl Workspace {
     }
 
     /// The field of an object in the definition of its kind; as near as there is one.
-    fn field(&self, head: &Head, path: &[Step]) -> Option<Target> {
+    fn field(&self, head: &Head, path: &[OutlineStep]) -> Option<Target> {
         let kind = self.catalog.named(head.group(), &head.kind)?;
         let index = kind
             .definition
@@ -82,10 +82,11 @@ impl Workspace {
             .position(|version| head.api_version.ends_with(&format!("/{}", version.name)))?;
         let root = kind.versions.get(index)?;
         let is_whole =
-            matches!(path, [Step::Key(name), ..] if ["apiVersion", "kind", "metadata"].contains(&name.as_str()));
+            matches!(path, [OutlineStep::Key(name), ..] if ["apiVersion", "kind", "metadata"].contains(&name.as_str()));
         let below = if is_whole { Vec::new() } else { schema_path(&root.structural, path) };
-        let key = |name: &str| Step::Key(name.to_owned());
-        let mut way = vec![key("spec"), key("versions"), Step::Item(index), key("schema"), key("openAPIV3Schema")];
+        let key = |name: &str| OutlineStep::Key(name.to_owned());
+        let mut way =
+            vec![key("spec"), key("versions"), OutlineStep::Item(index), key("schema"), key("openAPIV3Schema")];
         way.extend(below);
         if is_whole {
             way = vec![key("spec"), key("names"), key("kind")];
@@ -150,19 +151,19 @@ impl Workspace {
         name: &str,
         text: &Text,
         expression: &Expression,
-        steps: &[Step],
+        steps: &[OutlineStep],
     ) -> Option<Target> {
         let path = around.outline.path(expression.node);
         let (schema, _) = self.schema_of_rule(around, &path)?;
-        let node = path.iter().position(|step| *step == Step::Key("x-kubernetes-validations".to_owned()))?;
+        let node = path.iter().position(|step| *step == OutlineStep::Key("x-kubernetes-validations".to_owned()))?;
         let way = [&path[..node], &schema_path(&schema, steps)].concat();
         Some(own_target(around, name, text, around.outline.find(&way)?))
     }
 }
 
 /// Where a policy says what a variable is.
-fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &Step) -> Option<Target> {
-    let Step::Key(wanted) = wanted else { return None };
+fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &OutlineStep) -> Option<Target> {
+    let OutlineStep::Key(wanted) = wanted else { return None };
     let list = around.outline.find(&steps(&["spec", "variables"]))?;
     around.outline.children(list).find_map(|item| {
         let way = [around.outline.path(item), steps(&["name"])].concat();
@@ -178,16 +179,16 @@ fn own_target(around: &Around<'_>, name: &str, text: &Text, node: usize) -> Targ
 }
 
 /// The way to a field's schema, below that of the object, as far as there is one.
-pub(super) fn schema_path(root: &Structural, path: &[Step]) -> Vec<Step> {
+pub(super) fn schema_path(root: &Structural, path: &[OutlineStep]) -> Vec<OutlineStep> {
     let mut way = Vec::new();
     let mut node = root;
-    let key = |name: &str| Step::Key(name.to_owned());
+    let key = |name: &str| OutlineStep::Key(name.to_owned());
     for step in path {
         let values = node.additional_properties.as_ref().and_then(|values| values.structural());
         match (step, node.items.as_deref(), values) {
-            (Step::Key(name), _, values) => match (node.properties.get(name), values) {
+            (OutlineStep::Key(name), _, values) => match (node.properties.get(name), values) {
                 (Some(below), _) => {
-                    way.extend([key("properties"), Step::Key(name.clone())]);
+                    way.extend([key("properties"), OutlineStep::Key(name.clone())]);
                     node = below;
                 }
                 (None, Some(below)) => {
@@ -196,11 +197,11 @@ pub(super) fn schema_path(root: &Structural, path: &[Step]) -> Vec<Step> {
                 }
                 (None, None) => break,
             },
-            (Step::Item(_), Some(below), _) => {
+            (OutlineStep::Item(_), Some(below), _) => {
                 way.push(key("items"));
                 node = below;
             }
-            (Step::Item(_), None, _) => break,
+            (OutlineStep::Item(_), None, _) => break,
         }
     }
     way

@@ -13,7 +13,7 @@ use crate::work;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct TextPart {
     /// Its bytes.
     pub range: Range<usize>,
     /// What its text comes to: the same for the same text.
@@ -52,7 +52,7 @@ pub struct Head {
 }
 
 /// The parts of a text; there is at least one.
-pub fn parts(text: &str) -> Vec<Part> {
+pub fn parts(text: &str) -> Vec<TextPart> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
     // Directives belong to what follows them.
@@ -72,8 +72,8 @@ pub fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-fn part(text: &str, range: Range<usize>) -> Part {
-    Part { hash: hash_of(&text[range.clone()]), range }
+fn part(text: &str, range: Range<usize>) -> TextPart {
+    TextPart { hash: hash_of(&text[range.clone()]), range }
 }
 
 /// What a text comes to: the same for the same text, in this process.
@@ -84,7 +84,7 @@ pub fn hash_of(text: &str) -> u64 {
 }
 
 /// The part that a byte is in.
-pub fn part_at(text: &str, offset: usize) -> Part {
+pub fn part_at(text: &str, offset: usize) -> TextPart {
     let mut found = parts(text);
     let at = found.iter().rposition(|part| part.range.start <= offset).unwrap_or_default();
     found.swap_remove(at)

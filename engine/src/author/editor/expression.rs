@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::documents::Sort;
-use super::outline::{Form, Node, Outline, Step};
+use super::outline::{Outline, OutlineNode, OutlineStep, ValueStyle};
 
 /// The fields that hold expressions, by what they stand in.
 const OF_RULES: [&str; 2] = ["rule", "messageExpression"];
@@ -41,15 +41,17 @@ pub fn expression_at(text: &str, outline: &Outline, sort: Sort, offset: usize) -
 
 /// Whether the value of a node is an expression.
 pub fn is_expression(outline: &Outline, node: usize, sort: Sort) -> bool {
-    let Node { step: Step::Key(name), parent: Some(parent), form, .. } = &outline.nodes[node] else { return false };
-    if *form == Form::Flow {
+    let OutlineNode { step: OutlineStep::Key(name), parent: Some(parent), form, .. } = &outline.nodes[node] else {
+        return false;
+    };
+    if *form == ValueStyle::Flow {
         return false;
     }
     match sort {
         Sort::Policy => OF_POLICIES.contains(&name.as_str()),
         Sort::Definition => {
             let list = outline.nodes[*parent].parent.map(|list| &outline.nodes[list].step);
-            let is_listed = matches!(list, Some(Step::Key(list)) if list == "x-kubernetes-validations");
+            let is_listed = matches!(list, Some(OutlineStep::Key(list)) if list == "x-kubernetes-validations");
             is_listed && OF_RULES.contains(&name.as_str())
         }
         Sort::Object | Sort::Suite | Sort::Request | Sort::Other => false,
@@ -58,12 +60,12 @@ pub fn is_expression(outline: &Outline, node: usize, sort: Sort) -> bool {
 
 /// The value of a node as it reads.
 pub fn expression(text: &str, outline: &Outline, node: usize) -> Expression {
-    let Node { value, form, .. } = &outline.nodes[node];
+    let OutlineNode { value, form, .. } = &outline.nodes[node];
     let mut read = Expression { node, text: Vec::new(), offsets: Vec::new() };
     match form {
-        Form::Block => read.block(text, value.clone()),
-        Form::Quoted(quote) => read.quoted(text, value.clone(), *quote),
-        Form::Plain | Form::Below | Form::Flow => read.plain(text, value.clone()),
+        ValueStyle::Block => read.block(text, value.clone()),
+        ValueStyle::Quoted(quote) => read.quoted(text, value.clone(), *quote),
+        ValueStyle::Plain | ValueStyle::Below | ValueStyle::Flow => read.plain(text, value.clone()),
     }
     read
 }

@@ -10,11 +10,11 @@ use super::complete::{Around, node_of};
 use super::documents::Sort;
 use super::expression::{Expression, expression_at};
 use super::names::{shown as shown_type, signatures};
-use super::outline::{Step, shown};
+use super::outline::{OutlineStep, shown};
 use super::text::{Position, Range, Text};
 use super::types::{MACROS, Named, named_at};
 use super::workspace::Workspace;
-use crate::author::explain::{Explained, Rule, explain_node, say};
+use crate::author::explain::{Explained, ExplainedRule, explain_node, say};
 use crate::author::markup::{code, description, escaped, sentence};
 use crate::cel::cost::model::EXPRESSION_ESTIMATE_MAX;
 use crate::cel::env::Env;
@@ -32,9 +32,9 @@ pub struct Hover {
 }
 
 /// The field at the end of a path. The way through the schemas of a definition says nothing: there its last step is enough.
-fn title(around: &Around<'_>, path: &[Step]) -> String {
+fn title(around: &Around<'_>, path: &[OutlineStep]) -> String {
     match path.last() {
-        Some(Step::Key(name)) if around.sort == Sort::Definition => name.clone(),
+        Some(OutlineStep::Key(name)) if around.sort == Sort::Definition => name.clone(),
         _ => shown(path),
     }
 }
@@ -85,11 +85,19 @@ impl Workspace {
     }
 
     /// The field that a property of a definition's schema specifies.
-    fn specified(&self, around: &Around<'_>, path: &[Step]) -> Option<(String, Explained)> {
-        let [Step::Key(_), Step::Key(_), Step::Item(version), Step::Key(_), Step::Key(_), below @ ..] = path else {
+    fn specified(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<(String, Explained)> {
+        let [
+            OutlineStep::Key(_),
+            OutlineStep::Key(_),
+            OutlineStep::Item(version),
+            OutlineStep::Key(_),
+            OutlineStep::Key(_),
+            below @ ..,
+        ] = path
+        else {
             return None;
         };
-        let [.., Step::Key(word), Step::Key(name)] = below else { return None };
+        let [.., OutlineStep::Key(word), OutlineStep::Key(name)] = below else { return None };
         if around.sort != Sort::Definition || word != "properties" {
             return None;
         }
@@ -100,7 +108,7 @@ impl Workspace {
         Some((name.clone(), explain_node(node)))
     }
 
-    fn told(&self, around: &Around<'_>, title: &str, explained: &Explained, path: &[Step]) -> String {
+    fn told(&self, around: &Around<'_>, title: &str, explained: &Explained, path: &[OutlineStep]) -> String {
         let mut out = String::new();
         // Writing to a String can't fail.
         let required = if self.is_required(around, path) { ", required" } else { "" };
@@ -114,7 +122,7 @@ impl Workspace {
             let _ = write!(out, "\n- {}", sentence(constraint));
         }
         let costs = if around.sort == Sort::Object { self.costs(around) } else { Vec::new() };
-        for Rule { rule, words, message } in &explained.rules {
+        for ExplainedRule { rule, words, message } in &explained.rules {
             let said = words.as_deref().map_or_else(|| code(rule), sentence);
             let _ = write!(out, "\n- {said}");
             if let Some(message) = message {
@@ -127,8 +135,8 @@ impl Workspace {
         out
     }
 
-    fn is_required(&self, around: &Around<'_>, path: &[Step]) -> bool {
-        let Some((Step::Key(name), before)) = path.split_last() else { return false };
+    fn is_required(&self, around: &Around<'_>, path: &[OutlineStep]) -> bool {
+        let Some((OutlineStep::Key(name), before)) = path.split_last() else { return false };
         let mut found = false;
         self.shape_at(around, before, &mut |shape| {
             found = shape.fields().iter().any(|field| field.name == *name && field.is_required);
@@ -188,7 +196,7 @@ impl Workspace {
         let group = around.outline.scalar_at(around.text, &["spec", "group"]);
         let kind = self.catalog.named(group, around.outline.scalar_at(around.text, &["spec", "names", "kind"]))?;
         let path = around.outline.path(expression.node);
-        let Some(Step::Item(version)) = path.get(2) else { return None };
+        let Some(OutlineStep::Item(version)) = path.get(2) else { return None };
         let root = &kind.versions.get(*version)?.structural;
         let own = format!("spec.versions[{version}].schema.openAPIV3Schema");
         let (_, costs) = validate::create_with_costs(&kind.definition);

@@ -14,7 +14,7 @@ const FLOW_DEPTH_MAX: usize = 64;
 
 /// One step into a document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum OutlineStep {
     /// A field.
     Key(String),
     /// An item, from 0.
@@ -23,7 +23,7 @@ pub enum Step {
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ValueStyle {
     /// On the lines below, or nothing.
     Below,
     /// A scalar without quotes.
@@ -38,17 +38,17 @@ pub enum Form {
 
 /// A field or an item.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct OutlineNode {
     /// What it is within; `None` for the document itself.
     pub parent: Option<usize>,
     /// The way from there.
-    pub step: Step,
+    pub step: OutlineStep,
     /// Its name with its quotes; where an item begins.
     pub key: Range<usize>,
     /// Its value with its quotes, without the comment behind; empty where there is none on the line.
     pub value: Range<usize>,
     /// How the value is written.
-    pub form: Form,
+    pub form: ValueStyle,
     /// Whether a colon follows the name: otherwise it may be the beginning of one.
     pub is_whole: bool,
     /// How many nodes are right below.
@@ -59,12 +59,12 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// Every node stands behind what it is within.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<OutlineNode>,
 }
 
 /// A node that may still get others below it.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenNode {
     node: usize,
     column: usize,
     is_item: bool,
@@ -76,8 +76,8 @@ pub(super) struct Scanner<'t> {
     /// Where the next line begins.
     pub at: usize,
     /// What was read so far.
-    pub nodes: Vec<Node>,
-    open: Vec<Open>,
+    pub nodes: Vec<OutlineNode>,
+    open: Vec<OpenNode>,
 }
 
 /// The nodes of a text.
@@ -89,7 +89,7 @@ pub fn outline(text: &str) -> Outline {
 
 impl Outline {
     /// The way to a node.
-    pub fn path(&self, node: usize) -> Vec<Step> {
+    pub fn path(&self, node: usize) -> Vec<OutlineStep> {
         path(&self.nodes, node)
     }
 
@@ -101,18 +101,18 @@ impl Outline {
     }
 
     /// The node at the end of a path.
-    pub fn find(&self, path: &[Step]) -> Option<usize> {
+    pub fn find(&self, path: &[OutlineStep]) -> Option<usize> {
         path.iter().try_fold(0, |node, step| self.children(node).find(|child| self.nodes[*child].step == *step))
     }
 
     /// The value of a node as it is meant, if it stands on one line.
     pub fn scalar<'t>(&self, text: &'t str, node: usize) -> &'t str {
-        let Node { value, form, .. } = &self.nodes[node];
+        let OutlineNode { value, form, .. } = &self.nodes[node];
         let written = text.get(value.clone()).unwrap_or_default();
         match form {
-            Form::Quoted(_) => written.trim_matches(['"', '\'']),
-            Form::Plain => written,
-            Form::Below | Form::Block | Form::Flow => "",
+            ValueStyle::Quoted(_) => written.trim_matches(['"', '\'']),
+            ValueStyle::Plain => written,
+            ValueStyle::Below | ValueStyle::Block | ValueStyle::Flow => "",
         }
     }
 
@@ -129,7 +129,7 @@ impl Outline {
         let mut ways = std::iter::successors(Some(last), |node| self.nodes[*node].parent).take_while(|node| *node > 0);
         let is_it = |node: &usize| {
             work::step();
-            let Node { key, value, .. } = &self.nodes[*node];
+            let OutlineNode { key, value, .. } = &self.nodes[*node];
             holds(key) || (!value.is_empty() && holds(value))
         };
         ways.find(is_it)
@@ -137,7 +137,7 @@ impl Outline {
 }
 
 /// The way to a node.
-pub(super) fn path(nodes: &[Node], node: usize) -> Vec<Step> {
+pub(super) fn path(nodes: &[OutlineNode], node: usize) -> Vec<OutlineStep> {
     let mut steps = Vec::new();
     let mut at = node;
     while let Some(parent) = nodes[at].parent {
@@ -150,19 +150,19 @@ pub(super) fn path(nodes: &[Node], node: usize) -> Vec<Step> {
 }
 
 /// The path of some fields, each in the one before.
-pub fn steps(names: &[&str]) -> Vec<Step> {
-    names.iter().map(|name| Step::Key((*name).to_owned())).collect()
+pub fn steps(names: &[&str]) -> Vec<OutlineStep> {
+    names.iter().map(|name| OutlineStep::Key((*name).to_owned())).collect()
 }
 
 /// A path as errors name it: `spec.ports[0].name`.
-pub fn shown(path: &[Step]) -> String {
+pub fn shown(path: &[OutlineStep]) -> String {
     let mut shown = String::new();
     for step in path {
         match step {
-            Step::Key(name) if shown.is_empty() => shown.push_str(name),
-            Step::Key(name) if name.contains(['.', '/']) => shown.push_str(&format!("[{name}]")),
-            Step::Key(name) => shown.push_str(&format!(".{name}")),
-            Step::Item(index) => shown.push_str(&format!("[{index}]")),
+            OutlineStep::Key(name) if shown.is_empty() => shown.push_str(name),
+            OutlineStep::Key(name) if name.contains(['.', '/']) => shown.push_str(&format!("[{name}]")),
+            OutlineStep::Key(name) => shown.push_str(&format!(".{name}")),
+            OutlineStep::Item(index) => shown.push_str(&format!("[{index}]")),
         }
     }
     shown
@@ -170,12 +170,12 @@ pub fn shown(path: &[Step]) -> String {
 
 impl<'t> Scanner<'t> {
     pub fn new(text: &'t str) -> Self {
-        let root = Node {
+        let root = OutlineNode {
             parent: None,
-            step: Step::Item(0),
+            step: OutlineStep::Item(0),
             key: 0..0,
             value: 0..0,
-            form: Form::Below,
+            form: ValueStyle::Below,
             is_whole: true,
             count: 0,
         };
@@ -217,7 +217,7 @@ impl<'t> Scanner<'t> {
             self.close(|open| open.column > column || (open.column == column && open.is_item));
             let parent = self.innermost();
             let node = self.add(parent, None, at..at + 1);
-            self.open.push(Open { node, column, is_item: true });
+            self.open.push(OpenNode { node, column, is_item: true });
             let after = at + 1;
             let skipped =
                 self.text[after..end.max(after)].len() - self.text[after..end.max(after)].trim_start_matches(' ').len();
@@ -232,7 +232,7 @@ impl<'t> Scanner<'t> {
         self.close(|open| open.column >= column);
     }
 
-    fn close(&mut self, is_over: impl Fn(&Open) -> bool) {
+    fn close(&mut self, is_over: impl Fn(&OpenNode) -> bool) {
         while self.open.last().is_some_and(&is_over) {
             self.open.pop();
         }
@@ -246,9 +246,17 @@ impl<'t> Scanner<'t> {
     fn add(&mut self, parent: usize, name: Option<String>, key: Range<usize>) -> usize {
         let index = self.nodes[parent].count;
         self.nodes[parent].count += 1;
-        let step = name.map_or(Step::Item(index), Step::Key);
+        let step = name.map_or(OutlineStep::Item(index), OutlineStep::Key);
         let value = key.end..key.end;
-        self.nodes.push(Node { parent: Some(parent), step, key, value, form: Form::Below, is_whole: true, count: 0 });
+        self.nodes.push(OutlineNode {
+            parent: Some(parent),
+            step,
+            key,
+            value,
+            form: ValueStyle::Below,
+            is_whole: true,
+            count: 0,
+        });
         self.nodes.len() - 1
     }
 
@@ -259,7 +267,7 @@ impl<'t> Scanner<'t> {
         }
         if self.is_whole_flow(at) {
             let stop = self.flow(0, at, self.text.len());
-            (self.nodes[0].value, self.nodes[0].form) = (at..stop, Form::Flow);
+            (self.nodes[0].value, self.nodes[0].form) = (at..stop, ValueStyle::Flow);
             self.at = self.line_end(stop) + 1;
             return;
         }
@@ -271,7 +279,7 @@ impl<'t> Scanner<'t> {
         let parent = self.innermost();
         let range = at..at + key.length;
         let node = self.add(parent, Some(key.name), range);
-        self.open.push(Open { node, column, is_item: false });
+        self.open.push(OpenNode { node, column, is_item: false });
         self.value(node, at + key.colon + 1, end, column);
     }
 
@@ -295,7 +303,9 @@ impl<'t> Scanner<'t> {
             }
         }
         // A plain scalar goes on below.
-        if let Some(open) = innermost.filter(|open| column > open.column && self.nodes[open.node].form == Form::Plain) {
+        if let Some(open) =
+            innermost.filter(|open| column > open.column && self.nodes[open.node].form == ValueStyle::Plain)
+        {
             self.nodes[open.node].value.end = comment_start(self.text, at, end);
             return;
         }
@@ -315,10 +325,10 @@ impl<'t> Scanner<'t> {
         };
         let (stop, form) = match first {
             b'#' => return,
-            b'|' | b'>' => (self.block_end(end, column), Form::Block),
-            b'"' | b'\'' => (self.quoted_end(at, column), Form::Quoted(first)),
-            b'{' | b'[' => (self.flow(node, at, self.block_end(self.line_end(at), column)), Form::Flow),
-            _ => (comment_start(self.text, at, end), Form::Plain),
+            b'|' | b'>' => (self.block_end(end, column), ValueStyle::Block),
+            b'"' | b'\'' => (self.quoted_end(at, column), ValueStyle::Quoted(first)),
+            b'{' | b'[' => (self.flow(node, at, self.block_end(self.line_end(at), column)), ValueStyle::Flow),
+            _ => (comment_start(self.text, at, end), ValueStyle::Plain),
         };
         (self.nodes[node].value, self.nodes[node].form) = (at..stop, form);
         if stop > end {
@@ -387,20 +397,20 @@ impl<'t> Scanner<'t> {
             work::step();
             let Some(holder) = holders.last().copied() else { break };
             match part {
-                Part::Open { key, at, .. } => {
+                CollectionPart::Open { key, at, .. } => {
                     if at == flow.begin {
                         continue;
                     }
                     let (name, range) = key.map_or((None, at..at + 1), |(name, range)| (Some(name), range));
                     let child = self.add(holder, name, range);
-                    (self.nodes[child].value, self.nodes[child].form) = (at..at + 1, Form::Flow);
+                    (self.nodes[child].value, self.nodes[child].form) = (at..at + 1, ValueStyle::Flow);
                     holders.push(child);
                 }
-                Part::Close(end) => {
+                CollectionPart::Close(end) => {
                     self.nodes[holder].value.end = end;
                     holders.pop();
                 }
-                Part::Entry { key, value, is_map } => {
+                CollectionPart::Entry { key, value, is_map } => {
                     if key.is_none() && value.is_empty() {
                         continue;
                     }
@@ -412,8 +422,8 @@ impl<'t> Scanner<'t> {
                     };
                     let child = self.add(holder, name, range);
                     let form = match self.text.as_bytes().get(value.start) {
-                        Some(quote @ (b'"' | b'\'')) => Form::Quoted(*quote),
-                        _ => Form::Plain,
+                        Some(quote @ (b'"' | b'\'')) => ValueStyle::Quoted(*quote),
+                        _ => ValueStyle::Plain,
                     };
                     let node = &mut self.nodes[child];
                     node.is_whole = is_whole;
@@ -435,7 +445,7 @@ fn is_mark(line: &str) -> bool {
 }
 
 /// The name of a field at the beginning of a text.
-pub(super) struct Key {
+pub(super) struct WrittenKey {
     pub name: String,
     /// Bytes of the name with its quotes.
     pub length: usize,
@@ -444,7 +454,7 @@ pub(super) struct Key {
 }
 
 /// The field that a text begins with, if it has a colon.
-pub(super) fn key_of(text: &str) -> Option<Key> {
+pub(super) fn key_of(text: &str) -> Option<WrittenKey> {
     let first = text.chars().next()?;
     if first == '"' || first == '\'' {
         let close = text[1..].find(first)? + 1;
@@ -452,7 +462,11 @@ pub(super) fn key_of(text: &str) -> Option<Key> {
         let spaces = rest.len() - rest.trim_start_matches(' ').len();
         let is_key =
             rest[spaces..].strip_prefix(':').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-        return is_key.then(|| Key { name: text[1..close].to_owned(), length: close + 1, colon: close + 1 + spaces });
+        return is_key.then(|| WrittenKey {
+            name: text[1..close].to_owned(),
+            length: close + 1,
+            colon: close + 1 + spaces,
+        });
     }
     if "{}[]|>&*!%#`@,".contains(first) {
         return None;
@@ -466,7 +480,7 @@ pub(super) fn key_of(text: &str) -> Option<Key> {
         }
         if rest.is_empty() || rest.starts_with([' ', '\t']) {
             let name = text[..colon].trim_end();
-            return Some(Key { name: name.to_owned(), length: name.len(), colon });
+            return Some(WrittenKey { name: name.to_owned(), length: name.len(), colon });
         }
         from = colon + 1;
     }
@@ -483,7 +497,7 @@ fn comment_start(text: &str, at: usize, end: usize) -> usize {
 pub(super) type Name = (String, Range<usize>);
 
 /// What comes next in a collection.
-pub(super) enum Part {
+pub(super) enum CollectionPart {
     /// Another begins at `at`.
     Open { key: Option<Name>, at: usize, is_map: bool },
     /// The innermost ends before this.
@@ -504,7 +518,7 @@ pub(super) struct Flow<'t> {
     start: usize,
     is_over: bool,
     /// What is to be told before going on.
-    held: Option<Part>,
+    held: Option<CollectionPart>,
 }
 
 impl<'t> Flow<'t> {
@@ -523,7 +537,7 @@ impl<'t> Flow<'t> {
     }
 
     /// The next part; `None` at the end, or where the text ends first.
-    pub fn next(&mut self) -> Option<Part> {
+    pub fn next(&mut self) -> Option<CollectionPart> {
         if let Some(held) = self.held.take() {
             return Some(held);
         }
@@ -539,13 +553,13 @@ impl<'t> Flow<'t> {
                     self.open.push(sign == b'{');
                     let key = self.key.take();
                     self.start = at + 1;
-                    return Some(Part::Open { key, at, is_map: sign == b'{' });
+                    return Some(CollectionPart::Open { key, at, is_map: sign == b'{' });
                 }
                 b'}' | b']' => {
                     let entry = self.entry(at);
                     self.open.pop();
                     self.is_over = self.open.is_empty();
-                    let close = Part::Close(at + 1);
+                    let close = CollectionPart::Close(at + 1);
                     match entry {
                         Some(entry) => {
                             self.held = Some(close);
@@ -578,7 +592,7 @@ impl<'t> Flow<'t> {
     }
 
     /// What stands at the end of a text that ends first.
-    pub fn finish(&mut self) -> Option<Part> {
+    pub fn finish(&mut self) -> Option<CollectionPart> {
         let is_over = std::mem::replace(&mut self.is_over, true);
         if is_over { None } else { self.entry(self.limit) }
     }
@@ -597,12 +611,12 @@ impl<'t> Flow<'t> {
         self.at = begin;
     }
 
-    fn entry(&mut self, end: usize) -> Option<Part> {
+    fn entry(&mut self, end: usize) -> Option<CollectionPart> {
         let value = trimmed(self.text, self.start.min(end)..end);
         self.start = end + 1;
         let key = self.key.take();
         let is_map = self.open.last() == Some(&true);
-        (key.is_some() || !value.is_empty()).then_some(Part::Entry { key, value, is_map })
+        (key.is_some() || !value.is_empty()).then_some(CollectionPart::Entry { key, value, is_map })
     }
 }
 
@@ -622,7 +636,7 @@ mod tests {
         let outline = outline(text);
         let node = |at: usize| {
             let path = shown(&outline.path(at));
-            let Node { value, is_whole, .. } = &outline.nodes[at];
+            let OutlineNode { value, is_whole, .. } = &outline.nodes[at];
             if *is_whole { format!("{path}={}", &text[value.clone()]) } else { format!("{path}?") }
         };
         assert_eq!((1..outline.nodes.len()).map(node).collect::<Vec<_>>(), expected, "{text}");

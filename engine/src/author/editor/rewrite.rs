@@ -3,7 +3,7 @@
 //! In: a text with its outline, and what is to become of a field. Out: the whole text with that, proved by reading it: it must
 //! say what was meant, or there is none.
 
-use super::outline::{Form, Outline, Step, outline};
+use super::outline::{Outline, OutlineStep, ValueStyle, outline};
 use crate::author::editor::complete::plain;
 use crate::value::{Value, json, yaml};
 
@@ -11,15 +11,15 @@ use crate::value::{Value, json, yaml};
 const LISTS: [&str; 2] = ["crds", "policies"];
 
 /// The text with `field` of the map at `path` set to `value`; `None` where that can't be written so that it says just that.
-pub fn with_field(text: &str, path: &[Step], field: &str, value: &Value) -> Option<String> {
+pub fn with_field(text: &str, path: &[OutlineStep], field: &str, value: &Value) -> Option<String> {
     let outline = outline(text);
     let holder = outline.find(path)?;
-    let way: Vec<Step> = path.iter().cloned().chain([Step::Key(field.to_owned())]).collect();
+    let way: Vec<OutlineStep> = path.iter().cloned().chain([OutlineStep::Key(field.to_owned())]).collect();
     let there = outline.find(&way);
     let node = &outline.nodes[holder];
     let in_json = json::encode_to_string(value);
     let changed = match there {
-        _ if node.form == Form::Flow => match there {
+        _ if node.form == ValueStyle::Flow => match there {
             Some(there) if !outline.nodes[there].value.is_empty() => {
                 replaced(text, outline.nodes[there].value.clone(), &in_json)
             }
@@ -67,19 +67,18 @@ pub fn with_entries(text: &str, field: &str, entries: &[String]) -> Option<Strin
 
 fn entries_written(text: &str, outline: &Outline, field: &str, entries: &[String]) -> Option<String> {
     let shown: Vec<String> = entries.iter().map(|entry| plain(&Value::from(entry.as_str()))).collect();
-    let Some(list) = outline.find(&[Step::Key(field.to_owned())]) else {
+    let Some(list) = outline.find(&[OutlineStep::Key(field.to_owned())]) else {
         let quoted: Vec<String> =
             entries.iter().map(|entry| json::encode_to_string(&Value::from(entry.as_str()))).collect();
         // Lists of files stand before all else.
-        let is_other =
-            |node: &usize| !matches!(&outline.nodes[*node].step, Step::Key(name) if LISTS.contains(&name.as_str()));
+        let is_other = |node: &usize| !matches!(&outline.nodes[*node].step, OutlineStep::Key(name) if LISTS.contains(&name.as_str()));
         let first = outline.children(0).find(is_other).or_else(|| outline.children(0).next());
         let first = first.map_or(0, |first| outline.nodes[first].key.start);
         let start = text[..first].rfind('\n').map_or(0, |end| end + 1);
         return Some(replaced(text, start..start, &format!("{field}: [{}]\n", quoted.join(", "))));
     };
     let node = &outline.nodes[list];
-    if node.form == Form::Flow {
+    if node.form == ValueStyle::Flow {
         let end = node.value.end.checked_sub(1).filter(|end| text[*end..].starts_with(']'))?;
         let quoted: Vec<String> =
             entries.iter().map(|entry| json::encode_to_string(&Value::from(entry.as_str()))).collect();
@@ -142,10 +141,10 @@ fn replaced(text: &str, range: std::ops::Range<usize>, with: &str) -> String {
     [&text[..range.start], with, &text[range.end..]].concat()
 }
 
-fn node_mut<'v>(root: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+fn node_mut<'v>(root: &'v mut Value, path: &[OutlineStep]) -> Option<&'v mut Value> {
     path.iter().try_fold(root, |node, step| match (node, step) {
-        (Value::Array(items), Step::Item(index)) => items.get_mut(*index),
-        (node, Step::Key(name)) => node.get_mut(name),
+        (Value::Array(items), OutlineStep::Item(index)) => items.get_mut(*index),
+        (node, OutlineStep::Key(name)) => node.get_mut(name),
         _ => None,
     })
 }
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_field_is_set_where_it_stands() {
-        let case = [Step::Key("cases".to_owned()), Step::Item(0)];
+        let case = [OutlineStep::Key("cases".to_owned()), OutlineStep::Item(0)];
         let value = object! { "valid" => true };
         let check = |text: &str, expected: &str| {
             assert_eq!(with_field(text, &case, "expect", &value).as_deref(), Some(expected), "{text}");

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use super::outline::Step;
+use super::outline::OutlineStep;
 use crate::author::explain::{self, Explained, explain_node};
 use crate::object;
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -99,30 +99,30 @@ impl<'s> Shape<'s> {
     }
 
     /// What may stand at the end of a path.
-    pub fn at(self, path: &[Step]) -> Option<Shape<'s>> {
+    pub fn at(self, path: &[OutlineStep]) -> Option<Shape<'s>> {
         path.iter().try_fold(self, |shape, step| shape.child(step))
     }
 
-    fn child(self, step: &Step) -> Option<Shape<'s>> {
+    fn child(self, step: &OutlineStep) -> Option<Shape<'s>> {
         match self {
             Shape::Structural { schema, is_root } => {
                 let next = match step {
-                    Step::Key(name) if is_root && name == "metadata" => &*METADATA,
-                    Step::Key(name) => match schema.properties.get(name) {
+                    OutlineStep::Key(name) if is_root && name == "metadata" => &*METADATA,
+                    OutlineStep::Key(name) => match schema.properties.get(name) {
                         Some(below) => below,
                         None => schema.additional_properties.as_ref()?.structural()?,
                     },
-                    Step::Item(_) => schema.items.as_deref()?,
+                    OutlineStep::Item(_) => schema.items.as_deref()?,
                 };
                 Some(Shape::Structural { schema: next, is_root: next.extensions.embedded_resource })
             }
             Shape::Json { root, schema } => {
                 let next = match step {
-                    Step::Key(name) => schema
+                    OutlineStep::Key(name) => schema
                         .get("properties")
                         .and_then(|fields| fields.get(name))
                         .or_else(|| schema.get("additionalProperties"))?,
-                    Step::Item(_) => schema.get("items")?,
+                    OutlineStep::Item(_) => schema.get("items")?,
                 };
                 Some(Shape::Json { root, schema: resolved(root, next) })
             }
@@ -267,13 +267,14 @@ mod tests {
 
     #[test]
     fn definitions_and_suites_have_shapes() {
-        let path = |names: &[&str]| names.iter().map(|name| Step::Key((*name).to_owned())).collect::<Vec<_>>();
+        let path = |names: &[&str]| names.iter().map(|name| OutlineStep::Key((*name).to_owned())).collect::<Vec<_>>();
         let mut way = path(&["spec", "versions"]);
-        way.push(Step::Item(0));
+        way.push(OutlineStep::Item(0));
         way.extend(path(&["schema", "openAPIV3Schema", "properties", "spec", "properties", "size", "type"]));
         let found = Shape::definition().at(&way).expect("it is there");
         assert!(found.values().contains(&Value::from("integer")), "{:?}", found.values());
-        let suite = Shape::suite().at(&[Step::Key("cases".to_owned()), Step::Item(3)]).expect("it is there");
+        let suite =
+            Shape::suite().at(&[OutlineStep::Key("cases".to_owned()), OutlineStep::Item(3)]).expect("it is there");
         assert!(suite.fields().iter().any(|field| field.name == "oldPatch" && field.type_ == "[]object"));
     }
 }

@@ -3,7 +3,7 @@
 //! In: a text. Out: its documents and what stands in them, down to a depth and up to a number.
 
 use super::documents::{Head, parts};
-use super::outline::{Form, Outline, Step, outline};
+use super::outline::{Outline, OutlineStep, ValueStyle, outline};
 use super::text::{Range, Text};
 
 /// Levels below a document that are told.
@@ -64,14 +64,14 @@ fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Sy
         }
         *left -= 1;
         let name = match &node.step {
-            Step::Key(name) if name.is_empty() => "?".to_owned(),
-            Step::Key(name) => name.clone(),
-            Step::Item(index) => format!("[{index}]"),
+            OutlineStep::Key(name) if name.is_empty() => "?".to_owned(),
+            OutlineStep::Key(name) => name.clone(),
+            OutlineStep::Item(index) => format!("[{index}]"),
         };
         let detail = match node.form {
-            Form::Plain | Form::Quoted(_) => outline.scalar(own, at).chars().take(60).collect(),
-            Form::Block => String::new(),
-            Form::Below | Form::Flow => name_of_item(own, &outline, at),
+            ValueStyle::Plain | ValueStyle::Quoted(_) => outline.scalar(own, at).chars().take(60).collect(),
+            ValueStyle::Block => String::new(),
+            ValueStyle::Below | ValueStyle::Flow => name_of_item(own, &outline, at),
         };
         let range = text.range(&(start + node.key.start..start + ends[at]));
         let selection = text.range(&(start + node.key.start..start + node.key.end));
@@ -96,11 +96,11 @@ fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Sy
 
 /// What tells an item of a list apart, if it has a name.
 fn name_of_item(own: &str, outline: &Outline, node: usize) -> String {
-    if !matches!(outline.nodes[node].step, Step::Item(_)) {
+    if !matches!(outline.nodes[node].step, OutlineStep::Item(_)) {
         return String::new();
     }
     let own_field = |name: &str| {
-        let is_it = |child: &usize| matches!(&outline.nodes[*child].step, Step::Key(key) if key == name);
+        let is_it = |child: &usize| matches!(&outline.nodes[*child].step, OutlineStep::Key(key) if key == name);
         outline.children(node).find(is_it).map(|child| outline.scalar(own, child).to_owned())
     };
     ["name", "kind", "type", "key"].into_iter().find_map(own_field).unwrap_or_default().chars().take(60).collect()

@@ -6,7 +6,7 @@
 
 use std::ops;
 
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 use crate::work;
 
 /// A place in a text, as the Language Server Protocol counts.
@@ -125,7 +125,7 @@ impl Text {
     }
 
     /// The byte at a place, which counts characters and from 1.
-    pub fn offset_of(&self, place: Place) -> usize {
+    pub fn offset_of(&self, place: TextPosition) -> usize {
         let line = place.line.saturating_sub(1);
         let text = self.line(line);
         let within = text.char_indices().nth(place.column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn places_count_characters() {
         let text = Text::from("ä: 𝄞x\n");
-        assert_eq!(text.position(text.offset_of(Place { line: 1, column: 5 })), at(0, 5));
+        assert_eq!(text.position(text.offset_of(TextPosition { line: 1, column: 5 })), at(0, 5));
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub struct Named {
 }
 
 /// A name among the tokens of an expression.
-pub(super) struct Place {
+pub(super) struct NameToken {
     /// All tokens, without the one at the end of the text.
     pub tokens: Vec<Token>,
     /// Which of them it is.
@@ -83,13 +83,13 @@ pub(super) struct Place {
 }
 
 /// Where a name stands at `at`.
-pub(super) fn place_of(text: &[char], at: usize) -> Option<Place> {
+pub(super) fn place_of(text: &[char], at: usize) -> Option<NameToken> {
     let mut tokens = tokenize(text).tokens;
     tokens.pop();
     let holds = |token: &Token| token.range.start as usize <= at && at < token.range.end as usize;
     let found = tokens.iter().position(|token| holds(token) && is_name(token))?;
     let is_called = tokens.get(found + 1).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
-    Some(Place { tokens, found, is_called })
+    Some(NameToken { tokens, found, is_called })
 }
 
 /// Whether a token is a name, in backquotes or without.
@@ -118,7 +118,7 @@ pub(super) fn variables_of_macro(text: &[char], tokens: &[Token], open: usize) -
 
 /// The name that stands at `at`.
 pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<Named> {
-    let Place { tokens, found, is_called } = place_of(text, at)?;
+    let NameToken { tokens, found, is_called } = place_of(text, at)?;
     let env = with_macros(text, &tokens[..found], env.clone());
     let name = word(text, &tokens[found]);
     let call = is_called.then(|| {

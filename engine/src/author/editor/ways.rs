@@ -3,8 +3,8 @@
 //! In: an expression, and a place in it. Out: the variable that the operand there begins with, and the steps from it: of `p.name` in
 //! `self.ports.all(p, p.name != '')` they are `self` and `ports[0].name`.
 
-use super::outline::Step;
-use super::types::{Place, opening, place_of, variables_of_macro, word};
+use super::outline::OutlineStep;
+use super::types::{NameToken, opening, place_of, variables_of_macro, word};
 use crate::cel::escape::unescape;
 use crate::cel::lexer::{Token, TokenKind};
 
@@ -17,12 +17,12 @@ pub struct Way {
     /// `self`, `object`, …
     pub root: String,
     /// The steps below; of a list the first item stands for all.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OutlineStep>,
 }
 
 /// The way that the name at a place stands for; `None` where nothing is named, or what a function makes of it.
 pub fn way_at(text: &[char], at: usize) -> Option<Way> {
-    let Place { tokens, found, is_called } = place_of(text, at)?;
+    let NameToken { tokens, found, is_called } = place_of(text, at)?;
     (!is_called).then(|| Finder { text, tokens: &tokens }.operand(found, DEPTH_MAX))?
 }
 
@@ -53,13 +53,13 @@ impl Finder<'_> {
                         break word;
                     }
                     let name = unescape(&word).map(|name| name.to_string());
-                    steps.push(Step::Key(name.unwrap_or(word)));
+                    steps.push(OutlineStep::Key(name.unwrap_or(word)));
                     at -= 2;
                 }
                 TokenKind::RightBracket => {
                     let open = opening(self.tokens, at).filter(|open| *open > 0)?;
                     let is_key = at == open + 2 && self.kind(open + 1) == TokenKind::String;
-                    steps.push(if is_key { Step::Key(self.unquoted(open + 1)) } else { Step::Item(0) });
+                    steps.push(if is_key { OutlineStep::Key(self.unquoted(open + 1)) } else { OutlineStep::Item(0) });
                     at = open - 1;
                 }
                 _ => return None,
@@ -70,7 +70,7 @@ impl Finder<'_> {
             None => Some(Way { root, steps }),
             Some(range) => {
                 let way = self.operand(range, depth.checked_sub(1)?)?;
-                let item = std::iter::once(Step::Item(0));
+                let item = std::iter::once(OutlineStep::Item(0));
                 Some(Way { root: way.root, steps: way.steps.into_iter().chain(item).chain(steps).collect() })
             }
         }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::documents::{Head, Part, Sort, hash_of, parts};
+use super::documents::{Head, Sort, TextPart, hash_of, parts};
 use super::outline::{Outline, outline};
 use super::text::Text;
 use crate::author::lint::Severity;
@@ -72,7 +72,7 @@ pub(super) struct File {
 
 /// What a part of a file is.
 pub(super) struct Read {
-    pub part: Part,
+    pub part: TextPart,
     pub head: Head,
     pub sort: Sort,
     /// What `head` was read from, until somebody takes it.
@@ -81,7 +81,7 @@ pub(super) struct Read {
 
 impl Read {
     /// What a part of the text of a file is.
-    pub fn new(name: &str, text: &str, part: Part) -> Self {
+    pub fn new(name: &str, text: &str, part: TextPart) -> Self {
         let own = &text[part.range.clone()];
         let outline = outline(own);
         let head = Head::of(own, &outline);
@@ -265,7 +265,7 @@ impl Workspace {
     }
 
     /// Where a kind is defined: the name of a file, its text, and the bytes of the definition.
-    pub(super) fn definition_of(&self, group: &str, kind: &str) -> Option<(&str, &Arc<Text>, Part)> {
+    pub(super) fn definition_of(&self, group: &str, kind: &str) -> Option<(&str, &Arc<Text>, TextPart)> {
         self.files.iter().find_map(|(name, file)| {
             let text = file.text.as_ref()?;
             let (hash, _) = file.kinds.iter().find(|(_, known)| known.0 == group && known.1 == kind)?;

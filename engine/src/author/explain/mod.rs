@@ -27,13 +27,13 @@ pub struct Explained {
     /// What a value must be, a sentence each.
     pub constraints: Vec<String>,
     /// Rules on it, with their costs.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ExplainedRule>,
     /// Its fields, in the order of their names.
     pub fields: Vec<Field>,
 }
 
 /// A rule of a field.
-pub struct Rule {
+pub struct ExplainedRule {
     /// As it is written.
     pub rule: String,
     /// The same in words, where there are any.
@@ -94,7 +94,7 @@ pub fn explain_node(node: &Structural) -> Explained {
         description: below.generic.description.to_string(),
     });
     let mut constraints = constraints(node);
-    let mut rules: Vec<Rule> = rules_of(node).collect();
+    let mut rules: Vec<ExplainedRule> = rules_of(node).collect();
     if !std::ptr::eq(holder, node) {
         constraints.extend(constraints::constraints(holder).into_iter().map(|text| format!("each: {text}")));
         rules.extend(rules_of(holder));
@@ -109,8 +109,8 @@ pub fn explain_node(node: &Structural) -> Explained {
     }
 }
 
-fn rules_of(node: &Structural) -> impl Iterator<Item = Rule> {
-    node.validations.iter().map(|rule| Rule {
+fn rules_of(node: &Structural) -> impl Iterator<Item = ExplainedRule> {
+    node.validations.iter().map(|rule| ExplainedRule {
         rule: rule.rule.trim().to_owned(),
         words: rules::say(&rule.rule),
         message: Some(&rule.message).filter(|text| !text.is_empty()).cloned(),

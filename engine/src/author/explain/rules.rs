@@ -15,12 +15,12 @@ pub fn say(rule: &str) -> Option<String> {
     let env = Env::kubernetes(Expressions::Stored);
     let Ast { expr, source } = parse_keeping_macros(SourceInfo::new(rule), &env.library).ok()?;
     let speaker = Speaker { source: &source };
-    Some(speaker.holds(&expr, Place::Whole)).filter(|words| *words != speaker.quoted(&expr))
+    Some(speaker.holds(&expr, ClausePosition::Whole)).filter(|words| *words != speaker.quoted(&expr))
 }
 
 /// Where a clause stands: inside others, those of several parts need parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ClausePosition {
     Whole,
     Within,
 }
@@ -73,7 +73,7 @@ impl<'a> Speaker<'a> {
     }
 
     /// That `expr` is true.
-    fn holds(&self, expr: &Expr, place: Place) -> String {
+    fn holds(&self, expr: &Expr, place: ClausePosition) -> String {
         let said = match &self.written(expr).kind {
             ExprKind::Call(call) => self.call_holds(call, place),
             ExprKind::Select(select) if select.test_only => Some(format!("{} is set", self.field(select))),
@@ -94,14 +94,16 @@ impl<'a> Speaker<'a> {
         said.unwrap_or_else(|| format!("not {}", self.quoted(expr)))
     }
 
-    fn call_holds(&self, call: &Call, place: Place) -> Option<String> {
+    fn call_holds(&self, call: &Call, place: ClausePosition) -> Option<String> {
         let parts = match (call.function.as_str(), call.args.as_slice()) {
             (operators::LOGICAL_NOT, [denied]) => return Some(self.fails(denied)),
             (operators::LOGICAL_AND, _) => self.joined(&self.chain(call), ", and "),
             (operators::LOGICAL_OR, _) => self.either(&self.chain(call)),
             (operators::CONDITIONAL, [condition, then, otherwise]) => match &otherwise.kind {
                 ExprKind::Constant(Constant::Bool(true)) => self.implies(condition, then),
-                _ => format!("{}, else {}", self.implies(condition, then), self.holds(otherwise, Place::Within)),
+                _ => {
+                    format!("{}, else {}", self.implies(condition, then), self.holds(otherwise, ClausePosition::Within))
+                }
             },
             ("all", [variable, predicate]) => self.quantified("every", call, variable, predicate)?,
             ("exists", [variable, predicate]) => self.quantified("at least one", call, variable, predicate)?,
@@ -110,7 +112,7 @@ impl<'a> Speaker<'a> {
             }
             _ => return self.simple_holds(call),
         };
-        Some(if place == Place::Within { format!("({parts})") } else { parts })
+        Some(if place == ClausePosition::Within { format!("({parts})") } else { parts })
     }
 
     /// Calls that are one statement wherever they stand.
@@ -126,7 +128,7 @@ impl<'a> Speaker<'a> {
 
     fn call_fails(&self, call: &Call) -> Option<String> {
         match (call.function.as_str(), call.args.as_slice()) {
-            (operators::LOGICAL_NOT, [held]) => Some(self.holds(held, Place::Within)),
+            (operators::LOGICAL_NOT, [held]) => Some(self.holds(held, ClausePosition::Within)),
             ("has", [field]) => Some(format!("{} is not set", self.value(field))),
             ("exists", [variable, predicate]) => {
                 self.quantified("no", call, variable, predicate).map(|said| format!("({said})"))
@@ -135,7 +137,7 @@ impl<'a> Speaker<'a> {
                 (Some((_, verb)), Some((left, right))) => {
                     Some(format!("{} {verb} {}", self.value(left), self.value(right)))
                 }
-                _ => self.call_holds(call, Place::Within).map(|held| format!("never {held}")),
+                _ => self.call_holds(call, ClausePosition::Within).map(|held| format!("never {held}")),
             },
         }
     }
@@ -150,7 +152,7 @@ impl<'a> Speaker<'a> {
     }
 
     fn joined(&self, clauses: &[&Expr], word: &str) -> String {
-        let clauses: Vec<String> = clauses.iter().map(|clause| self.holds(clause, Place::Within)).collect();
+        let clauses: Vec<String> = clauses.iter().map(|clause| self.holds(clause, ClausePosition::Within)).collect();
         clauses.join(word)
     }
 
@@ -173,12 +175,16 @@ impl<'a> Speaker<'a> {
     }
 
     fn implies(&self, condition: &Expr, then: &Expr) -> String {
-        format!("if {}, then {}", self.holds(condition, Place::Within), self.holds(then, Place::Within))
+        format!(
+            "if {}, then {}",
+            self.holds(condition, ClausePosition::Within),
+            self.holds(then, ClausePosition::Within)
+        )
     }
 
     fn quantified(&self, which: &str, call: &Call, variable: &Expr, predicate: &Expr) -> Option<String> {
         let range = self.value(call.target.as_ref()?);
-        let said = self.holds(predicate, Place::Within);
+        let said = self.holds(predicate, ClausePosition::Within);
         Some(format!("for {which} {} in {range}, {said}", self.value(variable)))
     }
 

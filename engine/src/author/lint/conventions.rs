@@ -5,7 +5,7 @@ use super::lints::{
     NAME_CASE, PHASE, REFERENCE, REQUIRED_UNSPECIFIED, REQUIRED_WITH_DEFAULT, RESERVED_GROUP, RESERVED_PREFIX, STATUS,
     TIME_NAME, UNBOUNDED_NUMBER, UNIT, UNKNOWN_FIELDS,
 };
-use super::{Findings, Node};
+use super::{NodeLocation, VersionFindings};
 use crate::crd::approval::{Approval, is_protected};
 use crate::crd::{Definition, ServedVersion};
 use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
@@ -25,8 +25,8 @@ pub struct Named<'n> {
 }
 
 /// What concerns a definition as a whole.
-pub fn look_at_definition(found: &mut Findings<'_>, definition: &Definition) {
-    let node = |at| Node { path: "", at };
+pub fn look_at_definition(found: &mut VersionFindings<'_>, definition: &Definition) {
+    let node = |at| NodeLocation { path: "", at };
     let kind = &definition.spec.names.kind;
     if !is_camel_case(kind) || (kind.ends_with("List") && kind != "List") {
         let message = format!("the kind `{kind}` is not a CamelCase word for one object");
@@ -41,18 +41,23 @@ pub fn look_at_definition(found: &mut Findings<'_>, definition: &Definition) {
 }
 
 /// What concerns a version as a whole.
-pub fn look_at_version(found: &mut Findings<'_>, version: &ServedVersion, own: &str) {
+pub fn look_at_version(found: &mut VersionFindings<'_>, version: &ServedVersion, own: &str) {
     if version.structural.properties.contains_key("status") && !version.status {
         let at = format!("{own}.properties[status]");
-        found.tell(&Node { path: "status", at: &at }, &STATUS, "the kind has a status, but no /status", STATUS.remedy);
+        found.tell(
+            &NodeLocation { path: "status", at: &at },
+            &STATUS,
+            "the kind has a status, but no /status",
+            STATUS.remedy,
+        );
     }
 }
 
 /// What concerns a node of a schema.
 pub fn look(
-    found: &mut Findings<'_>,
+    found: &mut VersionFindings<'_>,
     version: &ServedVersion,
-    node: &Node<'_>,
+    node: &NodeLocation<'_>,
     schema: &Structural,
     named: &Named<'_>,
 ) {
@@ -81,7 +86,7 @@ pub fn look(
     }
 }
 
-fn structure(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values: &ValueValidation) {
+fn structure(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, schema: &Structural, values: &ValueValidation) {
     let is_untyped = schema.generic.type_ == "array" && schema.extensions.list_type.is_none();
     if is_untyped && node.path != "status.conditions" {
         found.tell(node, &LIST_TYPE, "the list has no x-kubernetes-list-type", LIST_TYPE.remedy);
@@ -110,7 +115,7 @@ fn structure(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, val
     }
 }
 
-fn number(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values: &ValueValidation) {
+fn number(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, schema: &Structural, values: &ValueValidation) {
     let is_whole = schema.generic.type_ == "integer";
     if is_whole && values.format == "int64" && values.bounds.maximum.is_none_or(|maximum| maximum > EXACT_MAX) {
         found.tell(node, &INT64, "an int64 may be larger than JSON readers hold exactly", INT64.remedy);
@@ -131,7 +136,7 @@ fn number(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values
     }
 }
 
-fn boolean(found: &mut Findings<'_>, node: &Node<'_>, name: &str) {
+fn boolean(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, name: &str) {
     if is_in_spec(node) && !name.is_empty() {
         found.tell(node, &BOOLEAN, format!("`{name}` can never have a third state"), BOOLEAN.remedy);
     }
@@ -142,7 +147,13 @@ fn boolean(found: &mut Findings<'_>, node: &Node<'_>, name: &str) {
     }
 }
 
-fn units(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values: &ValueValidation, name: &str) {
+fn units(
+    found: &mut VersionFindings<'_>,
+    node: &NodeLocation<'_>,
+    schema: &Structural,
+    values: &ValueValidation,
+    name: &str,
+) {
     let is_number = matches!(schema.generic.type_.as_str(), "integer" | "number");
     let is_called = |words: &[&str]| {
         words.iter().any(|word| {
@@ -172,7 +183,7 @@ fn units(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values:
     }
 }
 
-fn names(found: &mut Findings<'_>, node: &Node<'_>, name: &str) {
+fn names(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, name: &str) {
     if let Some(stem) = name.strip_suffix("Reference").filter(|stem| !stem.is_empty()) {
         found.tell(node, &REFERENCE, format!("`{name}` is a reference"), format!("call it {stem}Ref"));
     }
@@ -189,7 +200,7 @@ fn names(found: &mut Findings<'_>, node: &Node<'_>, name: &str) {
 }
 
 /// An object without a namespace can't leave its own.
-fn references(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &str) {
+fn references(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, schema: &Structural, name: &str) {
     let is_reference = ["Ref", "Reference", "Refs", "References"].iter().any(|end| name.ends_with(end));
     let holder = schema.items.as_deref().unwrap_or(schema);
     if is_reference && holder.properties.contains_key("namespace") && holder.properties.contains_key("name") {
@@ -198,7 +209,7 @@ fn references(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, na
     }
 }
 
-fn constants(found: &mut Findings<'_>, node: &Node<'_>, values: &ValueValidation) {
+fn constants(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, values: &ValueValidation) {
     if values.enum_.iter().any(|value| matches!(value, Value::Int(_) | Value::Float(_))) {
         found.tell(node, &ENUM_TYPE, "the values are numbers", ENUM_TYPE.remedy);
     }
@@ -210,7 +221,7 @@ fn constants(found: &mut Findings<'_>, node: &Node<'_>, values: &ValueValidation
     }
 }
 
-fn conditions(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural) {
+fn conditions(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, schema: &Structural) {
     let is_map = schema.extensions.list_type.as_deref() == Some("map") && schema.extensions.list_map_keys == ["type"];
     if schema.generic.type_ == "array" && !is_map {
         let fix = "add x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]";
@@ -225,7 +236,7 @@ fn conditions(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural) {
     }
 }
 
-fn is_in_spec(node: &Node<'_>) -> bool {
+fn is_in_spec(node: &NodeLocation<'_>) -> bool {
     node.path == "spec" || node.path.starts_with("spec.") || node.path.starts_with("spec[")
 }
 

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprKind, Select, operators};
 use crate::cel::escape::unescape;
-use crate::crd::validate::expressions::Step;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::schema::rules::compile::SELF;
 use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::value::Value;
@@ -34,11 +34,11 @@ pub struct Decision {
     /// Optional fields, as expressions, whose absence ends the rule in an error.
     pub absent: BTreeSet<String>,
     /// Places in the schema whose values the rule looks at.
-    pub read: Vec<Vec<Step>>,
+    pub read: Vec<Vec<SchemaStep>>,
 }
 
 /// Decides on `rule`, an expression with its macros expanded, at a node that is `steps` below the root of its schema.
-pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[Step]) -> Decision {
+pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[SchemaStep]) -> Decision {
     decide_without(rule, node, is_resource, steps, &HashSet::new())
 }
 
@@ -47,16 +47,16 @@ pub fn decide_without(
     rule: &Expr,
     node: &Structural,
     is_resource: bool,
-    steps: &[Step],
-    never: &HashSet<Vec<Step>>,
+    steps: &[SchemaStep],
+    never: &HashSet<Vec<SchemaStep>>,
 ) -> Decision {
-    let access = Access { path: vec![SELF.to_owned()], steps: steps.to_vec() };
+    let access = ValueAccess { path: vec![SELF.to_owned()], steps: steps.to_vec() };
     decide_on(rule, (node, is_resource), access, never)
 }
 
 /// Decides on an expression that reads a resource as `variable`; of other variables nothing is known.
 pub fn decide_named(expr: &Expr, variable: &str, root: &Structural) -> Decision {
-    let access = Access { path: vec![variable.to_owned()], steps: Vec::new() };
+    let access = ValueAccess { path: vec![variable.to_owned()], steps: Vec::new() };
     decide_on(expr, (root, true), access, &HashSet::new())
 }
 
@@ -64,13 +64,13 @@ pub fn decide_named(expr: &Expr, variable: &str, root: &Structural) -> Decision 
 fn decide_on(
     expr: &Expr,
     (node, is_resource): (&Structural, bool),
-    access: Access,
-    never: &HashSet<Vec<Step>>,
+    access: ValueAccess,
+    never: &HashSet<Vec<SchemaStep>>,
 ) -> Decision {
-    let mut walk = Walk { steps_left: STEPS_MAX, read: Vec::new(), never };
+    let mut walk = DecisionWalk { steps_left: STEPS_MAX, read: Vec::new(), never };
     let variable = access.path.concat();
     let own = walk.value_of(node, is_resource, access);
-    let scope = Scope { variables: vec![(variable, own)], facts: Vec::new() };
+    let scope = DecisionScope { variables: vec![(variable, own)], facts: Vec::new() };
     let outcome = walk.outcome(expr, &scope);
     let truth = outcome.truth();
     Decision {
@@ -87,7 +87,7 @@ type FieldPath = Vec<String>;
 
 /// What is known of a value.
 #[derive(Clone, Debug)]
-enum Known<'s> {
+enum KnownValue<'s> {
     Nothing,
     Null,
     Truth(Truth),
@@ -100,11 +100,11 @@ enum Known<'s> {
         min: f64,
         max: f64,
     },
-    Text(Text),
+    Text(TextLength),
     /// An object, a list or a map.
-    Node(Rc<Node<'s>>),
+    Node(Rc<SchemaCursor<'s>>),
     /// The elements of a list that is written out.
-    List(Rc<Vec<Known<'s>>>),
+    List(Rc<Vec<KnownValue<'s>>>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Truth {
 
 /// A text, by the number of its characters.
 #[derive(Clone, Debug)]
-struct Text {
+struct TextLength {
     length_min: i128,
     length_max: i128,
     /// All that it may be, if that is known.
@@ -140,21 +140,21 @@ struct Text {
 }
 
 #[derive(Debug)]
-struct Node<'s> {
+struct SchemaCursor<'s> {
     schema: &'s Structural,
     is_resource: bool,
-    access: Access,
+    access: ValueAccess,
 }
 
 /// How a value is reached: in expressions, and in the schema.
 #[derive(Clone, Debug)]
-struct Access {
+struct ValueAccess {
     path: FieldPath,
-    steps: Vec<Step>,
+    steps: Vec<SchemaStep>,
 }
 
-impl Access {
-    fn below(&self, field: &str, step: Step) -> Access {
+impl ValueAccess {
+    fn below(&self, field: &str, step: SchemaStep) -> ValueAccess {
         let mut below = self.clone();
         below.path.push(field.to_owned());
         below.steps.push(step);
@@ -164,22 +164,22 @@ impl Access {
 
 /// What may come of an expression.
 #[derive(Clone, Debug)]
-struct Outcome<'s> {
-    known: Known<'s>,
+struct PossibleResults<'s> {
+    known: KnownValue<'s>,
     /// Whether it may end in an error other than by an absent field.
     breaks: bool,
     /// Fields whose absence ends it in an error.
     absent: BTreeSet<FieldPath>,
 }
 
-impl<'s> Outcome<'s> {
-    fn sure(known: Known<'s>) -> Self {
-        Outcome { known, breaks: false, absent: BTreeSet::new() }
+impl<'s> PossibleResults<'s> {
+    fn sure(known: KnownValue<'s>) -> Self {
+        PossibleResults { known, breaks: false, absent: BTreeSet::new() }
     }
 
     fn truth(&self) -> Truth {
         match self.known {
-            Known::Truth(truth) => truth,
+            KnownValue::Truth(truth) => truth,
             _ => Truth::EITHER,
         }
     }
@@ -189,7 +189,7 @@ impl<'s> Outcome<'s> {
     }
 
     /// This value, if neither it nor `others` end in an error: functions are strict.
-    fn after(mut self, others: &[Outcome<'s>]) -> Self {
+    fn after(mut self, others: &[PossibleResults<'s>]) -> Self {
         for other in others {
             self.breaks |= other.breaks;
             self.absent.extend(other.absent.iter().cloned());
@@ -219,14 +219,14 @@ impl Fact {
 
 /// What is known where an expression stands.
 #[derive(Clone, Default)]
-struct Scope<'s> {
+struct DecisionScope<'s> {
     /// The innermost last.
-    variables: Vec<(String, Known<'s>)>,
+    variables: Vec<(String, KnownValue<'s>)>,
     facts: Vec<Fact>,
 }
 
-impl<'s> Scope<'s> {
-    fn with_variable(&self, name: &str, known: Known<'s>) -> Self {
+impl<'s> DecisionScope<'s> {
+    fn with_variable(&self, name: &str, known: KnownValue<'s>) -> Self {
         let mut scope = self.clone();
         scope.facts.retain(|fact| !fact.is_about(name));
         scope.variables.push((name.to_owned(), known));
@@ -239,7 +239,7 @@ impl<'s> Scope<'s> {
         scope
     }
 
-    fn variable(&self, name: &str) -> Option<&Known<'s>> {
+    fn variable(&self, name: &str) -> Option<&KnownValue<'s>> {
         let name = name.trim_start_matches('.');
         self.variables.iter().rev().find(|(variable, _)| variable == name).map(|(_, known)| known)
     }
@@ -262,72 +262,76 @@ impl<'s> Scope<'s> {
     }
 }
 
-struct Walk<'n> {
+struct DecisionWalk<'n> {
     steps_left: usize,
-    read: Vec<Vec<Step>>,
+    read: Vec<Vec<SchemaStep>>,
     /// Where no value can be.
-    never: &'n HashSet<Vec<Step>>,
+    never: &'n HashSet<Vec<SchemaStep>>,
 }
 
-impl Walk<'_> {
-    fn value_of<'s>(&mut self, schema: &'s Structural, is_resource: bool, access: Access) -> Known<'s> {
+impl DecisionWalk<'_> {
+    fn value_of<'s>(&mut self, schema: &'s Structural, is_resource: bool, access: ValueAccess) -> KnownValue<'s> {
         if !self.read.contains(&access.steps) {
             self.read.push(access.steps.clone());
         }
         // Values that may be null, and those of several types, are not looked into.
         if schema.generic.nullable || schema.extensions.int_or_string {
-            return Known::Nothing;
+            return KnownValue::Nothing;
         }
         let none = ValueValidation::default();
         let values = schema.value_validation.as_deref().unwrap_or(&none);
         match schema.generic.type_.as_str() {
             "boolean" => {
                 let allows = |truth| values.enum_.is_empty() || values.enum_.contains(&Value::Bool(truth));
-                Known::Truth(Truth { may_hold: allows(true), may_fail: allows(false) })
+                KnownValue::Truth(Truth { may_hold: allows(true), may_fail: allows(false) })
             }
             "integer" => integers(values),
-            "number" => Known::Double {
+            "number" => KnownValue::Double {
                 min: values.bounds.minimum.unwrap_or(f64::NEG_INFINITY),
                 max: values.bounds.maximum.unwrap_or(f64::INFINITY),
             },
             "string" if !["byte", "duration", "date", "date-time"].contains(&values.format.as_str()) => {
-                Known::Text(text(values))
+                KnownValue::Text(text(values))
             }
-            "object" | "array" => Known::Node(Rc::new(Node { schema, is_resource, access })),
-            _ => Known::Nothing,
+            "object" | "array" => KnownValue::Node(Rc::new(SchemaCursor { schema, is_resource, access })),
+            _ => KnownValue::Nothing,
         }
     }
 
-    fn outcome<'s>(&mut self, expr: &Expr, scope: &Scope<'s>) -> Outcome<'s> {
+    fn outcome<'s>(&mut self, expr: &Expr, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let Some(left) = self.steps_left.checked_sub(1) else {
-            return Outcome { breaks: true, ..Outcome::sure(Known::Nothing) };
+            return PossibleResults { breaks: true, ..PossibleResults::sure(KnownValue::Nothing) };
         };
         self.steps_left = left;
         match &expr.kind {
-            ExprKind::Constant(constant) => Outcome::sure(constant_value(constant)),
-            ExprKind::Ident(name) => Outcome::sure(scope.variable(name).cloned().unwrap_or(Known::Nothing)),
+            ExprKind::Constant(constant) => PossibleResults::sure(constant_value(constant)),
+            ExprKind::Ident(name) => {
+                PossibleResults::sure(scope.variable(name).cloned().unwrap_or(KnownValue::Nothing))
+            }
             ExprKind::Select(select) if select.test_only => self.has(select, scope),
             ExprKind::Select(select) => self.select(select, scope),
             ExprKind::Call(call) => self.call(call, scope),
             ExprKind::List(list) if list.optional.is_empty() => {
-                let elements: Vec<Outcome<'_>> = list.elements.iter().map(|item| self.outcome(item, scope)).collect();
+                let elements: Vec<PossibleResults<'_>> =
+                    list.elements.iter().map(|item| self.outcome(item, scope)).collect();
                 let known = elements.iter().map(|element| element.known.clone()).collect();
-                Outcome::sure(Known::List(Rc::new(known))).after(&elements)
+                PossibleResults::sure(KnownValue::List(Rc::new(known))).after(&elements)
             }
             ExprKind::Comprehension(fold) => self.fold(fold, scope),
             ExprKind::List(_) | ExprKind::Map(_) | ExprKind::Struct(_) => {
-                let parts: Vec<Outcome<'_>> =
+                let parts: Vec<PossibleResults<'_>> =
                     expr.children().into_iter().map(|part| self.outcome(part, scope)).collect();
-                Outcome { breaks: true, ..Outcome::sure(Known::Nothing) }.after(&parts)
+                PossibleResults { breaks: true, ..PossibleResults::sure(KnownValue::Nothing) }.after(&parts)
             }
         }
     }
 
-    fn has<'s>(&mut self, select: &Select, scope: &Scope<'s>) -> Outcome<'s> {
+    fn has<'s>(&mut self, select: &Select, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let holder = self.outcome(&select.operand, scope);
         let Some(property) = property(&holder.known, &select.field) else {
-            let breaks = !matches!(holder.known, Known::Node(_));
-            return Outcome { breaks, ..Outcome::sure(Known::Truth(Truth::EITHER)) }.after(&[holder]);
+            let breaks = !matches!(holder.known, KnownValue::Node(_));
+            return PossibleResults { breaks, ..PossibleResults::sure(KnownValue::Truth(Truth::EITHER)) }
+                .after(&[holder]);
         };
         let truth = match scope.is_present(&property.access.path) {
             _ if self.never.contains(&property.access.steps) => Truth::of(false),
@@ -335,54 +339,54 @@ impl Walk<'_> {
             None if property.is_always_there && !property.schema.generic.nullable => Truth::of(true),
             None => Truth::EITHER,
         };
-        Outcome::sure(Known::Truth(truth)).after(&[holder])
+        PossibleResults::sure(KnownValue::Truth(truth)).after(&[holder])
     }
 
-    fn select<'s>(&mut self, select: &Select, scope: &Scope<'s>) -> Outcome<'s> {
+    fn select<'s>(&mut self, select: &Select, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let holder = self.outcome(&select.operand, scope);
         let Some(property) = property(&holder.known, &select.field) else {
-            return Outcome { breaks: true, ..Outcome::sure(Known::Nothing) }.after(&[holder]);
+            return PossibleResults { breaks: true, ..PossibleResults::sure(KnownValue::Nothing) }.after(&[holder]);
         };
         let is_present = scope.is_present(&property.access.path).unwrap_or(property.is_always_there);
         let is_present = is_present && !self.never.contains(&property.access.steps);
         let absent = if is_present { BTreeSet::new() } else { BTreeSet::from([property.access.path.clone()]) };
         let is_resource = property.schema.extensions.embedded_resource;
         let known = self.value_of(property.schema, is_resource, property.access);
-        Outcome { known, breaks: false, absent }.after(&[holder])
+        PossibleResults { known, breaks: false, absent }.after(&[holder])
     }
 
-    fn call<'s>(&mut self, call: &Call, scope: &Scope<'s>) -> Outcome<'s> {
+    fn call<'s>(&mut self, call: &Call, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         match (call.function.as_str(), call.args.as_slice()) {
             (operators::LOGICAL_OR, [left, right]) => self.junction([left, right], true, scope),
             (operators::LOGICAL_AND, [left, right]) => self.junction([left, right], false, scope),
             (operators::LOGICAL_NOT, [operand]) => {
                 let outcome = self.outcome(operand, scope);
-                Outcome { known: Known::Truth(outcome.truth().not()), ..outcome }
+                PossibleResults { known: KnownValue::Truth(outcome.truth().not()), ..outcome }
             }
             (operators::CONDITIONAL, [condition, then, otherwise]) => {
                 self.conditional(condition, [then, otherwise], scope)
             }
             _ => {
                 let parts = call.target.iter().chain(&call.args).map(|part| self.outcome(part, scope));
-                let parts: Vec<Outcome<'_>> = parts.collect();
-                let known: Vec<&Known<'_>> = parts.iter().map(|part| &part.known).collect();
+                let parts: Vec<PossibleResults<'_>> = parts.collect();
+                let known: Vec<&KnownValue<'_>> = parts.iter().map(|part| &part.known).collect();
                 let applied = match call.function.as_str() {
-                    operators::OPTIONAL_SELECT | operators::OPTIONAL_INDEX => Some((Known::Nothing, false)),
+                    operators::OPTIONAL_SELECT | operators::OPTIONAL_INDEX => Some((KnownValue::Nothing, false)),
                     operators::INDEX => Some((self.indexed(known[0], &call.args[1]), true)),
                     name => apply(name, &known),
                 };
-                let (known, breaks) = applied.unwrap_or((Known::Nothing, true));
-                Outcome { breaks, ..Outcome::sure(known) }.after(&parts)
+                let (known, breaks) = applied.unwrap_or((KnownValue::Nothing, true));
+                PossibleResults { breaks, ..PossibleResults::sure(known) }.after(&parts)
             }
         }
     }
 
     /// `left || right`, where one that holds decides, or `left && right`, where one that fails does: whatever the other
     /// comes to, be it an error.
-    fn junction<'s>(&mut self, operands: [&Expr; 2], decisive: bool, scope: &Scope<'s>) -> Outcome<'s> {
+    fn junction<'s>(&mut self, operands: [&Expr; 2], decisive: bool, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let [left, right] = operands;
-        let decides = |outcome: &Outcome<'_>| outcome.truth().may_be(decisive);
-        let is_open = |outcome: &Outcome<'_>| outcome.truth().may_be(!decisive);
+        let decides = |outcome: &PossibleResults<'_>| outcome.truth().may_be(decisive);
+        let is_open = |outcome: &PossibleResults<'_>| outcome.truth().may_be(!decisive);
         let first = self.outcome(left, scope);
         let (mut may_decide, mut may_end) = (decides(&first), false);
         let (mut breaks, mut absent) = (false, BTreeSet::new());
@@ -407,13 +411,18 @@ impl Walk<'_> {
             breaks |= is_open(&second) || second.may_break();
         }
         let truth = Truth { may_hold: may_decide, may_fail: may_end };
-        Outcome { known: Known::Truth(if decisive { truth } else { truth.not() }), breaks, absent }
+        PossibleResults { known: KnownValue::Truth(if decisive { truth } else { truth.not() }), breaks, absent }
     }
 
-    fn conditional<'s>(&mut self, condition: &Expr, branches: [&Expr; 2], scope: &Scope<'s>) -> Outcome<'s> {
+    fn conditional<'s>(
+        &mut self,
+        condition: &Expr,
+        branches: [&Expr; 2],
+        scope: &DecisionScope<'s>,
+    ) -> PossibleResults<'s> {
         let decided = self.outcome(condition, scope);
         let truth = decided.truth();
-        let mut outcome: Option<Outcome<'_>> = None;
+        let mut outcome: Option<PossibleResults<'_>> = None;
         for (branch, is_taken, holds) in [(branches[0], truth.may_hold, true), (branches[1], truth.may_fail, false)] {
             if !is_taken {
                 continue;
@@ -421,14 +430,14 @@ impl Walk<'_> {
             let taken = self.outcome(branch, &scope.with(facts(condition, holds, scope)));
             outcome = Some(match outcome {
                 None => taken,
-                Some(before) => Outcome::sure(joined(&before.known, &taken.known)).after(&[before, taken]),
+                Some(before) => PossibleResults::sure(joined(&before.known, &taken.known)).after(&[before, taken]),
             });
         }
-        outcome.unwrap_or(Outcome::sure(Known::Truth(Truth::NEITHER))).after(&[decided])
+        outcome.unwrap_or(PossibleResults::sure(KnownValue::Truth(Truth::NEITHER))).after(&[decided])
     }
 
     /// What macros make: `all` and `exists` are understood, of others only what they read.
-    fn fold<'s>(&mut self, fold: &Comprehension, scope: &Scope<'s>) -> Outcome<'s> {
+    fn fold<'s>(&mut self, fold: &Comprehension, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let range = self.outcome(&fold.iter_range, scope);
         let is_binding = matches!(&fold.iter_range.kind, ExprKind::List(list) if list.elements.is_empty());
         if is_binding && fold.accu_var != ACCUMULATOR {
@@ -459,7 +468,7 @@ impl Walk<'_> {
                     may_hold: size_min == 0 || tested.truth().may_hold,
                     may_fail: size_max > 0 && tested.truth().may_fail,
                 };
-                Outcome { known: Known::Truth(truth), ..tested }
+                PossibleResults { known: KnownValue::Truth(truth), ..tested }
             }
             Some((operators::LOGICAL_OR, test)) => {
                 let tested = self.outcome(test, &within);
@@ -467,51 +476,56 @@ impl Walk<'_> {
                     may_hold: size_max > 0 && tested.truth().may_hold,
                     may_fail: size_min == 0 || tested.truth().may_fail,
                 };
-                Outcome { known: Known::Truth(truth), ..tested }
+                PossibleResults { known: KnownValue::Truth(truth), ..tested }
             }
             _ => {
-                let within = within.with_variable(&fold.accu_var, Known::Nothing);
+                let within = within.with_variable(&fold.accu_var, KnownValue::Nothing);
                 let step = self.outcome(&fold.loop_step, &within);
-                Outcome { known: Known::Nothing, breaks: true, absent: step.absent }
+                PossibleResults { known: KnownValue::Nothing, breaks: true, absent: step.absent }
             }
         };
         outcome.after(&[range])
     }
 
-    fn with_elements<'s>(&mut self, fold: &Comprehension, range: &Known<'s>, scope: &Scope<'s>) -> Scope<'s> {
-        let is_map = matches!(range, Known::Node(node) if node.schema.items.is_none());
+    fn with_elements<'s>(
+        &mut self,
+        fold: &Comprehension,
+        range: &KnownValue<'s>,
+        scope: &DecisionScope<'s>,
+    ) -> DecisionScope<'s> {
+        let is_map = matches!(range, KnownValue::Node(node) if node.schema.items.is_none());
         let names = std::iter::once(&fold.iter_var).chain(&fold.iter_var2);
         let element = fold.iter_var2.as_ref().or(Some(&fold.iter_var).filter(|_| !is_map));
         names.fold(scope.clone(), |scope, name| {
             let known = match (range, element == Some(name)) {
-                (Known::Node(node), true) => self.element_called(node, vec![name.clone()]),
-                _ => Known::Nothing,
+                (KnownValue::Node(node), true) => self.element_called(node, vec![name.clone()]),
+                _ => KnownValue::Nothing,
             };
             scope.with_variable(name, known)
         })
     }
 
     /// What stands at an index; nothing is known behind one that is computed.
-    fn indexed<'s>(&mut self, holder: &Known<'s>, index: &Expr) -> Known<'s> {
+    fn indexed<'s>(&mut self, holder: &KnownValue<'s>, index: &Expr) -> KnownValue<'s> {
         match (holder, index_of(index)) {
-            (Known::Node(node), Some(step)) => {
+            (KnownValue::Node(node), Some(step)) => {
                 let path = [&node.access.path[..], &[step]].concat();
                 self.element_called(node, path)
             }
-            _ => Known::Nothing,
+            _ => KnownValue::Nothing,
         }
     }
 
-    fn element_called<'s>(&mut self, node: &Node<'s>, path: FieldPath) -> Known<'s> {
+    fn element_called<'s>(&mut self, node: &SchemaCursor<'s>, path: FieldPath) -> KnownValue<'s> {
         let values = node.schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
         let (below, step) = match (node.schema.items.as_deref(), values) {
-            (Some(items), _) => (items, Step::Items),
-            (None, Some(values)) => (values, Step::Values),
-            (None, None) => return Known::Nothing,
+            (Some(items), _) => (items, SchemaStep::Items),
+            (None, Some(values)) => (values, SchemaStep::Values),
+            (None, None) => return KnownValue::Nothing,
         };
         let mut steps = node.access.steps.clone();
         steps.push(step);
-        self.value_of(below, below.extensions.embedded_resource, Access { path, steps })
+        self.value_of(below, below.extensions.embedded_resource, ValueAccess { path, steps })
     }
 }
 
@@ -532,14 +546,14 @@ fn is_accumulator(argument: Option<&Expr>) -> bool {
 /// A property that an object declares.
 struct Property<'s> {
     schema: &'s Structural,
-    access: Access,
+    access: ValueAccess,
     /// It is required, or has a default.
     is_always_there: bool,
 }
 
 /// The property that expressions call `field`; `None` where nothing is known of it.
-fn property<'s>(holder: &Known<'s>, field: &str) -> Option<Property<'s>> {
-    let Known::Node(node) = holder else { return None };
+fn property<'s>(holder: &KnownValue<'s>, field: &str) -> Option<Property<'s>> {
+    let KnownValue::Node(node) = holder else { return None };
     let name = unescape(field)?;
     // The server knows more of these than the schema does.
     if node.is_resource && ["apiVersion", "kind", "metadata"].contains(&name.as_ref()) {
@@ -549,7 +563,11 @@ fn property<'s>(holder: &Known<'s>, field: &str) -> Option<Property<'s>> {
     let has_default = schema.generic.default.as_deref().is_some_and(|default| !default.is_null());
     let is_always_there =
         has_default || node.schema.value_validation.as_deref().is_some_and(|values| requires(values, &name));
-    Some(Property { schema, access: node.access.below(field, Step::Property(name.into_owned())), is_always_there })
+    Some(Property {
+        schema,
+        access: node.access.below(field, SchemaStep::Property(name.into_owned())),
+        is_always_there,
+    })
 }
 
 /// Whether all that passes has the field `name`.
@@ -564,7 +582,7 @@ fn requires(values: &ValueValidation, name: &str) -> bool {
 }
 
 /// What is there, or not, where `condition` came to `holds`.
-fn facts(condition: &Expr, holds: bool, scope: &Scope<'_>) -> Vec<Fact> {
+fn facts(condition: &Expr, holds: bool, scope: &DecisionScope<'_>) -> Vec<Fact> {
     match &condition.kind {
         ExprKind::Select(select) if select.test_only => {
             let Some(holder) = path_of(&select.operand, scope) else { return Vec::new() };
@@ -595,7 +613,7 @@ fn facts(condition: &Expr, holds: bool, scope: &Scope<'_>) -> Vec<Fact> {
 }
 
 /// What `has(a) == has(b)` says.
-fn together(left: &Expr, right: &Expr, scope: &Scope<'_>) -> Option<Fact> {
+fn together(left: &Expr, right: &Expr, scope: &DecisionScope<'_>) -> Option<Fact> {
     let tested = |expr: &Expr| match &expr.kind {
         ExprKind::Select(select) if select.test_only => {
             let mut path = path_of(&select.operand, scope)?;
@@ -621,11 +639,11 @@ fn reached(path: &[String]) -> Vec<Fact> {
 }
 
 /// The path of `self.a[0].b`.
-fn path_of(expr: &Expr, scope: &Scope<'_>) -> Option<FieldPath> {
+fn path_of(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
     let (holder, below) = match &expr.kind {
         ExprKind::Ident(name) => {
             return match scope.variable(name) {
-                Some(Known::Node(node)) => Some(node.access.path.clone()),
+                Some(KnownValue::Node(node)) => Some(node.access.path.clone()),
                 Some(_) => None,
                 // `oldSelf`, whose fields are asked for by their own name.
                 None => Some(vec![name.clone()]),
@@ -644,7 +662,7 @@ fn path_of(expr: &Expr, scope: &Scope<'_>) -> Option<FieldPath> {
 }
 
 /// The path of `self.a.?b`.
-fn optional_path(expr: &Expr, scope: &Scope<'_>) -> Option<FieldPath> {
+fn optional_path(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     match (call.function.as_str(), call.args.as_slice()) {
         (operators::OPTIONAL_SELECT, [holder, field]) => {
@@ -666,21 +684,25 @@ fn index_of(index: &Expr) -> Option<String> {
     }
 }
 
-fn constant_value<'s>(constant: &Constant) -> Known<'s> {
+fn constant_value<'s>(constant: &Constant) -> KnownValue<'s> {
     match constant {
-        Constant::Null => Known::Null,
-        Constant::Bool(truth) => Known::Truth(Truth::of(*truth)),
-        Constant::Int(number) => Known::Int { min: i128::from(*number), max: i128::from(*number) },
+        Constant::Null => KnownValue::Null,
+        Constant::Bool(truth) => KnownValue::Truth(Truth::of(*truth)),
+        Constant::Int(number) => KnownValue::Int { min: i128::from(*number), max: i128::from(*number) },
         Constant::String(text) => {
             let length = text.chars().count() as i128;
-            Known::Text(Text { length_min: length, length_max: length, options: Some(Rc::new(vec![text.clone()])) })
+            KnownValue::Text(TextLength {
+                length_min: length,
+                length_max: length,
+                options: Some(Rc::new(vec![text.clone()])),
+            })
         }
-        Constant::Double(number) if !number.is_nan() => Known::Double { min: *number, max: *number },
-        _ => Known::Nothing,
+        Constant::Double(number) if !number.is_nan() => KnownValue::Double { min: *number, max: *number },
+        _ => KnownValue::Nothing,
     }
 }
 
-fn integers<'s>(values: &ValueValidation) -> Known<'s> {
+fn integers<'s>(values: &ValueValidation) -> KnownValue<'s> {
     let exact = |bound: Option<f64>| bound.filter(|bound| bound.abs() <= EXACT_MAX);
     let min = exact(values.bounds.minimum).map_or(i128::from(i64::MIN), |min| {
         let above = values.bounds.exclusive_minimum && min.fract() == 0.0;
@@ -695,15 +717,15 @@ fn integers<'s>(values: &ValueValidation) -> Known<'s> {
         Some(options) => {
             let least = options.iter().copied().min().map_or(min, i128::from);
             let most = options.iter().copied().max().map_or(max, i128::from);
-            Known::Int { min: min.max(least), max: max.min(most) }
+            KnownValue::Int { min: min.max(least), max: max.min(most) }
         }
-        None => Known::Int { min, max },
+        None => KnownValue::Int { min, max },
     }
 }
 
-fn text(values: &ValueValidation) -> Text {
+fn text(values: &ValueValidation) -> TextLength {
     let options: Option<Vec<String>> = values.enum_.iter().map(|value| value.as_str().map(str::to_owned)).collect();
-    Text {
+    TextLength {
         length_min: values.bounds.min_length.map_or(0, i128::from),
         length_max: values.bounds.max_length.map_or(i128::MAX, i128::from),
         options: options.filter(|options| !options.is_empty()).map(Rc::new),
@@ -711,11 +733,11 @@ fn text(values: &ValueValidation) -> Text {
 }
 
 /// How many elements or characters there are at least and at most.
-fn size(known: &Known<'_>) -> Option<(i128, i128)> {
+fn size(known: &KnownValue<'_>) -> Option<(i128, i128)> {
     match known {
-        Known::Text(text) => Some((text.length_min.max(0), text.length_max)),
-        Known::List(elements) => Some((elements.len() as i128, elements.len() as i128)),
-        Known::Node(node) => {
+        KnownValue::Text(text) => Some((text.length_min.max(0), text.length_max)),
+        KnownValue::List(elements) => Some((elements.len() as i128, elements.len() as i128)),
+        KnownValue::Node(node) => {
             let values = node.schema.value_validation.as_deref();
             let (min, max) = match node.schema.generic.type_.as_str() {
                 "array" => (
@@ -734,8 +756,8 @@ fn size(known: &Known<'_>) -> Option<(i128, i128)> {
 }
 
 /// What a strict function makes of its arguments, and whether it may end in an error; `None` where nothing is known of it.
-fn apply<'s>(function: &str, arguments: &[&Known<'s>]) -> Option<(Known<'s>, bool)> {
-    let truth = |truth: Truth| Some((Known::Truth(truth), false));
+fn apply<'s>(function: &str, arguments: &[&KnownValue<'s>]) -> Option<(KnownValue<'s>, bool)> {
+    let truth = |truth: Truth| Some((KnownValue::Truth(truth), false));
     match (function, arguments) {
         (operators::EQUALS, [left, right]) => truth(equal(left, right)),
         (operators::NOT_EQUALS, [left, right]) => truth(equal(left, right).not()),
@@ -743,14 +765,14 @@ fn apply<'s>(function: &str, arguments: &[&Known<'s>]) -> Option<(Known<'s>, boo
         (operators::GREATER, [left, right]) => less(right, left).and_then(truth),
         (operators::LESS_EQUALS, [left, right]) => less(right, left).and_then(|less| truth(less.not())),
         (operators::GREATER_EQUALS, [left, right]) => less(left, right).and_then(|less| truth(less.not())),
-        (operators::IN, [value, Known::List(elements)]) => truth(is_among(value, elements)),
-        (operators::IN, [_, Known::Node(_)]) => truth(Truth::EITHER),
+        (operators::IN, [value, KnownValue::List(elements)]) => truth(is_among(value, elements)),
+        (operators::IN, [_, KnownValue::Node(_)]) => truth(Truth::EITHER),
         ("size", [of]) => {
             let (min, max) = size(of)?;
-            Some((Known::Int { min, max: max.min(i128::from(i64::MAX)) }, false))
+            Some((KnownValue::Int { min, max: max.min(i128::from(i64::MAX)) }, false))
         }
-        (operators::NEGATE, [Known::Int { min, max }]) => Some(integer(-max, -min)),
-        (_, [Known::Int { min, max }, Known::Int { min: other_min, max: other_max }]) => match function {
+        (operators::NEGATE, [KnownValue::Int { min, max }]) => Some(integer(-max, -min)),
+        (_, [KnownValue::Int { min, max }, KnownValue::Int { min: other_min, max: other_max }]) => match function {
             operators::ADD => Some(integer(min + other_min, max + other_max)),
             operators::SUBTRACT => Some(integer(min - other_max, max - other_min)),
             operators::MULTIPLY => {
@@ -766,16 +788,16 @@ fn apply<'s>(function: &str, arguments: &[&Known<'s>]) -> Option<(Known<'s>, boo
 }
 
 /// An integer between these; beyond 64 bits there is an error instead.
-fn integer<'s>(min: i128, max: i128) -> (Known<'s>, bool) {
+fn integer<'s>(min: i128, max: i128) -> (KnownValue<'s>, bool) {
     let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
-    (Known::Int { min: min.clamp(least, most), max: max.clamp(least, most) }, min < least || max > most)
+    (KnownValue::Int { min: min.clamp(least, most), max: max.clamp(least, most) }, min < least || max > most)
 }
 
 /// A number as a range of floating-point numbers, where that is exact.
-fn range(known: &Known<'_>) -> Option<(f64, f64)> {
+fn range(known: &KnownValue<'_>) -> Option<(f64, f64)> {
     match known {
-        Known::Double { min, max } => Some((*min, *max)),
-        Known::Int { min, max } => {
+        KnownValue::Double { min, max } => Some((*min, *max)),
+        KnownValue::Int { min, max } => {
             let (min, max) = (*min as f64, *max as f64);
             (min.abs() <= EXACT_MAX && max.abs() <= EXACT_MAX).then_some((min, max))
         }
@@ -783,25 +805,25 @@ fn range(known: &Known<'_>) -> Option<(f64, f64)> {
     }
 }
 
-fn less(left: &Known<'_>, right: &Known<'_>) -> Option<Truth> {
-    if let (Known::Int { min, max }, Known::Int { min: other_min, max: other_max }) = (left, right) {
+fn less(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Option<Truth> {
+    if let (KnownValue::Int { min, max }, KnownValue::Int { min: other_min, max: other_max }) = (left, right) {
         return Some(Truth { may_hold: min < other_max, may_fail: max >= other_min });
     }
     let ((min, max), (other_min, other_max)) = (range(left)?, range(right)?);
     Some(Truth { may_hold: min < other_max, may_fail: max >= other_min })
 }
 
-fn equal(left: &Known<'_>, right: &Known<'_>) -> Truth {
+fn equal(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Truth {
     match (left, right) {
-        (Known::Nothing, _) | (_, Known::Nothing) => Truth::EITHER,
-        (Known::Null, Known::Null) => Truth::of(true),
+        (KnownValue::Nothing, _) | (_, KnownValue::Nothing) => Truth::EITHER,
+        (KnownValue::Null, KnownValue::Null) => Truth::of(true),
         // What may be null is not known at all.
-        (Known::Null, _) | (_, Known::Null) => Truth::of(false),
-        (Known::Truth(left), Known::Truth(right)) => Truth {
+        (KnownValue::Null, _) | (_, KnownValue::Null) => Truth::of(false),
+        (KnownValue::Truth(left), KnownValue::Truth(right)) => Truth {
             may_hold: (left.may_hold && right.may_hold) || (left.may_fail && right.may_fail),
             may_fail: (left.may_hold && right.may_fail) || (left.may_fail && right.may_hold),
         },
-        (Known::Text(left), Known::Text(right)) => equal_texts(left, right),
+        (KnownValue::Text(left), KnownValue::Text(right)) => equal_texts(left, right),
         _ => match (less(left, right), less(right, left)) {
             (Some(below), Some(above)) => {
                 Truth { may_hold: below.may_fail && above.may_fail, may_fail: below.may_hold || above.may_hold }
@@ -811,7 +833,7 @@ fn equal(left: &Known<'_>, right: &Known<'_>) -> Truth {
     }
 }
 
-fn equal_texts(left: &Text, right: &Text) -> Truth {
+fn equal_texts(left: &TextLength, right: &TextLength) -> Truth {
     if let (Some(left), Some(right)) = (&left.options, &right.options) {
         return Truth {
             may_hold: left.iter().any(|option| right.contains(option)),
@@ -822,15 +844,15 @@ fn equal_texts(left: &Text, right: &Text) -> Truth {
     Truth { may_hold: overlap, may_fail: true }
 }
 
-fn is_among(value: &Known<'_>, elements: &[Known<'_>]) -> Truth {
+fn is_among(value: &KnownValue<'_>, elements: &[KnownValue<'_>]) -> Truth {
     let each: Vec<Truth> = elements.iter().map(|element| equal(value, element)).collect();
     let truth =
         Truth { may_hold: each.iter().any(|equal| equal.may_hold), may_fail: each.iter().all(|equal| equal.may_fail) };
     // One of several that all are there is there, whichever it is.
-    let Known::Text(Text { options: Some(options), .. }) = value else { return truth };
+    let KnownValue::Text(TextLength { options: Some(options), .. }) = value else { return truth };
     let is_there = |option: &String| {
         elements.iter().any(|element| match element {
-            Known::Text(Text { options: Some(only), .. }) => only.as_slice() == std::slice::from_ref(option),
+            KnownValue::Text(TextLength { options: Some(only), .. }) => only.as_slice() == std::slice::from_ref(option),
             _ => false,
         })
     };
@@ -838,15 +860,16 @@ fn is_among(value: &Known<'_>, elements: &[Known<'_>]) -> Truth {
 }
 
 /// What is known of a value that is one or the other.
-fn joined<'s>(left: &Known<'s>, right: &Known<'s>) -> Known<'s> {
+fn joined<'s>(left: &KnownValue<'s>, right: &KnownValue<'s>) -> KnownValue<'s> {
     match (left, right) {
-        (Known::Truth(left), Known::Truth(right)) => {
-            Known::Truth(Truth { may_hold: left.may_hold || right.may_hold, may_fail: left.may_fail || right.may_fail })
+        (KnownValue::Truth(left), KnownValue::Truth(right)) => KnownValue::Truth(Truth {
+            may_hold: left.may_hold || right.may_hold,
+            may_fail: left.may_fail || right.may_fail,
+        }),
+        (KnownValue::Int { min, max }, KnownValue::Int { min: other_min, max: other_max }) => {
+            KnownValue::Int { min: *min.min(other_min), max: *max.max(other_max) }
         }
-        (Known::Int { min, max }, Known::Int { min: other_min, max: other_max }) => {
-            Known::Int { min: *min.min(other_min), max: *max.max(other_max) }
-        }
-        _ => Known::Nothing,
+        _ => KnownValue::Nothing,
     }
 }
 

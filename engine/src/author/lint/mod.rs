@@ -24,7 +24,7 @@ use std::hash::BuildHasher as _;
 
 use super::DefinedKind;
 use super::catalog::Priced;
-use crate::crd::validate::expressions::Step;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::crd::validate::validated::Validated;
 use crate::crd::{ServedVersion, validate, warnings};
 use crate::meta::field::Subject;
@@ -83,10 +83,10 @@ pub fn lint_kind(
     definition: &Value,
     wanted: &dyn Fn(&Lint) -> bool,
 ) -> Vec<Finding> {
-    let mut told = Told::default();
+    let mut told = LintFindings::default();
     if definition.str_at(&["apiVersion"]) == "apiextensions.k8s.io/v1beta1" {
-        let mut found = Findings { version: "", is_used: true, wanted, told: &mut told };
-        let node = Node { path: "", at: "apiVersion" };
+        let mut found = VersionFindings { version: "", is_used: true, wanted, told: &mut told };
+        let node = NodeLocation { path: "", at: "apiVersion" };
         found.tell(&node, &DEPRECATED, "v1beta1 is no longer served since 1.22", "write it in apiextensions.k8s.io/v1");
         return told.findings;
     }
@@ -94,13 +94,13 @@ pub fn lint_kind(
     for (index, version) in kind.versions.iter().enumerate() {
         let own = schema_place(index);
         let is_used = version.served && version.deprecation_warning.is_none();
-        let mut found = Findings { version: &version.version, is_used, wanted, told: &mut told };
+        let mut found = VersionFindings { version: &version.version, is_used, wanted, told: &mut told };
         conventions::look_at_version(&mut found, version, &own);
         let costs = schemas.costs().find(|costs| costs.path == own || costs.path == SHARED);
         if let Some(costs) = costs {
             rules::look(&mut found, &version.structural, costs, &own);
         }
-        look_below(&mut found, version, &mut Way { path: String::new(), at: own }, &version.structural, "");
+        look_below(&mut found, version, &mut WalkPath { path: String::new(), at: own }, &version.structural, "");
     }
     let mut findings = told.findings;
     ignore::apply(&kind.definition.metadata, &mut findings);
@@ -126,13 +126,13 @@ fn schema_place(index: usize) -> String {
 }
 
 /// What the server has against the definition, and what it takes but warns of.
-fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, told: &mut Told) {
-    let mut found = Findings { version: "", is_used: true, wanted, told };
+fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, told: &mut LintFindings) {
+    let mut found = VersionFindings { version: "", is_used: true, wanted, told };
     conventions::look_at_definition(&mut found, &kind.definition);
     for error in &kind.errors {
         let lint = if error.subject == Subject::Structure { &NOT_STRUCTURAL } else { &REFUSED };
         let at = error.field.replacen(SHARED, &schema_place(0), 1);
-        found.tell(&Node { path: "", at: &at }, lint, error.to_string(), lint.remedy);
+        found.tell(&NodeLocation { path: "", at: &at }, lint, error.to_string(), lint.remedy);
     }
     if let Some(preserves) = written.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool) {
         let (message, fix) = if preserves {
@@ -140,28 +140,33 @@ fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint
         } else {
             ("preserveUnknownFields: false is what v1 does anyway", "remove it")
         };
-        found.tell(&Node { path: "", at: "spec.preserveUnknownFields" }, &DEPRECATED, message, fix);
+        found.tell(&NodeLocation { path: "", at: "spec.preserveUnknownFields" }, &DEPRECATED, message, fix);
     }
     for warning in warnings::create(&kind.definition) {
-        found.tell(&Node { path: "", at: "spec" }, &DEPRECATED, warning, "do without it: the server leaves it aside");
+        found.tell(
+            &NodeLocation { path: "", at: "spec" },
+            &DEPRECATED,
+            warning,
+            "do without it: the server leaves it aside",
+        );
     }
 }
 
 /// Where a node is, for people and within the definition.
-struct Node<'n> {
+struct NodeLocation<'n> {
     path: &'n str,
     at: &'n str,
 }
 
 /// Where a walk is: it grows and shrinks with it, so that what nests deeply has one path at a time.
-struct Way {
+struct WalkPath {
     path: String,
     at: String,
 }
 
-impl Way {
-    fn node(&self) -> Node<'_> {
-        Node { path: &self.path, at: &self.at }
+impl WalkPath {
+    fn node(&self) -> NodeLocation<'_> {
+        NodeLocation { path: &self.path, at: &self.at }
     }
 
     fn enter_property(&mut self, name: &str) {
@@ -190,24 +195,24 @@ impl Way {
 }
 
 /// What is found in a version.
-struct Findings<'f> {
+struct VersionFindings<'f> {
     version: &'f str,
     /// Whether its author still works on the version, and not only keeps it for those who have objects of it.
     is_used: bool,
     /// What somebody asks for.
     wanted: &'f dyn Fn(&Lint) -> bool,
-    told: &'f mut Told,
+    told: &'f mut LintFindings,
 }
 
 /// All findings, in the order in which they were made.
 #[derive(Default)]
-struct Told {
+struct LintFindings {
     findings: Vec<Finding>,
     /// Which of them say the same of the same node, by a hash of that.
     alike: HashMap<u64, Vec<usize>>,
 }
 
-impl Told {
+impl LintFindings {
     /// Adds a finding, or its versions and places to one that says the same.
     fn add(&mut self, finding: Finding) {
         let alike = self.alike.entry(self.alike.hasher().hash_one(finding.said())).or_default();
@@ -232,14 +237,20 @@ impl Finding {
     }
 }
 
-impl Findings<'_> {
+impl VersionFindings<'_> {
     /// Whether a finding of this lint would be told.
     fn is_told(&self, lint: &Lint) -> bool {
         (self.is_used || lint.severity == Severity::Error) && (self.wanted)(lint)
     }
 
     /// Adds a finding, or this version to one that there is already.
-    fn tell(&mut self, node: &Node<'_>, lint: &'static Lint, message: impl Into<String>, fix: impl Into<String>) {
+    fn tell(
+        &mut self,
+        node: &NodeLocation<'_>,
+        lint: &'static Lint,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
         if !self.is_told(lint) {
             return;
         }
@@ -265,7 +276,13 @@ fn add_new(known: &mut Vec<String>, others: Vec<String>) {
 
 /// Looks at a node called `name`, which is empty for items, entries and the root, and at all below but for what stands within
 /// an embedded type of Kubernetes.
-fn look_below(found: &mut Findings<'_>, version: &ServedVersion, way: &mut Way, schema: &Structural, name: &str) {
+fn look_below(
+    found: &mut VersionFindings<'_>,
+    version: &ServedVersion,
+    way: &mut WalkPath,
+    schema: &Structural,
+    name: &str,
+) {
     work::step();
     let embedded = shapes::embedded(schema, &way.path);
     let named = conventions::Named { name, is_embedded: embedded.is_some() };
@@ -290,24 +307,24 @@ fn look_below(found: &mut Findings<'_>, version: &ServedVersion, way: &mut Way, 
 }
 
 /// `spec.ports[*].name`.
-fn path_of(steps: &[Step]) -> String {
+fn path_of(steps: &[SchemaStep]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
-            Step::Property(name) if path.is_empty() => path.push_str(name),
-            Step::Property(name) => path = format!("{path}.{name}"),
-            Step::Items | Step::Values => path.push_str("[*]"),
+            SchemaStep::Property(name) if path.is_empty() => path.push_str(name),
+            SchemaStep::Property(name) => path = format!("{path}.{name}"),
+            SchemaStep::Items | SchemaStep::Values => path.push_str("[*]"),
         }
     }
     path
 }
 
 /// Where a node stands in the definition, below a schema that stands at `own`.
-fn place_of(own: &str, steps: &[Step]) -> String {
+fn place_of(own: &str, steps: &[SchemaStep]) -> String {
     steps.iter().fold(own.to_owned(), |place, step| match step {
-        Step::Property(name) => format!("{place}.properties[{name}]"),
-        Step::Items => format!("{place}.items"),
-        Step::Values => format!("{place}.additionalProperties"),
+        SchemaStep::Property(name) => format!("{place}.properties[{name}]"),
+        SchemaStep::Items => format!("{place}.items"),
+        SchemaStep::Values => format!("{place}.additionalProperties"),
     })
 }
 

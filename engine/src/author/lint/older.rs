@@ -1,7 +1,7 @@
 //! What older versions of Kubernetes refuse of a definition that the newest one takes, and what they ignore.
 
 use super::lints::{OLDER_IGNORES, OLDER_REFUSES};
-use super::{Finding, Findings, Lint, Node, SHARED, Told, apply_ignored, schema_place};
+use super::{Finding, Lint, LintFindings, NodeLocation, SHARED, VersionFindings, apply_ignored, schema_place};
 use crate::author::DefinedKind;
 use crate::cel::library;
 use crate::crd::definition;
@@ -55,12 +55,12 @@ pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> 
 
 /// What is told of an object with this metadata.
 pub(super) fn findings(told: Vec<OlderFault>, metadata: &Value) -> Vec<Finding> {
-    let mut all = Told::default();
-    let mut found = Findings { version: "", is_used: true, wanted: &|_| true, told: &mut all };
+    let mut all = LintFindings::default();
+    let mut found = VersionFindings { version: "", is_used: true, wanted: &|_| true, told: &mut all };
     for OlderFault { lint, at, message, fix, minors } in told {
         let verb = if *lint == OLDER_REFUSES { "refused" } else { "ignored" };
         let message = format!("{verb} in Kubernetes {}: {message}", span(&minors));
-        found.tell(&Node { path: "", at: &at }, lint, message, fix);
+        found.tell(&NodeLocation { path: "", at: &at }, lint, message, fix);
     }
     let mut findings = all.findings;
     apply_ignored(metadata, &mut findings);

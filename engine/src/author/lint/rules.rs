@@ -4,27 +4,27 @@ use std::collections::{HashMap, HashSet};
 
 use super::decide::{Decision, decide};
 use super::lints::{NEVER_FAILS, NEVER_HOLDS, RULE_COST, SCHEMA_COST, UNBOUNDED, WITHOUT_HAS};
-use super::{Findings, Node, one_line, path_of, place_of};
+use super::{NodeLocation, VersionFindings, one_line, path_of, place_of};
 use crate::cel::ast::{Expr, ExprKind, operators};
 use crate::cel::cost::model::{CALL_LIMIT, EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::cel::eval::Value as Cel;
 use crate::crd::bounds::{Bound, advise, descend, unbounded_among};
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
 use crate::schema::rules::compile::Expression;
 use crate::schema::structural::Structural;
 
 /// What all rules of a schema, which is at `own` in its definition, cost and do.
-pub fn look(found: &mut Findings<'_>, root: &Structural, costs: &SchemaCosts, own: &str) {
+pub fn look(found: &mut VersionFindings<'_>, root: &Structural, costs: &SchemaCosts, own: &str) {
     if costs.total >= SCHEMA_ESTIMATE_MAX / 2 {
         let share = percent(costs.total, SCHEMA_ESTIMATE_MAX);
         let message = format!("its rules take {share:.0}% of what they may cost together");
-        found.tell(&Node { path: "", at: own }, &SCHEMA_COST, message, SCHEMA_COST.remedy);
+        found.tell(&NodeLocation { path: "", at: own }, &SCHEMA_COST, message, SCHEMA_COST.remedy);
     }
     let demanded = demanded(costs);
     for rule in &costs.rules {
         let path = path_of(&rule.steps);
         let at = format!("{own}{}", rule.path.strip_prefix(&costs.path).unwrap_or_default());
-        let node = Node { path: &path, at: &at };
+        let node = NodeLocation { path: &path, at: &at };
         cost(found, &node, root, rule);
         let (Some(expression), Some(decision)) = (&rule.compiled.expression, decision(root, rule)) else { continue };
         let is_demanded = |field: &String| demanded.get(rule.steps.as_slice()).is_some_and(|all| all.contains(field));
@@ -36,7 +36,7 @@ pub fn look(found: &mut Findings<'_>, root: &Structural, costs: &SchemaCosts, ow
         for place in unbounded_among(root, rule, &decision.read) {
             let (path, at) = (path_of(&place.steps), place_of(own, &place.steps));
             let message = format!("the price of a rule depends on it, and it has no {}", place.keyword);
-            found.tell(&Node { path: &path, at: &at }, &UNBOUNDED, message, format!("set {}", place.keyword));
+            found.tell(&NodeLocation { path: &path, at: &at }, &UNBOUNDED, message, format!("set {}", place.keyword));
         }
     }
 }
@@ -63,7 +63,7 @@ fn percent(cost: u64, limit: u64) -> f64 {
 }
 
 /// Rules that take half of what one may cost, or more.
-fn cost(found: &mut Findings<'_>, node: &Node<'_>, root: &Structural, rule: &RuleCosts) {
+fn cost(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, root: &Structural, rule: &RuleCosts) {
     if rule.cost < EXPRESSION_ESTIMATE_MAX / 2 || !found.is_told(&RULE_COST) {
         return;
     }
@@ -82,8 +82,8 @@ fn cost(found: &mut Findings<'_>, node: &Node<'_>, root: &Structural, rule: &Rul
 }
 
 /// The fields that rules demand, by the ways to their nodes: where one is absent, it is they that tell.
-fn demanded(costs: &SchemaCosts) -> HashMap<&[Step], HashSet<String>> {
-    let mut demanded: HashMap<&[Step], HashSet<String>> = HashMap::new();
+fn demanded(costs: &SchemaCosts) -> HashMap<&[SchemaStep], HashSet<String>> {
+    let mut demanded: HashMap<&[SchemaStep], HashSet<String>> = HashMap::new();
     for rule in &costs.rules {
         let Some(expression) = &rule.compiled.expression else { continue };
         asked_for(&expression.checked.ast.expr, demanded.entry(&rule.steps).or_default());
@@ -108,8 +108,8 @@ fn asked_for(expr: &Expr, found: &mut HashSet<String>) {
 
 /// Rules that can't fail, that never hold, and that end in an error where an optional field is absent.
 fn verdict(
-    found: &mut Findings<'_>,
-    node: &Node<'_>,
+    found: &mut VersionFindings<'_>,
+    node: &NodeLocation<'_>,
     rule: &RuleCosts,
     expression: &Expression,
     (decision, absent): (&Decision, &[String]),

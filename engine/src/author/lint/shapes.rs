@@ -30,15 +30,15 @@ const RARE_MAX: usize = 12;
 const MANY: usize = 10;
 
 /// The types that may be embedded.
-struct Known {
+struct EmbeddableTypes {
     /// Each with how many fields its JSON has.
     types: Vec<(&'static Message, usize)>,
     /// The types that have a field of a name, by their numbers.
     by_field: HashMap<&'static str, Vec<(usize, &'static Field)>>,
 }
 
-static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    let mut known = Known { types: Vec::new(), by_field: HashMap::new() };
+static KNOWN: LazyLock<EmbeddableTypes> = LazyLock::new(|| {
+    let mut known = EmbeddableTypes { types: Vec::new(), by_field: HashMap::new() };
     for message in PACKAGES.iter().flat_map(|package| types::structs(package)).map(types::Named::message) {
         for member in message.members() {
             // Of fields with the same name the first one counts.

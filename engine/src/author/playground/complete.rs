@@ -10,7 +10,7 @@ use crate::author::editor::workspace::UserLookup;
 use crate::author::editor::{Text, Workspace};
 use crate::object;
 use crate::value::Value;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 /// What may stand where somebody types: how many characters before the cursor it replaces, and the choices, each with what
 /// is put there (`apply`).
@@ -18,7 +18,7 @@ use crate::value::yaml::Place;
 /// `line` and `column` count from 0, the column in characters.
 pub fn complete(inputs: &Inputs, pane: Pane, line: usize, column: usize, find_user: UserLookup) -> Value {
     let text = Text::from(inputs.text(pane));
-    let offset = text.offset_of(Place { line: line.saturating_add(1), column: column.saturating_add(1) });
+    let offset = text.offset_of(TextPosition { line: line.saturating_add(1), column: column.saturating_add(1) });
     let mut workspace = Workspace::of_minors(find_user, inputs.minors());
     let definitions = Pane::Definition.name();
     if pane == Pane::Definition && inputs.is_broken(pane) {

@@ -9,10 +9,10 @@ use crate::author::{check, written_field};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 /// A finding, and the document that it is about.
-struct Found {
+struct DocumentFinding {
     document: usize,
     finding: Finding,
 }
@@ -43,7 +43,7 @@ pub fn find(inputs: &Inputs, minor: Minor, markers: &mut Vec<Marker>) -> Value {
     Value::Array(shown)
 }
 
-fn show(at: usize, Found { finding, .. }: &Found, place: Option<Place>) -> Value {
+fn show(at: usize, DocumentFinding { finding, .. }: &DocumentFinding, place: Option<TextPosition>) -> Value {
     let Finding { lint, path, message, fix, .. } = finding;
     object! {
         "number" => number(at as u64),
@@ -66,23 +66,23 @@ pub fn fix(inputs: &Inputs, number: usize) -> Option<String> {
     fixed.is_fixed.first().copied().unwrap_or_default().then_some(fixed.text)
 }
 
-fn all(inputs: &Inputs, minor: Minor) -> Vec<Found> {
+fn all(inputs: &Inputs, minor: Minor) -> Vec<DocumentFinding> {
     let mut found = Vec::new();
     for (document, manifest) in inputs.manifests().enumerate().filter(|(_, manifest)| is_definition(manifest)) {
         // What is not a definition is told of by itself.
         let findings = lint_in(minor, manifest).unwrap_or_default();
-        found.extend(findings.into_iter().map(|finding| Found { document, finding }));
+        found.extend(findings.into_iter().map(|finding| DocumentFinding { document, finding }));
     }
     if inputs.has_policies() {
         let manifests: Vec<&Value> = inputs.manifests().collect();
         let of_policies = policy_lint::lint(&manifests).into_iter();
-        found.extend(of_policies.map(|(document, finding)| Found { document, finding }));
+        found.extend(of_policies.map(|(document, finding)| DocumentFinding { document, finding }));
     }
     found.sort_by_key(|found| std::cmp::Reverse(found.finding.lint.severity));
     found
 }
 
-fn place(inputs: &Inputs, found: &Found) -> Option<Place> {
+fn place(inputs: &Inputs, found: &DocumentFinding) -> Option<TextPosition> {
     let document = inputs.documents(Pane::Definition).get(found.document)?;
     let at = found.finding.places.first().map_or("", String::as_str);
     Some(document.place(&written_field(at, 0)))

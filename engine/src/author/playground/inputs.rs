@@ -5,11 +5,11 @@ use thiserror::Error;
 use super::shown::{number, shortened};
 use crate::author::policies::case::Setting;
 use crate::author::policies::is_policy;
-use crate::author::suite::{Case, Expected, Part};
+use crate::author::suite::{Case, Expected, WriteTarget};
 use crate::meta::minor::{Minor, MinorError};
 use crate::object;
 use crate::value::Value;
-use crate::value::yaml::{Broken, Located, Place, decode_each_located};
+use crate::value::yaml::{Broken, Located, TextPosition, decode_each_located};
 
 /// One of the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,25 +46,25 @@ impl Pane {
 /// Something to underline.
 pub struct Marker {
     pane: Pane,
-    place: Option<Place>,
+    place: Option<TextPosition>,
     severity: &'static str,
     message: String,
 }
 
 impl Marker {
     /// What keeps the object from being admitted.
-    pub fn error(pane: Pane, place: Option<Place>, message: impl Into<String>) -> Marker {
+    pub fn error(pane: Pane, place: Option<TextPosition>, message: impl Into<String>) -> Marker {
         Marker { pane, place, severity: "error", message: message.into() }
     }
 
     /// What does not.
-    pub fn warning(pane: Pane, place: Option<Place>, message: impl Into<String>) -> Marker {
+    pub fn warning(pane: Pane, place: Option<TextPosition>, message: impl Into<String>) -> Marker {
         Marker { severity: "warning", ..Marker::error(pane, place, message) }
     }
 
     /// For the page: a marker without a place stands at the first line.
     pub fn show(&self) -> Value {
-        let Place { line, column } = self.place.unwrap_or(Place { line: 1, column: 1 });
+        let TextPosition { line, column } = self.place.unwrap_or(TextPosition { line: 1, column: 1 });
         object! {
             "pane" => self.pane.name(),
             "line" => number(line as u64),
@@ -207,7 +207,7 @@ impl Inputs {
             path: String::new(),
             object,
             old: self.first(Pane::Old).map(|document| document.value.clone()),
-            part: Part::of(&request),
+            part: WriteTarget::of(&request),
             setting: Setting::decode(&request, None),
             expected: Expected::Stated(Value::Null),
         })

@@ -33,7 +33,7 @@ pub use bound::add_bound;
 pub use case::case;
 pub use complete::complete;
 pub use findings::fix;
-pub use inputs::Inputs;
+pub use inputs::{InputError, Inputs};
 pub use user::with_user;
 
 /// The request with another value of a parameter: [`params::with_param`] of the kinds of the inputs.

@@ -6,7 +6,7 @@ use super::verdict::parts;
 use crate::author::Catalog;
 use crate::author::policies::coverage::{Coverage, Tried};
 use crate::author::policies::price::{LIMIT, Prices, price};
-use crate::author::policies::{Place, Policies};
+use crate::author::policies::{Policies, PolicyExpression};
 use crate::object;
 use crate::value::Value;
 
@@ -46,8 +46,8 @@ pub fn show(inputs: &Inputs, catalog: &Catalog, policies: &Policies, coverage: &
     object! { "asked" => shown, "refused" => refused.collect::<Vec<_>>() }
 }
 
-fn outcome(place: Place, tried: &Tried) -> &'static str {
-    let is_mutation = matches!(place, Place::Mutation(_));
+fn outcome(place: PolicyExpression, tried: &Tried) -> &'static str {
+    let is_mutation = matches!(place, PolicyExpression::Mutation(_));
     match (tried.held, tried.failed, tried.broke) {
         (_, _, 1..) => "error",
         (_, 1.., _) if is_mutation => "unchanged",
@@ -59,7 +59,7 @@ fn outcome(place: Place, tried: &Tried) -> &'static str {
 }
 
 /// The price of the expression at a place; of a mutation, whichever form it has.
-fn cost(prices: &Prices, place: Place) -> Option<u64> {
+fn cost(prices: &Prices, place: PolicyExpression) -> Option<u64> {
     let head = format!("spec.{}.", place.shown());
     let is_it = |field: &str| field.strip_prefix(&head).is_some_and(|rest| rest.ends_with("expression"));
     prices.expressions.iter().find(|priced| is_it(&priced.field))?.cost

@@ -9,7 +9,7 @@ use crate::author::{Catalog, DefinedKind, written_field};
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::validate;
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
 use crate::object;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
@@ -113,22 +113,22 @@ fn of_bound(bound: &Bound) -> Value {
     }
 }
 
-fn step_name(step: &Step) -> String {
+fn step_name(step: &SchemaStep) -> String {
     match step {
-        Step::Property(name) => format!(".{name}"),
-        Step::Items => "items".to_owned(),
-        Step::Values => "values".to_owned(),
+        SchemaStep::Property(name) => format!(".{name}"),
+        SchemaStep::Items => "items".to_owned(),
+        SchemaStep::Values => "values".to_owned(),
     }
 }
 
 /// The node of a rule as objects have it: `spec.ports[*]`.
-fn field(steps: &[Step]) -> String {
+fn field(steps: &[SchemaStep]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
-            Step::Property(name) if path.is_empty() => path.push_str(name),
-            Step::Property(name) => path.extend([".", name]),
-            Step::Items | Step::Values => path.push_str("[*]"),
+            SchemaStep::Property(name) if path.is_empty() => path.push_str(name),
+            SchemaStep::Property(name) => path.extend([".", name]),
+            SchemaStep::Items | SchemaStep::Values => path.push_str("[*]"),
         }
     }
     path

@@ -1,7 +1,7 @@
 //! Small things that all answers show alike.
 
 use crate::value::Value;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 /// How many things of a kind are shown; of the rest it is told how many there are.
 pub const SHOWN_MAX: usize = 200;
@@ -19,7 +19,7 @@ pub fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> Value {
 }
 
 /// The line of a place, or null.
-pub fn line(place: Option<Place>) -> Value {
+pub fn line(place: Option<TextPosition>) -> Value {
     place.map_or(Value::Null, |place| number(place.line as u64))
 }
 

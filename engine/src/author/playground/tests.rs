@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::author::suite::{Coverage, parse, run};
-use crate::cel::library::authorizer::{Authorizer, Check, Decision};
+use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
 use crate::value::yaml;
 
 const BOAT: &str = "\
@@ -70,7 +70,7 @@ spec: {policyName: short, validationActions: [Deny]}
 struct Nobody;
 
 impl Authorizer for Nobody {
-    fn decide(&self, _: &Check) -> Decision {
+    fn decide(&self, _: &AuthorizerCheck) -> Decision {
         Decision::default()
     }
 

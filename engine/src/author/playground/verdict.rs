@@ -7,7 +7,7 @@ use crate::author::{PartValue, Rejected};
 use crate::meta::field::ErrorType;
 use crate::object;
 use crate::value::Value;
-use crate::value::yaml::Place;
+use crate::value::yaml::TextPosition;
 
 /// What the server would answer. Markers get the errors and warnings.
 pub fn show(inputs: &Inputs, admitted: Option<&Admitted>, ratcheted: &[String], markers: &mut Vec<Marker>) -> Value {
@@ -73,7 +73,7 @@ fn nothing(inputs: &Inputs) -> Value {
     object! { "outcome" => outcome, "kind" => text("kind"), "apiVersion" => text("apiVersion") }
 }
 
-fn error(rejected: &Rejected, place: Option<Place>) -> Value {
+fn error(rejected: &Rejected, place: Option<TextPosition>) -> Value {
     let error = &rejected.error;
     let message = if error.kind == ErrorType::TypeInvalid { error.detail.clone() } else { error.body() };
     object! {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::lookup::DEFAULT_NAMESPACE;
-use super::{Asked, Policies, RequestUser, Target, Tell};
+use super::{Policies, PolicyRequest, RequestUser, Target, Tell};
 use crate::author::{Catalog, Checked};
 use crate::crd::nested::{set_nested, split_path};
 use crate::meta::Status;
@@ -91,7 +91,7 @@ impl Admission<'_> {
             (Operation::Delete, old) => self.decoded(&target, old.unwrap_or(&object), &namespace),
             _ => Value::Null,
         };
-        let asked = Asked {
+        let asked = PolicyRequest {
             target: &target,
             operation,
             old: &old,
@@ -131,7 +131,7 @@ impl Admission<'_> {
             (Err(status), _) | (_, Err(status)) => return Some(refused(status)),
         };
         let target = Target::of(sent.object, SCALE, self.catalog)?;
-        let asked = Asked {
+        let asked = PolicyRequest {
             target: &target,
             operation: Operation::Update,
             old: &old,
@@ -156,7 +156,7 @@ impl Admission<'_> {
 
     fn written(
         &self,
-        asked: &Asked<'_>,
+        asked: &PolicyRequest<'_>,
         object: &Value,
         check: &mut dyn FnMut(&Value) -> Checked,
         tell: Tell<'_>,
@@ -193,7 +193,7 @@ impl Admission<'_> {
     }
 
     /// Asks validating policies.
-    fn finish(&self, asked: &Asked<'_>, mut admitted: Admitted, object: &Value, tell: Tell<'_>) -> Admitted {
+    fn finish(&self, asked: &PolicyRequest<'_>, mut admitted: Admitted, object: &Value, tell: Tell<'_>) -> Admitted {
         let said = self.policies.validate(asked, object, tell);
         admitted.annotations = said.annotations();
         admitted.warnings = said.warnings;

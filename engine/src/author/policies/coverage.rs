@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Note, Outcome, Place, Policies};
+use super::{Note, Policies, PolicyExpression, PolicyOutcome};
 use crate::author::PartValue;
 
 /// What cases have tried.
 #[derive(Default)]
 pub struct Coverage {
     /// By the kind and the name of the policy.
-    policies: BTreeMap<(&'static str, String), BTreeMap<Place, Tried>>,
+    policies: BTreeMap<(&'static str, String), BTreeMap<PolicyExpression, Tried>>,
     /// Whether it is kept what the parts of expressions come to.
     is_tracing: bool,
 }
@@ -32,21 +32,24 @@ pub struct Tried {
 
 impl Tried {
     /// Whether it has come to both; of others than decisions, whether it has done what it is for.
-    pub fn is_covered(&self, place: Place) -> bool {
+    pub fn is_covered(&self, place: PolicyExpression) -> bool {
         self.gaps(place).is_empty()
     }
 
     /// What no case has tried.
-    pub fn gaps(&self, place: Place) -> Vec<&'static str> {
+    pub fn gaps(&self, place: PolicyExpression) -> Vec<&'static str> {
         let is_never = self.held + self.failed + self.broke == 0;
         match place {
             _ if is_never => vec!["never evaluated"],
-            Place::Mutation(_) if self.held == 0 => vec!["never changed anything"],
-            Place::Variable(_) if self.held == 0 => vec!["never had a value"],
-            Place::Message(_) if self.held == 0 => vec!["never made a message"],
-            Place::Annotation(_) if self.held == 0 => vec!["never made a value"],
-            Place::Mutation(_) | Place::Variable(_) | Place::Message(_) | Place::Annotation(_) => Vec::new(),
-            Place::Condition(_) | Place::Validation(_) => {
+            PolicyExpression::Mutation(_) if self.held == 0 => vec!["never changed anything"],
+            PolicyExpression::Variable(_) if self.held == 0 => vec!["never had a value"],
+            PolicyExpression::Message(_) if self.held == 0 => vec!["never made a message"],
+            PolicyExpression::Annotation(_) if self.held == 0 => vec!["never made a value"],
+            PolicyExpression::Mutation(_)
+            | PolicyExpression::Variable(_)
+            | PolicyExpression::Message(_)
+            | PolicyExpression::Annotation(_) => Vec::new(),
+            PolicyExpression::Condition(_) | PolicyExpression::Validation(_) => {
                 let [never_held, never_failed] = [self.held == 0, self.failed + self.broke == 0];
                 let gaps = [(never_held, "never true"), (never_failed, "never false")];
                 gaps.into_iter().filter(|(is_gap, _)| *is_gap).map(|(_, gap)| gap).collect()
@@ -55,21 +58,21 @@ impl Tried {
     }
 }
 
-impl Place {
+impl PolicyExpression {
     /// Whether the policy decides by it, or changes objects: what it decides about a request follows from these.
     pub fn decides(self) -> bool {
-        matches!(self, Place::Condition(_) | Place::Validation(_) | Place::Mutation(_))
+        matches!(self, PolicyExpression::Condition(_) | PolicyExpression::Validation(_) | PolicyExpression::Mutation(_))
     }
 
     /// `validations[0]`.
     pub fn shown(self) -> String {
         match self {
-            Place::Condition(at) => format!("matchConditions[{at}]"),
-            Place::Variable(at) => format!("variables[{at}]"),
-            Place::Validation(at) => format!("validations[{at}]"),
-            Place::Message(at) => format!("validations[{at}].messageExpression"),
-            Place::Annotation(at) => format!("auditAnnotations[{at}]"),
-            Place::Mutation(at) => format!("mutations[{at}]"),
+            PolicyExpression::Condition(at) => format!("matchConditions[{at}]"),
+            PolicyExpression::Variable(at) => format!("variables[{at}]"),
+            PolicyExpression::Validation(at) => format!("validations[{at}]"),
+            PolicyExpression::Message(at) => format!("validations[{at}].messageExpression"),
+            PolicyExpression::Annotation(at) => format!("auditAnnotations[{at}]"),
+            PolicyExpression::Mutation(at) => format!("mutations[{at}]"),
         }
     }
 }
@@ -97,14 +100,14 @@ impl Coverage {
         let (kind, name) = note.policy;
         let tried = self.policies.entry((kind, name.to_owned())).or_default().entry(note.place).or_default();
         let is_telling = tried.held + tried.failed + tried.broke == 0
-            || (note.outcome != Outcome::Held && tried.failed + tried.broke == 0);
+            || (note.outcome != PolicyOutcome::Held && tried.failed + tried.broke == 0);
         if self.is_tracing && is_telling {
             tried.parts = note.parts(&tried.text);
         }
         match note.outcome {
-            Outcome::Held => tried.held += 1,
-            Outcome::Failed => tried.failed += 1,
-            Outcome::Broke => tried.broke += 1,
+            PolicyOutcome::Held => tried.held += 1,
+            PolicyOutcome::Failed => tried.failed += 1,
+            PolicyOutcome::Broke => tried.broke += 1,
         }
     }
 
@@ -125,7 +128,7 @@ impl Coverage {
     }
 
     /// By the kinds and the names of policies.
-    pub fn policies(&self) -> impl Iterator<Item = (&'static str, &str, &BTreeMap<Place, Tried>)> {
+    pub fn policies(&self) -> impl Iterator<Item = (&'static str, &str, &BTreeMap<PolicyExpression, Tried>)> {
         self.policies.iter().map(|((kind, name), places)| (*kind, name.as_str(), places))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::target::TargetError;
-use super::{Asked, Policies, Seen, Target};
+use super::{MatchedRequest, Policies, PolicyRequest, Target};
 use crate::crd::ServedVersion;
 use crate::crd::write::ReadError;
 use crate::kinds;
@@ -13,7 +13,7 @@ use crate::meta::selector::SelectorError;
 use crate::object;
 use crate::policy::binding::ParamError;
 use crate::policy::environment::show_namespace;
-use crate::policy::matching::{self, Asked as Subject};
+use crate::policy::matching::{self, MatchAttributes as Subject};
 use crate::policy::{Criteria, Head, Operation, ParamKindError, ParamRef};
 use crate::value::Value;
 
@@ -48,7 +48,7 @@ impl Policies {
     pub(super) fn version(
         &self,
         criteria: &Criteria,
-        asked: &Asked<'_>,
+        asked: &PolicyRequest<'_>,
         object: &Value,
     ) -> Result<Option<Arc<ServedVersion>>, LookupError> {
         let subject = Subject {
@@ -69,7 +69,12 @@ impl Policies {
         Ok(Some(version))
     }
 
-    fn selects_namespace(&self, criteria: &Criteria, asked: &Asked<'_>, object: &Value) -> Result<bool, LookupError> {
+    fn selects_namespace(
+        &self,
+        criteria: &Criteria,
+        asked: &PolicyRequest<'_>,
+        object: &Value,
+    ) -> Result<bool, LookupError> {
         let namespace = asked.namespace_or_own();
         if namespace.is_empty() && !asked.target.is_namespaces() {
             return Ok(true);
@@ -84,7 +89,7 @@ impl Policies {
     }
 
     /// A namespace that is among the manifests, or as it would have been made.
-    fn namespace(&self, asked: &Asked<'_>, name: &str) -> Value {
+    fn namespace(&self, asked: &PolicyRequest<'_>, name: &str) -> Value {
         let is_it = |object: &&Value| is_of(object, "", "Namespace") && object.str_at(&["metadata", "name"]) == name;
         let found = asked.beside.iter().chain(&self.others).find(is_it).cloned();
         let mut namespace = found.unwrap_or_else(|| {
@@ -99,7 +104,7 @@ impl Policies {
     }
 
     /// The namespace as expressions see it; null for cluster scope and for namespaces themselves.
-    fn namespace_object(&self, asked: &Asked<'_>) -> Value {
+    fn namespace_object(&self, asked: &PolicyRequest<'_>) -> Value {
         if asked.namespace.is_empty() || asked.target.is_namespaces() {
             return Value::Null;
         }
@@ -112,8 +117,13 @@ impl Policies {
     ///
     /// # Errors
     /// The objects can't be converted.
-    pub(super) fn seen(&self, asked: &Asked<'_>, version: &ServedVersion, object: &Value) -> Result<Seen, LookupError> {
-        Ok(Seen {
+    pub(super) fn seen(
+        &self,
+        asked: &PolicyRequest<'_>,
+        version: &ServedVersion,
+        object: &Value,
+    ) -> Result<MatchedRequest, LookupError> {
+        Ok(MatchedRequest {
             object: asked.target.convert(object, version).map_err(LookupError::Version)?,
             old: asked.target.convert(asked.old, version).map_err(LookupError::Version)?,
             request: asked.encode(version),
@@ -126,7 +136,7 @@ impl Policies {
     ///
     /// # Errors
     /// There is no such kind.
-    pub(super) fn param_target(&self, asked: &Asked<'_>, head: &Head) -> Result<Option<Target>, LookupError> {
+    pub(super) fn param_target(&self, asked: &PolicyRequest<'_>, head: &Head) -> Result<Option<Target>, LookupError> {
         let Some(kind) = &head.param_kind else { return Ok(None) };
         let target = Target::of_kind(&kind.api_version, &kind.kind, "", asked.catalog);
         Ok(Some(target.ok_or_else(|| kind.not_found())?))
@@ -138,7 +148,7 @@ impl Policies {
     /// There is none, or they can't be read.
     pub(super) fn params(
         &self,
-        asked: &Asked<'_>,
+        asked: &PolicyRequest<'_>,
         target: Option<&Target>,
         reference: Option<&ParamRef>,
     ) -> Result<Vec<Value>, LookupError> {

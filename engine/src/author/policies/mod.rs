@@ -46,7 +46,7 @@ pub struct RequestUser {
 
 /// A request. Its object comes beside it, as it changes on the way.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct PolicyRequest<'a> {
     /// What it is about.
     pub target: &'a Target,
     /// What it does.
@@ -73,9 +73,9 @@ pub struct Note<'n> {
     /// The kind and the name of the policy.
     pub policy: (&'static str, &'n str),
     /// Which expression.
-    pub place: Place,
+    pub place: PolicyExpression,
     /// What it came to.
-    pub outcome: Outcome,
+    pub outcome: PolicyOutcome,
     /// The policy itself.
     pub head: &'n Head,
     /// What the expression saw.
@@ -87,23 +87,23 @@ impl Note<'_> {
     pub fn parts(&self, text: &str) -> Vec<PartValue> {
         let env = self.head.environment();
         match self.place {
-            Place::Condition(_) => {
+            PolicyExpression::Condition(_) => {
                 let input = Input { namespace: &Value::Null, ..self.input.clone() };
                 self.head.parts(text, &env, &input)
             }
-            Place::Variable(_) | Place::Validation(_) => self.head.parts(text, &env, self.input),
-            Place::Message(_) | Place::Annotation(_) => {
+            PolicyExpression::Variable(_) | PolicyExpression::Validation(_) => self.head.parts(text, &env, self.input),
+            PolicyExpression::Message(_) | PolicyExpression::Annotation(_) => {
                 let env = self.head.declared.without_authorizer().environment(Expressions::Stored);
                 self.head.parts(text, &env, &Input { authorizer: None, ..self.input.clone() })
             }
-            Place::Mutation(_) => self.head.parts(text, &env.with_mutations(), self.input),
+            PolicyExpression::Mutation(_) => self.head.parts(text, &env.with_mutations(), self.input),
         }
     }
 }
 
 /// An expression of a policy: which of them, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum PolicyExpression {
     /// One of its match conditions.
     Condition(usize),
     /// One of its variables.
@@ -120,7 +120,7 @@ pub enum Place {
 
 /// What it came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PolicyOutcome {
     /// It was true; a mutation changed the object; what makes a text made one; a variable had a value.
     Held,
     /// It was false; a mutation left the object as it was; what makes a text made none that is used.
@@ -132,12 +132,12 @@ pub enum Outcome {
 /// Who is told what expressions come to.
 pub type Tell<'t> = &'t mut dyn FnMut(Note<'_>);
 
-impl Outcome {
+impl PolicyOutcome {
     fn of(outcome: Result<bool, impl Sized>) -> Self {
         match outcome {
-            Ok(true) => Outcome::Held,
-            Ok(false) => Outcome::Failed,
-            Err(_) => Outcome::Broke,
+            Ok(true) => PolicyOutcome::Held,
+            Ok(false) => PolicyOutcome::Failed,
+            Err(_) => PolicyOutcome::Broke,
         }
     }
 }
@@ -145,7 +145,7 @@ impl Outcome {
 /// Tells what each match condition of a policy comes to.
 fn note_conditions(policy: (&'static str, &str), head: &Head, input: &Input<'_>, tell: Tell<'_>) {
     for (at, outcome) in head.condition_outcomes(input).into_iter().enumerate() {
-        tell(Note { policy, place: Place::Condition(at), outcome: Outcome::of(outcome), head, input });
+        tell(Note { policy, place: PolicyExpression::Condition(at), outcome: PolicyOutcome::of(outcome), head, input });
     }
 }
 
@@ -158,12 +158,12 @@ fn note_variables(
     tell: Tell<'_>,
 ) {
     for (at, has_value) in read {
-        let outcome = if has_value { Outcome::Held } else { Outcome::Broke };
-        tell(Note { policy, place: Place::Variable(at), outcome, head, input });
+        let outcome = if has_value { PolicyOutcome::Held } else { PolicyOutcome::Broke };
+        tell(Note { policy, place: PolicyExpression::Variable(at), outcome, head, input });
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PolicyRequest<'a> {
     /// The namespace; of a namespace its own name, as paths have it.
     fn namespace_or_own(&self) -> &'a str {
         if self.target.is_namespaces() { self.name } else { self.namespace }
@@ -221,7 +221,7 @@ impl<'a> Asked<'a> {
 }
 
 /// What expressions see of a request in the version that rules matched.
-struct Seen {
+struct MatchedRequest {
     object: Value,
     old: Value,
     request: Value,
@@ -229,8 +229,8 @@ struct Seen {
     resource: Resource,
 }
 
-impl Seen {
-    fn input<'i>(&'i self, asked: &Asked<'_>, params: &'i Value) -> Input<'i> {
+impl MatchedRequest {
+    fn input<'i>(&'i self, asked: &PolicyRequest<'_>, params: &'i Value) -> Input<'i> {
         Input {
             object: &self.object,
             old_object: &self.old,

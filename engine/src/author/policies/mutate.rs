@@ -3,10 +3,10 @@
 //! One object goes through all of them, in the version of the request: a policy that matched another version gets it
 //! converted, and gives it back.
 
-use super::{Asked, Note, Outcome, Place, Policies, Tell, note_conditions, note_variables};
+use super::{Note, Policies, PolicyExpression, PolicyOutcome, PolicyRequest, Tell, note_conditions, note_variables};
 use crate::kinds::{is_exempt_from_policies, layout};
 use crate::meta::Status;
-use crate::policy::mutating::Form;
+use crate::policy::mutating::ObjectForm;
 use crate::policy::mutation::Misread;
 use crate::policy::{Binding, Failures, Mutating, Operation, Reinvocation};
 use crate::value::Value;
@@ -31,7 +31,7 @@ impl Invocation<'_> {
 
 impl Policies {
     /// Whether a mutating policy may change objects of the request.
-    pub fn may_mutate(&self, asked: &Asked<'_>, object: &Value) -> bool {
+    pub fn may_mutate(&self, asked: &PolicyRequest<'_>, object: &Value) -> bool {
         let is_about = |policy: &Mutating| {
             self.version(&policy.head.criteria, asked, object).map_or(true, |version| version.is_some())
         };
@@ -42,7 +42,7 @@ impl Policies {
     ///
     /// # Errors
     /// The refusal of a policy that failed.
-    pub fn mutate(&self, asked: &Asked<'_>, object: Value, tell: Tell<'_>) -> Result<Value, Status> {
+    pub fn mutate(&self, asked: &PolicyRequest<'_>, object: Value, tell: Tell<'_>) -> Result<Value, Status> {
         let mut object = object;
         if asked.operation == Operation::Delete || is_exempt_from_policies(&asked.target.version) {
             return Ok(object);
@@ -52,7 +52,13 @@ impl Policies {
         if again.begin() { self.round(asked, object, &again, tell) } else { Ok(object) }
     }
 
-    fn round(&self, asked: &Asked<'_>, object: Value, again: &Reinvocation, tell: Tell<'_>) -> Result<Value, Status> {
+    fn round(
+        &self,
+        asked: &PolicyRequest<'_>,
+        object: Value,
+        again: &Reinvocation,
+        tell: Tell<'_>,
+    ) -> Result<Value, Status> {
         let mut failures = Failures::default();
         let mut object = object;
         let invocations = self.invocations(asked, &object, &mut failures);
@@ -77,7 +83,7 @@ impl Policies {
     }
 
     /// Who acts on the request.
-    fn invocations(&self, asked: &Asked<'_>, object: &Value, failures: &mut Failures) -> Vec<Invocation<'_>> {
+    fn invocations(&self, asked: &PolicyRequest<'_>, object: &Value, failures: &mut Failures) -> Vec<Invocation<'_>> {
         let mut invocations = Vec::new();
         for bound in &self.mutating {
             let head = &bound.policy.head;
@@ -120,7 +126,7 @@ impl Policies {
     /// Lets one act, and tells whether it did: also where nothing came of it.
     fn invoke(
         &self,
-        asked: &Asked<'_>,
+        asked: &PolicyRequest<'_>,
         invocation: &Invocation<'_>,
         object: &mut Value,
         again: &Reinvocation,
@@ -154,14 +160,14 @@ impl Policies {
         let types = asked.target.types(&invocation.version);
         let mut has_acted = false;
         for (at, mutation) in policy.mutations.iter().enumerate().filter(|_| !object.is_null()) {
-            let form = Form { types: types.as_ref(), layout: layout::of(&seen.object) };
+            let form = ObjectForm { types: types.as_ref(), layout: layout::of(&seen.object) };
             let input = seen.input(asked, &invocation.params);
             let mutated = policy.mutate(mutation, &input, form);
             let mutated =
                 mutated.and_then(|mutated| mutated.map(|mutated| asked.target.read(&seen.object, mutated)).transpose());
             let is_changed = |mutated: &Option<Value>| mutated.as_ref().is_some_and(|new| *new != seen.object);
-            let outcome = Outcome::of(mutated.as_ref().map(is_changed));
-            tell(Note { policy: named, place: Place::Mutation(at), outcome, head, input: &input });
+            let outcome = PolicyOutcome::of(mutated.as_ref().map(is_changed));
+            tell(Note { policy: named, place: PolicyExpression::Mutation(at), outcome, head, input: &input });
             note_variables(named, head, &input, policy.variables_read(mutation, &input), tell);
             match mutated {
                 Ok(mutated) => {

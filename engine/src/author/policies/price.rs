@@ -16,7 +16,7 @@ use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::Env;
 use crate::crd::ServedVersion;
 use crate::crd::bounds::{Bound, loosest, unbounded_on, with_bounds};
-use crate::crd::validate::expressions::Step;
+use crate::crd::validate::expressions::SchemaStep;
 use crate::meta::minor::Minor;
 use crate::policy::environment::{self, Declarations};
 use crate::policy::evaluation::{BUDGET, CONDITIONS_BUDGET};
@@ -94,7 +94,7 @@ pub fn price(policy: &Value, catalog: &Catalog) -> Prices {
 
 /// Limits of what a policy reads of a kind, at the ends of `ways`, that make the policy cheap enough for every object of that kind;
 /// none where it is that already, or whatever the limits.
-pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[Vec<Step>]) -> Vec<Bound> {
+pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[Vec<SchemaStep>]) -> Vec<Bound> {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let params = param_type(spec, &served(catalog));
     let fits = |bounds: &[Bound]| {
@@ -126,10 +126,10 @@ struct World {
     env: Env,
     /// By the names of variables.
     roots: BTreeMap<&'static str, DeclType>,
-    variables: BTreeMap<String, Variable>,
+    variables: BTreeMap<String, PricedVariable>,
 }
 
-struct Variable {
+struct PricedVariable {
     cost: u64,
     reads: BTreeSet<String>,
 }
@@ -167,7 +167,7 @@ impl World {
 
     fn add(&mut self, name: &str, checked: &CheckedExpr) {
         let expr = &checked.ast.expr;
-        let variable = Variable { cost: self.own_cost(checked), reads: variables_in(expr) };
+        let variable = PricedVariable { cost: self.own_cost(checked), reads: variables_in(expr) };
         self.variables.insert(name.to_owned(), variable);
         // What a variable stands for has a size where it is a field of something that has one.
         if let Some(decl) = self.declared(expr).cloned() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Place;
+use super::PolicyExpression;
 use crate::kinds;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
@@ -35,7 +35,7 @@ pub struct Listed {
     /// Its name.
     pub name: String,
     /// What it asks, in the order of its fields.
-    pub expressions: Vec<(Place, String)>,
+    pub expressions: Vec<(PolicyExpression, String)>,
 }
 
 /// The kinds of policies, each with that of its bindings.
@@ -157,29 +157,29 @@ fn bind<P: Policy>(
 }
 
 /// What a policy asks, in the order of its fields.
-fn expressions(policy: &Value) -> Vec<(Place, String)> {
+fn expressions(policy: &Value) -> Vec<(PolicyExpression, String)> {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let text = |item: &Value, path: &[&str]| item.str_at(path).to_owned();
     let mut found = Vec::new();
     for (at, condition) in spec.items_at(&["matchConditions"]).iter().enumerate() {
-        found.push((Place::Condition(at), text(condition, &["expression"])));
+        found.push((PolicyExpression::Condition(at), text(condition, &["expression"])));
     }
     for (at, variable) in spec.items_at(&["variables"]).iter().enumerate() {
-        found.push((Place::Variable(at), text(variable, &["expression"])));
+        found.push((PolicyExpression::Variable(at), text(variable, &["expression"])));
     }
     for (at, validation) in spec.items_at(&["validations"]).iter().enumerate() {
-        found.push((Place::Validation(at), text(validation, &["expression"])));
+        found.push((PolicyExpression::Validation(at), text(validation, &["expression"])));
         let message = text(validation, &["messageExpression"]);
         if !message.trim().is_empty() {
-            found.push((Place::Message(at), message));
+            found.push((PolicyExpression::Message(at), message));
         }
     }
     for (at, annotation) in spec.items_at(&["auditAnnotations"]).iter().enumerate() {
-        found.push((Place::Annotation(at), text(annotation, &["valueExpression"])));
+        found.push((PolicyExpression::Annotation(at), text(annotation, &["valueExpression"])));
     }
     for (at, mutation) in spec.items_at(&["mutations"]).iter().enumerate() {
         let texts = ["applyConfiguration", "jsonPatch"].map(|field| text(mutation, &[field, "expression"]));
-        found.push((Place::Mutation(at), texts.concat()));
+        found.push((PolicyExpression::Mutation(at), texts.concat()));
     }
     found
 }

@@ -6,7 +6,7 @@ use super::admit::{Admission, Admitted, Sent};
 use super::coverage::Coverage;
 use super::{Policies, RequestUser, case};
 use crate::author::{BuiltIn, Catalog, Checked, Options, create, update};
-use crate::cel::library::authorizer::{Authorizer, Check, Decision};
+use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
 use crate::meta::minor::Minor;
 use crate::policy::Operation;
 use crate::value::{Value, yaml};
@@ -45,8 +45,8 @@ spec:
 struct OnlyReading;
 
 impl Authorizer for OnlyReading {
-    fn decide(&self, check: &Check) -> Decision {
-        let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
+    fn decide(&self, check: &AuthorizerCheck) -> Decision {
+        let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
         Decision { allowed: verb == "get", ..Decision::default() }
     }
 
@@ -317,7 +317,7 @@ fn a_policy_that_asks_for_it_acts_twice_and_no_more() {
 /// What has not been tried of the first policy, by place.
 fn gaps(coverage: &Coverage) -> Vec<String> {
     let (_, _, places) = coverage.policies().next().expect("there is a policy");
-    let told = |(place, tried): (&super::Place, &super::coverage::Tried)| {
+    let told = |(place, tried): (&super::PolicyExpression, &super::coverage::Tried)| {
         format!("{}: {}", place.shown(), tried.gaps(*place).join(", "))
     };
     places.iter().map(told).collect()

@@ -2,9 +2,12 @@
 
 use super::lookup::LookupError;
 use super::set::Bound;
-use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions, note_variables};
+use super::{
+    MatchedRequest, Note, Policies, PolicyExpression, PolicyOutcome, PolicyRequest, Target, Tell, note_conditions,
+    note_variables,
+};
 use crate::kinds::is_exempt_from_policies;
-use crate::policy::validating::{Decision, Verdict};
+use crate::policy::validating::{Decision, PolicyVerdict};
 use crate::policy::{Binding, Input, Validating, Verdicts};
 use crate::value::Value;
 
@@ -12,7 +15,7 @@ const KIND: &str = "ValidatingAdmissionPolicy";
 
 impl Policies {
     /// What validating policies say of a request; `object` is null for a deletion. All are asked, also after a refusal.
-    pub fn validate(&self, asked: &Asked<'_>, object: &Value, tell: Tell<'_>) -> Verdicts {
+    pub fn validate(&self, asked: &PolicyRequest<'_>, object: &Value, tell: Tell<'_>) -> Verdicts {
         let mut said = Verdicts::default();
         if is_exempt_from_policies(&asked.target.version) {
             return said;
@@ -45,10 +48,10 @@ impl Policies {
     #[expect(clippy::too_many_arguments, reason = "a policy, a binding and what each of them sees")]
     fn ask(
         &self,
-        asked: &Asked<'_>,
+        asked: &PolicyRequest<'_>,
         bound: &Bound<Validating>,
         binding: &Binding,
-        (seen, params): (&Seen, Option<&Target>),
+        (seen, params): (&MatchedRequest, Option<&Target>),
         object: &Value,
         said: &mut Verdicts,
         tell: Tell<'_>,
@@ -71,7 +74,7 @@ impl Policies {
 }
 
 /// Tells what each validation came to, and what else the policy evaluates, where that was evaluated.
-fn note(policy: &Validating, input: &Input<'_>, verdict: &Verdict, tell: Tell<'_>) {
+fn note(policy: &Validating, input: &Input<'_>, verdict: &PolicyVerdict, tell: Tell<'_>) {
     let head = &policy.head;
     let named = (KIND, head.name.as_str());
     let is_asked = head.match_conditions(input).hold == Ok(true);
@@ -80,18 +83,30 @@ fn note(policy: &Validating, input: &Input<'_>, verdict: &Verdict, tell: Tell<'_
     }
     for (at, decision) in verdict.decisions.iter().enumerate() {
         let outcome = match decision {
-            Decision::Admitted => Outcome::Held,
-            Decision::Denied { .. } => Outcome::Failed,
-            Decision::Failed { .. } => Outcome::Broke,
+            Decision::Admitted => PolicyOutcome::Held,
+            Decision::Denied { .. } => PolicyOutcome::Failed,
+            Decision::Failed { .. } => PolicyOutcome::Broke,
         };
-        tell(Note { policy: named, place: Place::Validation(at), outcome, head, input });
+        tell(Note { policy: named, place: PolicyExpression::Validation(at), outcome, head, input });
     }
     let beside = policy.beside(input);
     for (at, outcome) in beside.messages {
-        tell(Note { policy: named, place: Place::Message(at), outcome: Outcome::of(outcome), head, input });
+        tell(Note {
+            policy: named,
+            place: PolicyExpression::Message(at),
+            outcome: PolicyOutcome::of(outcome),
+            head,
+            input,
+        });
     }
     for (at, outcome) in beside.annotations.into_iter().enumerate() {
-        tell(Note { policy: named, place: Place::Annotation(at), outcome: Outcome::of(outcome), head, input });
+        tell(Note {
+            policy: named,
+            place: PolicyExpression::Annotation(at),
+            outcome: PolicyOutcome::of(outcome),
+            head,
+            input,
+        });
     }
     note_variables(named, head, input, beside.variables, tell);
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::explain::Rule;
+use super::super::explain::ExplainedRule;
 use super::super::markup::{html, html_description, html_sentence};
-use super::{Field, Section, title, words};
+use super::{ReferenceField, Section, title, words};
 
 /// Nothing is fetched or run, whatever a definition says.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -72,7 +72,7 @@ fn add(out: &mut String, section: &Section<'_>) {
     out.push_str("</section>\n");
 }
 
-fn add_field(out: &mut String, field: &Field) {
+fn add_field(out: &mut String, field: &ReferenceField) {
     let explained = &field.explained;
     if !field.path.is_empty() {
         let required = if explained.is_required { ", required" } else { "" };
@@ -94,8 +94,8 @@ fn add_field(out: &mut String, field: &Field) {
     }
 }
 
-fn rule(of: &Rule) -> String {
-    let Rule { rule, message, .. } = of;
+fn rule(of: &ExplainedRule) -> String {
+    let ExplainedRule { rule, message, .. } = of;
     let mut line = match words(of) {
         Some(words) => format!("{} (<code>{}</code>)", html_sentence(words), html(rule)),
         None => format!("<code>{}</code>", html(rule)),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::explain::Rule;
+use super::super::explain::ExplainedRule;
 use super::super::markup::{code, description, escaped, lines, sentence};
-use super::{Field, Section, title, words};
+use super::{ReferenceField, Section, title, words};
 
 /// The list of the pages.
 pub fn index(pages: &[(String, &[Section<'_>])]) -> String {
@@ -48,7 +48,7 @@ fn add(out: &mut String, section: &Section<'_>) {
     }
 }
 
-fn add_field(out: &mut String, field: &Field) {
+fn add_field(out: &mut String, field: &ReferenceField) {
     let explained = &field.explained;
     if !field.path.is_empty() {
         let required = if explained.is_required { ", required" } else { "" };
@@ -72,8 +72,8 @@ fn add_field(out: &mut String, field: &Field) {
     }
 }
 
-fn rule(of: &Rule) -> String {
-    let Rule { rule, message, .. } = of;
+fn rule(of: &ExplainedRule) -> String {
+    let ExplainedRule { rule, message, .. } = of;
     let mut line = match words(of) {
         Some(words) => format!("{} ({})", sentence(words), code(rule)),
         None => code(rule),

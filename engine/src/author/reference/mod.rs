@@ -10,7 +10,7 @@ mod markdown;
 use std::collections::BTreeMap;
 
 use super::DefinedKind;
-use super::explain::{Explained, Rule, explain_node, requires};
+use super::explain::{Explained, ExplainedRule, explain_node, requires};
 use super::prose::quoted;
 use crate::crd::ServedVersion;
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -18,7 +18,7 @@ use crate::value::{Value, yaml};
 
 /// How pages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum PageFormat {
     /// Markdown as GitHub reads it.
     Markdown,
     /// Pages without scripts, light or dark as the reader's system is.
@@ -53,12 +53,12 @@ const WORDS_LENGTH_MAX: usize = 200;
 struct Section<'k> {
     kind: &'k DefinedKind,
     version: &'k ServedVersion,
-    fields: Vec<Field>,
+    fields: Vec<ReferenceField>,
     examples: Vec<(String, String)>,
 }
 
 /// A field, with the way to it.
-struct Field {
+struct ReferenceField {
     /// `spec.ports[].name`; empty for the whole object.
     path: String,
     anchor: String,
@@ -66,15 +66,15 @@ struct Field {
 }
 
 /// Every kind on a page of its own, and the page that lists them.
-pub fn pages(kinds: &[&DefinedKind], examples: &[Example], form: Form) -> Vec<Page> {
+pub fn pages(kinds: &[&DefinedKind], examples: &[Example], form: PageFormat) -> Vec<Page> {
     let extension = form.extension();
     let named: BTreeMap<String, Vec<Section<'_>>> =
         kinds.iter().map(|kind| (file_of(kind), sections(kind, examples))).collect();
     let list: Vec<(String, &[Section<'_>])> =
         named.iter().map(|(name, sections)| (format!("{name}.{extension}"), sections.as_slice())).collect();
     let index = match form {
-        Form::Markdown => markdown::index(&list),
-        Form::Html => html::index(&list),
+        PageFormat::Markdown => markdown::index(&list),
+        PageFormat::Html => html::index(&list),
     };
     let mut pages = vec![Page { name: format!("index.{extension}"), text: index }];
     pages.extend(list.iter().map(|(name, sections)| Page { name: name.clone(), text: page(sections, form) }));
@@ -82,25 +82,25 @@ pub fn pages(kinds: &[&DefinedKind], examples: &[Example], form: Form) -> Vec<Pa
 }
 
 /// All kinds on one page.
-pub fn page_of_all(kinds: &[&DefinedKind], examples: &[Example], form: Form) -> String {
+pub fn page_of_all(kinds: &[&DefinedKind], examples: &[Example], form: PageFormat) -> String {
     let named: BTreeMap<String, &&DefinedKind> = kinds.iter().map(|kind| (file_of(kind), kind)).collect();
     let all: Vec<Section<'_>> = named.into_values().flat_map(|kind| sections(kind, examples)).collect();
     page(&all, form)
 }
 
-fn page(sections: &[Section<'_>], form: Form) -> String {
+fn page(sections: &[Section<'_>], form: PageFormat) -> String {
     match form {
-        Form::Markdown => markdown::page(sections),
-        Form::Html => html::page(sections),
+        PageFormat::Markdown => markdown::page(sections),
+        PageFormat::Html => html::page(sections),
     }
 }
 
-impl Form {
+impl PageFormat {
     /// What the names of files end with.
     pub fn extension(self) -> &'static str {
         match self {
-            Form::Markdown => "md",
-            Form::Html => "html",
+            PageFormat::Markdown => "md",
+            PageFormat::Html => "html",
         }
     }
 }
@@ -112,7 +112,7 @@ fn file_of(kind: &DefinedKind) -> String {
 }
 
 /// A rule in words, unless its message says more in fewer.
-fn words(rule: &Rule) -> Option<&str> {
+fn words(rule: &ExplainedRule) -> Option<&str> {
     rule.words.as_deref().filter(|words| rule.message.is_none() || words.len() <= WORDS_LENGTH_MAX)
 }
 
@@ -144,17 +144,17 @@ fn sections<'k>(kind: &'k DefinedKind, examples: &[Example]) -> Vec<Section<'k>>
 }
 
 /// The fields of a version, each behind what it stands in.
-fn fields(version: &ServedVersion) -> Vec<Field> {
+fn fields(version: &ServedVersion) -> Vec<ReferenceField> {
     let prefix = anchor_of(version);
     let mut found = Vec::new();
     add(&mut found, &prefix, "", &version.structural, false);
     found
 }
 
-fn add(found: &mut Vec<Field>, prefix: &str, path: &str, node: &Structural, is_required: bool) {
+fn add(found: &mut Vec<ReferenceField>, prefix: &str, path: &str, node: &Structural, is_required: bool) {
     crate::work::step();
     let explained = Explained { is_required, ..explain_node(node) };
-    found.push(Field { path: path.to_owned(), anchor: format!("{prefix}_{}", anchor(path)), explained });
+    found.push(ReferenceField { path: path.to_owned(), anchor: format!("{prefix}_{}", anchor(path)), explained });
     let (holder, path) = within(node, path.to_owned());
     for (name, below) in holder.properties.iter() {
         let is_standard = path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name);

@@ -1,29 +1,33 @@
 //! Whether the format of `'…'.format([…])` fits its arguments, where both are literals.
 
+use thiserror::Error;
+
 use super::CheckedExpr;
 use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind};
 use crate::cel::types::Type;
 
 /// What is wrong with a call, and with which of its parts.
-pub(super) struct Fault {
+pub(super) struct FormatCallError {
     pub at: ExprId,
     pub message: String,
 }
 
 /// What is wrong with the call `id` of `format`; `None` if it is right, or another call.
-pub(super) fn fault(checked: &CheckedExpr, id: ExprId, call: &Call) -> Option<Fault> {
+pub(super) fn fault(checked: &CheckedExpr, id: ExprId, call: &Call) -> Option<FormatCallError> {
     let Some(Expr { kind: ExprKind::Constant(Constant::String(format)), .. }) = &call.target else { return None };
     let [Expr { kind: ExprKind::List(list), .. }] = call.args.as_slice() else { return None };
     if call.function != "format" {
         return None;
     }
     match clauses(checked, format.as_bytes(), &list.elements) {
-        Err(Wrong::Clause(message)) => Some(Fault { at: id, message }),
-        Err(Wrong::Argument(at, message)) => Some(Fault { at, message: format!("error during formatting: {message}") }),
+        Err(Wrong::Clause(message)) => Some(FormatCallError { at: id, message }),
+        Err(Wrong::Argument(at, message)) => {
+            Some(FormatCallError { at, message: format!("error during formatting: {message}") })
+        }
         Ok(used) if list.elements.len() > used => {
             let given = list.elements.len();
             let message = format!("too many arguments supplied to string.format (expected {used}, got {given})");
-            Some(Fault { at: id, message })
+            Some(FormatCallError { at: id, message })
         }
         Ok(_) => None,
     }
@@ -51,7 +55,7 @@ fn clauses(checked: &CheckedExpr, format: &[u8], args: &[Expr]) -> Result<usize,
             return Err(Wrong::Clause(format!("index {used} out of range")));
         };
         let could_not = |why: String| Wrong::Clause(format!("could not parse formatting clause: {why}"));
-        rest = precision(rest).map_err(|why| could_not(format!("error while parsing precision: {why}")))?;
+        rest = precision(rest).map_err(|error| could_not(format!("error while parsing precision: {error}")))?;
         let Some((clause, after)) = rest.split_first() else {
             return Err(could_not("unexpected end of string".to_owned()));
         };
@@ -66,19 +70,28 @@ fn clauses(checked: &CheckedExpr, format: &[u8], args: &[Expr]) -> Result<usize,
     Ok(used)
 }
 
+/// Why a clause has no precision that can be read.
+#[derive(Debug, Error)]
+enum PrecisionError {
+    #[error("could not find end of precision specifier")]
+    Unended,
+    #[error("error while converting precision to integer: strconv.Atoi: parsing \"{text}\": {why}")]
+    NotANumber { text: String, why: &'static str },
+}
+
 /// What follows the precision of a clause, if there is one.
-fn precision(clause: &[u8]) -> Result<&[u8], String> {
+fn precision(clause: &[u8]) -> Result<&[u8], PrecisionError> {
     let Some(digits) = clause.strip_prefix(b".") else { return Ok(clause) };
     let Some(end) = digits.iter().position(|byte| !byte.is_ascii_digit()) else {
-        return Err("could not find end of precision specifier".to_owned());
+        return Err(PrecisionError::Unended);
     };
     let text: String = digits[..end].iter().map(|digit| char::from(*digit)).collect();
-    let fault = match text.parse::<i64>() {
+    let why = match text.parse::<i64>() {
         Ok(_) => return Ok(&digits[end..]),
         Err(_) if text.is_empty() => "invalid syntax",
         Err(_) => "value out of range",
     };
-    Err(format!("error while converting precision to integer: strconv.Atoi: parsing \"{text}\": {fault}"))
+    Err(PrecisionError::NotANumber { text, why })
 }
 
 fn number(checked: &CheckedExpr, clause: u8, arg: &Expr) -> Result<(), Wrong> {

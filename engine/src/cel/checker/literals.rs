@@ -14,16 +14,16 @@ use crate::meta::{duration, minor::Minor, pattern::Pattern};
 /// All faults; those of aggregates only where these must be of one type, those of constants only where it `validates` them.
 pub(super) fn faults(checked: &CheckedExpr, homogeneous: bool, validates: bool) -> Vec<Issue> {
     let mut search =
-        Search { checked, homogeneous, validates, mixed: Vec::new(), unreadable: Vec::new(), unfit: Vec::new() };
+        LiteralSearch { checked, homogeneous, validates, mixed: Vec::new(), unreadable: Vec::new(), unfit: Vec::new() };
     search.look_at(&checked.ast.expr, false);
-    let Search { mixed, unreadable, unfit, .. } = search;
+    let LiteralSearch { mixed, unreadable, unfit, .. } = search;
     [mixed, unreadable, unfit].concat()
 }
 
 /// The version of Kubernetes that began to hold templates of `format` against what they are given.
 const FORMATS_SINCE: Minor = Minor::of(31);
 
-struct Search<'c> {
+struct LiteralSearch<'c> {
     checked: &'c CheckedExpr,
     homogeneous: bool,
     /// Whether constants of calls are looked at.
@@ -33,7 +33,7 @@ struct Search<'c> {
     unfit: Vec<Issue>,
 }
 
-impl Search<'_> {
+impl LiteralSearch<'_> {
     /// Arguments of `format` may be mixed. Where templates are not held against them, the nearest call decides.
     fn look_at(&mut self, expr: &Expr, in_format: bool) {
         let mut within = in_format;

@@ -30,6 +30,6 @@ mod path;
 mod range;
 
 pub use actual::Called;
-pub use estimate::{Entry, Estimate, Sizes, estimate, estimate_with};
+pub use estimate::{EntrySizes, Estimate, Sizes, estimate, estimate_with};
 pub use formula::Cost;
 pub use range::Range;

@@ -1,6 +1,6 @@
 //! The host's JSON as values, read in place.
 //!
-//! A [`Form`] says how a node of an object shows itself to expressions. It follows from the schema and is made once;
+//! A [`HostForm`] says how a node of an object shows itself to expressions. It follows from the schema and is made once;
 //! reading a node costs no more than looking at it, and nothing below it is touched. What does not fit its form is an
 //! error with the text of the reference, for an object may be evaluated that was never validated.
 //! Source: k8s.io/apiserver 1.37, values of unstructured objects.
@@ -16,7 +16,7 @@ use crate::value::{Map as Fields, Value as Json, go_type};
 
 /// How a node of the host's object shows itself. What is below it is shared: rules stand at many nodes of one schema.
 #[derive(Clone, Debug, Default)]
-pub struct Form {
+pub struct HostForm {
     /// Whether null is a value of it.
     pub nullable: bool,
     /// Whether null as the value of a field makes objects differ, even from themselves.
@@ -56,7 +56,7 @@ pub enum Shape {
 /// A list, and what its `x-kubernetes-list-type` says.
 #[derive(Clone, Debug)]
 pub struct ListForm {
-    pub item: Arc<Form>,
+    pub item: Arc<HostForm>,
     pub kind: ListKind,
 }
 
@@ -77,7 +77,7 @@ pub enum ListKind {
 pub enum MapForm {
     /// By the properties' own names.
     Fields(Fields<Field>),
-    Values(Arc<Form>),
+    Values(Arc<HostForm>),
     /// Neither fields nor values are known.
     Bare,
 }
@@ -85,14 +85,14 @@ pub enum MapForm {
 /// A field of an object.
 #[derive(Clone, Debug)]
 pub struct Field {
-    pub form: Arc<Form>,
+    pub form: Arc<HostForm>,
     /// The name in expressions; where the name can't be one, the name itself.
     pub escaped: String,
 }
 
-impl Form {
+impl HostForm {
     /// How the items of a list show themselves, or the values of a map, where that is known.
-    pub fn element(&self) -> Option<&Arc<Form>> {
+    pub fn element(&self) -> Option<&Arc<HostForm>> {
         match &self.shape {
             Shape::List(list) => Some(&list.item),
             Shape::Map(MapForm::Values(values)) => Some(values),
@@ -101,7 +101,7 @@ impl Form {
     }
 
     /// How the field `name` of an object shows itself, where it has one.
-    pub fn field(&self, name: &str) -> Option<&Arc<Form>> {
+    pub fn field(&self, name: &str) -> Option<&Arc<HostForm>> {
         match &self.shape {
             Shape::Map(MapForm::Fields(fields)) => fields.get(name).map(|field| &field.form),
             _ => None,
@@ -114,7 +114,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// If `json` does not fit `form`.
-    pub fn host(json: &'a Json, form: &'a Form) -> Result<Value<'a>, EvalError> {
+    pub fn host(json: &'a Json, form: &'a HostForm) -> Result<Value<'a>, EvalError> {
         if json.is_null() {
             return if form.nullable {
                 Ok(Value::Null)

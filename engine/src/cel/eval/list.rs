@@ -265,11 +265,11 @@ impl<'a> List<'a> {
 
     fn same_set(&self, other: &List<'a>) -> Result<bool, EvalError> {
         let items = self.to_vec()?;
-        let set = items.iter().map(Key::of).collect::<Result<HashSet<_>, _>>()?;
+        let set = items.iter().map(ScalarKey::of).collect::<Result<HashSet<_>, _>>()?;
         let others = other.to_vec()?;
         let mut seen = HashSet::with_capacity(others.len());
         for item in &others {
-            let key = Key::of(item)?;
+            let key = ScalarKey::of(item)?;
             if !set.contains(&key) {
                 return Ok(false);
             }
@@ -305,10 +305,10 @@ impl<'a> From<Vec<Value<'a>>> for List<'a> {
 
 fn union<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>) -> Result<(), EvalError> {
     let others = other.to_vec()?;
-    let mut known = items.iter().map(Key::of).collect::<Result<HashSet<_>, _>>()?;
+    let mut known = items.iter().map(ScalarKey::of).collect::<Result<HashSet<_>, _>>()?;
     let mut news = Vec::new();
     for item in &others {
-        if known.insert(Key::of(item)?) {
+        if known.insert(ScalarKey::of(item)?) {
             news.push(item.clone());
         }
     }
@@ -336,7 +336,7 @@ fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &[String]) -> R
 
 /// A scalar by which items are told apart. Numbers of different types differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key<'v> {
+enum ScalarKey<'v> {
     Null,
     Bool(bool),
     Int(i64),
@@ -351,59 +351,65 @@ enum Key<'v> {
 }
 
 /// The values of the keys of an item.
-type EntryKey<'v> = Vec<Key<'v>>;
+type EntryKey<'v> = Vec<ScalarKey<'v>>;
 
-impl<'v> Key<'v> {
-    fn of(value: &'v Value<'_>) -> Result<Key<'v>, EvalError> {
+impl<'v> ScalarKey<'v> {
+    fn of(value: &'v Value<'_>) -> Result<ScalarKey<'v>, EvalError> {
         match value {
             Value::List(_) | Value::Map(_) => {
                 Err(EvalError::new("listSet operations are only supported on lists of scalar values"))
             }
-            scalar => Ok(Key::scalar(scalar)),
+            scalar => Ok(ScalarKey::scalar(scalar)),
         }
     }
 
-    fn scalar(value: &'v Value<'_>) -> Key<'v> {
+    fn scalar(value: &'v Value<'_>) -> ScalarKey<'v> {
         match value {
-            Value::Null => Key::Null,
-            Value::Bool(truth) => Key::Bool(*truth),
-            Value::Int(number) => Key::Int(*number),
-            Value::Uint(number) => Key::Uint(*number),
-            Value::Double(number) => Key::double(*number),
-            Value::String(text) => Key::String(text.as_str()),
-            Value::Bytes(bytes) => Key::Bytes(bytes),
-            Value::Duration(duration) => Key::Duration(*duration),
-            Value::Timestamp(Timestamp { seconds, nanos, .. }) => Key::Timestamp(*seconds, *nanos),
-            other => Key::Other(std::ptr::from_ref(other).addr()),
+            Value::Null => ScalarKey::Null,
+            Value::Bool(truth) => ScalarKey::Bool(*truth),
+            Value::Int(number) => ScalarKey::Int(*number),
+            Value::Uint(number) => ScalarKey::Uint(*number),
+            Value::Double(number) => ScalarKey::double(*number),
+            Value::String(text) => ScalarKey::String(text.as_str()),
+            Value::Bytes(bytes) => ScalarKey::Bytes(bytes),
+            Value::Duration(duration) => ScalarKey::Duration(*duration),
+            Value::Timestamp(Timestamp { seconds, nanos, .. }) => ScalarKey::Timestamp(*seconds, *nanos),
+            other => ScalarKey::Other(std::ptr::from_ref(other).addr()),
         }
     }
 
-    fn double(number: f64) -> Key<'v> {
+    fn double(number: f64) -> ScalarKey<'v> {
         // Both zeros are the same.
-        Key::Double((number + 0.0).to_bits())
+        ScalarKey::Double((number + 0.0).to_bits())
     }
 
-    fn raw(json: &'v Json) -> Key<'v> {
+    fn raw(json: &'v Json) -> ScalarKey<'v> {
         match json {
-            Json::Null => Key::Null,
-            Json::Bool(truth) => Key::Bool(*truth),
-            Json::Int(number) => Key::Int(*number),
-            Json::Float(number) => Key::double(*number),
-            Json::String(text) => Key::String(text),
-            other @ (Json::Array(_) | Json::Object(_)) => Key::Other(std::ptr::from_ref(other).addr()),
+            Json::Null => ScalarKey::Null,
+            Json::Bool(truth) => ScalarKey::Bool(*truth),
+            Json::Int(number) => ScalarKey::Int(*number),
+            Json::Float(number) => ScalarKey::double(*number),
+            Json::String(text) => ScalarKey::String(text),
+            other @ (Json::Array(_) | Json::Object(_)) => ScalarKey::Other(std::ptr::from_ref(other).addr()),
         }
     }
 }
 
 /// The keys of `item`. Where they are `raw` they are the host's own, and items that an expression made have none.
 fn entry_key<'v>(item: &'v Value<'_>, keys: &[String], raw: bool) -> EntryKey<'v> {
-    let Value::Map(map) = item else { return vec![Key::Other(std::ptr::from_ref(item).addr())] };
+    let Value::Map(map) = item else { return vec![ScalarKey::Other(std::ptr::from_ref(item).addr())] };
     match map {
-        Map::Host { fields, .. } => keys.iter().map(|key| fields.get(key).map_or(Key::Null, Key::raw)).collect(),
-        Map::Json(_) | Map::Owned(_) | Map::Lent(_) if raw => vec![Key::Other(std::ptr::from_ref(item).addr())],
-        Map::Json(fields) => keys.iter().map(|key| fields.get(key).map_or(Key::Null, Key::raw)).collect(),
+        Map::Host { fields, .. } => {
+            keys.iter().map(|key| fields.get(key).map_or(ScalarKey::Null, ScalarKey::raw)).collect()
+        }
+        Map::Json(_) | Map::Owned(_) | Map::Lent(_) if raw => vec![ScalarKey::Other(std::ptr::from_ref(item).addr())],
+        Map::Json(fields) => keys.iter().map(|key| fields.get(key).map_or(ScalarKey::Null, ScalarKey::raw)).collect(),
         Map::Variables => Vec::new(),
-        Map::Owned(entries) => keys.iter().map(|key| entries.text_key(key).map_or(Key::Null, Key::scalar)).collect(),
-        Map::Lent(entries) => keys.iter().map(|key| entries.text_key(key).map_or(Key::Null, Key::scalar)).collect(),
+        Map::Owned(entries) => {
+            keys.iter().map(|key| entries.text_key(key).map_or(ScalarKey::Null, ScalarKey::scalar)).collect()
+        }
+        Map::Lent(entries) => {
+            keys.iter().map(|key| entries.text_key(key).map_or(ScalarKey::Null, ScalarKey::scalar)).collect()
+        }
     }
 }

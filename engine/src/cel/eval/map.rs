@@ -37,7 +37,7 @@ pub enum Map<'a> {
 pub struct OwnedMap<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
     /// Where entries are by their keys, once there are many.
-    places: HashMap<Key<'a>, usize>,
+    places: HashMap<ComparedKey<'a>, usize>,
 }
 
 /// How many entries are searched one by one.
@@ -46,7 +46,7 @@ const SEARCHED_ENTRIES_MAX: usize = 8;
 /// What is compared of a key. Strings, numbers and truth values are the keys that an index reaches; of the others the
 /// reference compares pointers, or what it happens to be made of.
 #[derive(Clone, Debug)]
-enum Key<'a> {
+enum ComparedKey<'a> {
     Bool(bool),
     Int(i64),
     Uint(u64),
@@ -61,54 +61,54 @@ enum Key<'a> {
     Other,
 }
 
-impl Key<'_> {
+impl ComparedKey<'_> {
     /// The kind, the numbers or bits, and the text.
     fn parts(&self) -> (u8, [u64; 3], &str) {
         match self {
-            Key::Bool(truth) => (0, [u64::from(*truth), 0, 0], ""),
-            Key::Int(number) => (1, [number.cast_unsigned(), 0, 0], ""),
-            Key::Uint(number) => (2, [*number, 0, 0], ""),
-            Key::Double(bits) => (3, [*bits, 0, 0], ""),
-            Key::String(text) => (4, [0; 3], text.as_str()),
-            Key::Null => (5, [0; 3], ""),
-            Key::Duration(duration) => (6, [duration.0.cast_unsigned(), 0, 0], ""),
-            Key::Timestamp(Timestamp { seconds, nanos, offset_seconds }) => {
+            ComparedKey::Bool(truth) => (0, [u64::from(*truth), 0, 0], ""),
+            ComparedKey::Int(number) => (1, [number.cast_unsigned(), 0, 0], ""),
+            ComparedKey::Uint(number) => (2, [*number, 0, 0], ""),
+            ComparedKey::Double(bits) => (3, [*bits, 0, 0], ""),
+            ComparedKey::String(text) => (4, [0; 3], text.as_str()),
+            ComparedKey::Null => (5, [0; 3], ""),
+            ComparedKey::Duration(duration) => (6, [duration.0.cast_unsigned(), 0, 0], ""),
+            ComparedKey::Timestamp(Timestamp { seconds, nanos, offset_seconds }) => {
                 (7, [seconds.cast_unsigned(), u64::from(*nanos), u64::from(offset_seconds.cast_unsigned())], "")
             }
-            Key::Shown(text) => (8, [0; 3], text),
-            Key::Other => (9, [0; 3], ""),
+            ComparedKey::Shown(text) => (8, [0; 3], text),
+            ComparedKey::Other => (9, [0; 3], ""),
         }
     }
 }
 
-impl PartialEq for Key<'_> {
+impl PartialEq for ComparedKey<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts() && !matches!(self, Key::Other)
+        self.parts() == other.parts() && !matches!(self, ComparedKey::Other)
     }
 }
 
-impl Eq for Key<'_> {}
+impl Eq for ComparedKey<'_> {}
 
-impl std::hash::Hash for Key<'_> {
+impl std::hash::Hash for ComparedKey<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.parts().hash(state);
     }
 }
 
-impl<'a> Key<'a> {
-    fn of(value: &Value<'a>) -> Key<'a> {
+impl<'a> ComparedKey<'a> {
+    fn of(value: &Value<'a>) -> ComparedKey<'a> {
         match value {
-            Value::Bool(truth) => Key::Bool(*truth),
-            Value::Int(number) => Key::Int(*number),
-            Value::Uint(number) => Key::Uint(*number),
-            Value::Double(number) if !number.is_nan() => Key::Double((number + 0.0).to_bits()),
-            Value::String(text) => Key::String(text.clone()),
-            Value::Null => Key::Null,
-            Value::Duration(duration) => Key::Duration(*duration),
-            Value::Timestamp(timestamp) => Key::Timestamp(*timestamp),
-            Value::Type(_) | Value::Optional(None) => Key::Shown(show(value).into()),
-            Value::Opaque(opaque) if opaque.as_key() == KeyKind::Content => Key::Shown(opaque.shown().into()),
-            _ => Key::Other,
+            Value::Bool(truth) => ComparedKey::Bool(*truth),
+            Value::Int(number) => ComparedKey::Int(*number),
+            Value::Uint(number) => ComparedKey::Uint(*number),
+            Value::Double(number) if !number.is_nan() => ComparedKey::Double((number + 0.0).to_bits()),
+            Value::String(text) => ComparedKey::String(text.clone()),
+            Value::Null => ComparedKey::Null,
+            Value::Duration(duration) => ComparedKey::Duration(*duration),
+            Value::Timestamp(timestamp) => ComparedKey::Timestamp(*timestamp),
+            Value::Type(_) | Value::Optional(None) => ComparedKey::Shown(show(value).into()),
+            Value::Opaque(opaque) if opaque.as_key() == KeyKind::Content => ComparedKey::Shown(opaque.shown().into()),
+            _ => ComparedKey::Other,
         }
     }
 }
@@ -132,10 +132,10 @@ fn is_hashable(key: &Value<'_>) -> bool {
 impl<'a> OwnedMap<'a> {
     fn place(&self, key: &Value<'_>) -> Option<usize> {
         if self.places.is_empty() {
-            let wanted = Key::of(key);
-            return self.entries.iter().position(|(known, _)| Key::of(known) == wanted);
+            let wanted = ComparedKey::of(key);
+            return self.entries.iter().position(|(known, _)| ComparedKey::of(known) == wanted);
         }
-        self.places.get(&Key::of(key)).copied()
+        self.places.get(&ComparedKey::of(key)).copied()
     }
 
     fn find(&self, key: &Value<'_>) -> Option<&Value<'a>> {
@@ -166,10 +166,10 @@ impl<'a> OwnedMap<'a> {
                 self.entries.push((key, value));
                 let at = self.entries.len() - 1;
                 if !self.places.is_empty() {
-                    self.places.insert(Key::of(&self.entries[at].0), at);
+                    self.places.insert(ComparedKey::of(&self.entries[at].0), at);
                 } else if self.entries.len() > SEARCHED_ENTRIES_MAX {
                     let keys = self.entries.iter().enumerate();
-                    self.places = keys.map(|(at, (key, _))| (Key::of(key), at)).collect();
+                    self.places = keys.map(|(at, (key, _))| (ComparedKey::of(key), at)).collect();
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::meta::pattern::Pattern;
 
 /// A step of the evaluation.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum PlanNode {
     Constant(Value<'static>),
     /// A variable of the activation, by its place.
     Variable(usize),
@@ -20,16 +20,16 @@ pub(super) enum Node {
     /// A variable of a comprehension, by its slot.
     Local(usize),
     Attribute(Box<Attribute>),
-    And(Box<[Node; 2]>),
-    Or(Box<[Node; 2]>),
-    Compare(Box<[Node; 2]>, Comparison),
-    NotStrictlyFalse(Box<Node>),
-    OptionalOr(Box<[Node; 2]>, NoOptional),
-    OptionalOrValue(Box<[Node; 2]>, NoOptional),
+    And(Box<[PlanNode; 2]>),
+    Or(Box<[PlanNode; 2]>),
+    Compare(Box<[PlanNode; 2]>, Comparison),
+    NotStrictlyFalse(Box<PlanNode>),
+    OptionalOr(Box<[PlanNode; 2]>, NoOptional),
+    OptionalOrValue(Box<[PlanNode; 2]>, NoOptional),
     Call(Box<Call>),
     Membership(Box<Membership>),
     List(Vec<Element>),
-    Map(Vec<Entry>),
+    Map(Vec<MapEntryNode>),
     Message(Box<Message>),
     Fold(Box<Fold>),
     Quantifier(Box<Quantifier>),
@@ -70,14 +70,14 @@ pub(super) struct Attribute {
 pub(super) enum Root {
     Variable(usize),
     Local(usize),
-    Node(Node),
+    Node(PlanNode),
     Conditional(Box<Conditional>),
 }
 
 /// `condition ? truthy : falsy`.
 #[derive(Debug)]
 pub(super) struct Conditional {
-    pub condition: Node,
+    pub condition: PlanNode,
     pub truthy: Attribute,
     pub falsy: Attribute,
 }
@@ -85,7 +85,7 @@ pub(super) struct Conditional {
 /// A step to a field, an entry or an item.
 #[derive(Debug)]
 pub(super) struct Qualifier {
-    pub key: Key,
+    pub key: AccessKey,
     /// Written `.?` or `[?]`.
     pub optional: bool,
     /// Only whether it is there is asked for: `has()`.
@@ -93,7 +93,7 @@ pub(super) struct Qualifier {
 }
 
 #[derive(Debug)]
-pub(super) enum Key {
+pub(super) enum AccessKey {
     /// A name as the expression has it, and the property that it stands for.
     Field {
         written: Value<'static>,
@@ -109,7 +109,7 @@ pub(super) enum Key {
 #[derive(Debug)]
 pub(super) struct Call {
     pub function: String,
-    pub arguments: Vec<Node>,
+    pub arguments: Vec<PlanNode>,
     /// What may be called, in the order in which it is tried.
     pub overloads: Vec<Candidate>,
     pub cost: Cost,
@@ -144,7 +144,7 @@ pub(super) struct Candidate {
 /// `element in [constants]`.
 #[derive(Debug)]
 pub(super) struct Membership {
-    pub element: Node,
+    pub element: PlanNode,
     pub set: ConstantSet,
 }
 
@@ -161,15 +161,15 @@ pub(super) struct ConstantSet {
 
 #[derive(Debug)]
 pub(super) struct Element {
-    pub value: Node,
+    pub value: PlanNode,
     /// Written `?value`.
     pub optional: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub key: Node,
-    pub value: Node,
+pub(super) struct MapEntryNode {
+    pub key: PlanNode,
+    pub value: PlanNode,
     /// Written `?key: value`.
     pub optional: bool,
 }
@@ -187,23 +187,23 @@ pub(super) struct Message {
 /// A comprehension. The variables live in slots.
 #[derive(Debug)]
 pub(super) struct Fold {
-    pub range: Node,
+    pub range: PlanNode,
     pub first: usize,
     pub second: Option<usize>,
     pub accumulator: usize,
-    pub init: Node,
-    pub condition: Node,
-    pub step: Node,
-    pub result: Node,
+    pub init: PlanNode,
+    pub condition: PlanNode,
+    pub step: PlanNode,
+    pub result: PlanNode,
 }
 
 /// A comprehension that is `all` or `exists`: its accumulator is a truth value, which needs no slot.
 #[derive(Debug)]
 pub(super) struct Quantifier {
-    pub range: Node,
+    pub range: PlanNode,
     pub first: usize,
     pub second: Option<usize>,
-    pub predicate: Node,
+    pub predicate: PlanNode,
     /// What the predicate must be once to decide: false for `all`, true for `exists`.
     pub decisive: bool,
 }
@@ -211,7 +211,7 @@ pub(super) struct Quantifier {
 #[derive(Debug)]
 pub(super) struct Append {
     pub accumulator: usize,
-    pub element: Node,
+    pub element: PlanNode,
     /// Of the list of one element that it stands for.
     pub cost: u64,
 }
@@ -219,12 +219,12 @@ pub(super) struct Append {
 #[derive(Debug)]
 pub(super) struct Insert {
     pub accumulator: usize,
-    pub key: Node,
-    pub value: Node,
+    pub key: PlanNode,
+    pub value: PlanNode,
 }
 
 #[derive(Debug)]
 pub(super) struct Merge {
     pub accumulator: usize,
-    pub entries: Node,
+    pub entries: PlanNode,
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::error::EvalError;
 use super::machine::{Binding, Compose, Machine};
 use super::node::{
-    Append, Attribute, Call, Candidate, Comparison, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key,
-    Membership, Merge, Message, NoOptional, Node, Qualifier, Quantifier, Root, Shortcut,
+    AccessKey, Append, Attribute, Call, Candidate, Comparison, Conditional, ConstantSet, Element, Fold, Insert,
+    MapEntryNode, Membership, Merge, Message, NoOptional, PlanNode, Qualifier, Quantifier, Root, Shortcut,
 };
 use super::value::Value;
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
@@ -30,7 +30,7 @@ const OPTIONALS_CHECKED_SINCE: Minor = Minor::of(37);
 /// An expression that is ready to run, any number of times and on any thread.
 #[derive(Debug)]
 pub struct Program {
-    root: Node,
+    root: PlanNode,
     slots: usize,
     /// How many parts stand in each other at most.
     levels: usize,
@@ -93,7 +93,7 @@ impl Program {
 }
 
 /// Evaluates a part that depends on nothing.
-fn fold(node: &Node) -> Result<Value<'_>, EvalError> {
+fn fold(node: &PlanNode) -> Result<Value<'_>, EvalError> {
     Machine::new(&[], &[], 0, u64::MAX).evaluate(node)
 }
 
@@ -109,7 +109,7 @@ struct Planner<'p> {
 }
 
 impl<'p> Planner<'p> {
-    fn plan(&mut self, expr: &'p Expr) -> Result<Node, EvalError> {
+    fn plan(&mut self, expr: &'p Expr) -> Result<PlanNode, EvalError> {
         self.depth += 1;
         self.levels = self.levels.max(self.depth);
         let node = self.plan_part(expr);
@@ -117,10 +117,10 @@ impl<'p> Planner<'p> {
         node
     }
 
-    fn plan_part(&mut self, expr: &'p Expr) -> Result<Node, EvalError> {
+    fn plan_part(&mut self, expr: &'p Expr) -> Result<PlanNode, EvalError> {
         work::steps(2);
         match &expr.kind {
-            ExprKind::Constant(constant) => Ok(Node::Constant(constant_value(constant))),
+            ExprKind::Constant(constant) => Ok(PlanNode::Constant(constant_value(constant))),
             ExprKind::Ident(name) => self.plan_name(expr, name),
             ExprKind::Select(select) => match self.expr.reference(expr.id) {
                 Some(Reference::Ident { name, .. }) => self.plan_name(expr, name),
@@ -134,10 +134,10 @@ impl<'p> Planner<'p> {
         }
     }
 
-    fn plan_name(&self, expr: &'p Expr, name: &str) -> Result<Node, EvalError> {
+    fn plan_name(&self, expr: &'p Expr, name: &str) -> Result<PlanNode, EvalError> {
         let reference = self.expr.reference(expr.id);
         if let Some(Reference::Ident { value: Some(value), .. }) = reference {
-            return Ok(Node::Constant(constant_value(value)));
+            return Ok(PlanNode::Constant(constant_value(value)));
         }
         let name = match reference {
             Some(Reference::Ident { name, .. }) => name.as_str(),
@@ -147,45 +147,45 @@ impl<'p> Planner<'p> {
             // A variable that holds a type is taken for the name of one.
             let named = self.env.type_named(name.strip_prefix('.').unwrap_or(name));
             let undefined = || EvalError::new(format!("reference to undefined type: {name}"));
-            return named.map(|ty| Node::Constant(Value::ty(ty))).ok_or_else(undefined);
+            return named.map(|ty| PlanNode::Constant(Value::ty(ty))).ok_or_else(undefined);
         }
         if let Some((_, slot)) = self.scope.iter().rev().find(|(local, _)| *local == name) {
-            return Ok(Node::Local(*slot));
+            return Ok(PlanNode::Local(*slot));
         }
         let name = name.strip_prefix('.').unwrap_or(name);
         let place = self.env.variables.iter().position(|variable| variable.name == name);
         // Of what was checked, each name is declared.
-        Ok(place.map_or_else(|| Node::Undeclared(name.to_owned()), Node::Variable))
+        Ok(place.map_or_else(|| PlanNode::Undeclared(name.to_owned()), PlanNode::Variable))
     }
 
-    fn plan_select(&mut self, select: &'p ast::Select) -> Result<Node, EvalError> {
+    fn plan_select(&mut self, select: &'p ast::Select) -> Result<PlanNode, EvalError> {
         let mut attribute = into_attribute(self.plan(&select.operand)?);
         let key = self.key_of(&select.operand, &select.field);
         attribute.qualifiers.push(Qualifier { key, optional: false, presence: select.test_only });
-        Ok(Node::Attribute(Box::new(attribute)))
+        Ok(PlanNode::Attribute(Box::new(attribute)))
     }
 
     /// The field that an expression calls `name`, of `operand`.
-    fn key_of(&self, operand: &Expr, name: &str) -> Key {
+    fn key_of(&self, operand: &Expr, name: &str) -> AccessKey {
         match self.expr.ty(operand.id) {
-            Type::Object(object) if mutation::is_object(&object.name) => Key::Part(name.into()),
+            Type::Object(object) if mutation::is_object(&object.name) => AccessKey::Part(name.into()),
             _ => field(name),
         }
     }
 
-    fn plan_call(&mut self, expr: &'p Expr, call: &'p ast::Call) -> Result<Node, EvalError> {
+    fn plan_call(&mut self, expr: &'p Expr, call: &'p ast::Call) -> Result<PlanNode, EvalError> {
         let function = call.function.as_str();
         if let [argument] = call.args.as_slice()
             && call.target.is_none()
             && function == operators::NOT_STRICTLY_FALSE
         {
-            return Ok(Node::NotStrictlyFalse(Box::new(self.plan(argument)?)));
+            return Ok(PlanNode::NotStrictlyFalse(Box::new(self.plan(argument)?)));
         }
         let mut arguments = Vec::with_capacity(call.args.len() + 1);
         for argument in call.target.iter().chain(&call.args) {
             arguments.push(self.plan(argument)?);
         }
-        match <[Node; 2]>::try_from(arguments) {
+        match <[PlanNode; 2]>::try_from(arguments) {
             Ok(two) => self.plan_operator(expr, function, two),
             Err(mut arguments) => match (function, arguments.len()) {
                 (operators::CONDITIONAL, 3) => {
@@ -193,32 +193,32 @@ impl<'p> Planner<'p> {
                     let truthy = into_attribute(arguments.remove(1));
                     let conditional = Conditional { condition: arguments.remove(0), truthy, falsy };
                     let root = Root::Conditional(Box::new(conditional));
-                    Ok(Node::Attribute(Box::new(Attribute { root, qualifiers: Vec::new() })))
+                    Ok(PlanNode::Attribute(Box::new(Attribute { root, qualifiers: Vec::new() })))
                 }
                 _ => self.plan_function(expr, function, arguments),
             },
         }
     }
 
-    fn plan_operator(&self, expr: &'p Expr, function: &str, arguments: [Node; 2]) -> Result<Node, EvalError> {
+    fn plan_operator(&self, expr: &'p Expr, function: &str, arguments: [PlanNode; 2]) -> Result<PlanNode, EvalError> {
         match function {
-            operators::LOGICAL_AND => Ok(Node::And(Box::new(arguments))),
-            operators::LOGICAL_OR => Ok(Node::Or(Box::new(arguments))),
+            operators::LOGICAL_AND => Ok(PlanNode::And(Box::new(arguments))),
+            operators::LOGICAL_OR => Ok(PlanNode::Or(Box::new(arguments))),
             operators::EQUALS => {
                 let is_by_size = self.env.minor() < actual::OWN_TYPES_SINCE;
-                Ok(Node::Compare(Box::new(arguments), Comparison { is_equals: true, is_by_size }))
+                Ok(PlanNode::Compare(Box::new(arguments), Comparison { is_equals: true, is_by_size }))
             }
             operators::NOT_EQUALS => {
-                Ok(Node::Compare(Box::new(arguments), Comparison { is_equals: false, is_by_size: true }))
+                Ok(PlanNode::Compare(Box::new(arguments), Comparison { is_equals: false, is_by_size: true }))
             }
             operators::INDEX => index(arguments, false),
             operators::OPTIONAL_SELECT => self.plan_optional_select(expr, arguments),
             operators::OPTIONAL_INDEX => index(arguments, true),
             "or" if self.calls(expr, "optional_or_optional") => {
-                Ok(Node::OptionalOr(Box::new(arguments), self.no_optional()))
+                Ok(PlanNode::OptionalOr(Box::new(arguments), self.no_optional()))
             }
             "orValue" if self.calls(expr, "optional_orValue_value") => {
-                Ok(Node::OptionalOrValue(Box::new(arguments), self.no_optional()))
+                Ok(PlanNode::OptionalOrValue(Box::new(arguments), self.no_optional()))
             }
             operators::IN if self.calls_only(expr, "in_list") => match membership(arguments) {
                 Ok(node) => Ok(node),
@@ -228,13 +228,13 @@ impl<'p> Planner<'p> {
         }
     }
 
-    fn plan_optional_select(&self, expr: &'p Expr, [operand, key]: [Node; 2]) -> Result<Node, EvalError> {
+    fn plan_optional_select(&self, expr: &'p Expr, [operand, key]: [PlanNode; 2]) -> Result<PlanNode, EvalError> {
         match (&expr.kind, &key) {
-            (ExprKind::Call(call), Node::Constant(Value::String(name))) if !call.args.is_empty() => {
+            (ExprKind::Call(call), PlanNode::Constant(Value::String(name))) if !call.args.is_empty() => {
                 let mut attribute = into_attribute(operand);
                 let key = self.key_of(&call.args[0], name);
                 attribute.qualifiers.push(Qualifier { key, optional: true, presence: false });
-                Ok(Node::Attribute(Box::new(attribute)))
+                Ok(PlanNode::Attribute(Box::new(attribute)))
             }
             _ => index([operand, key], true),
         }
@@ -257,7 +257,7 @@ impl<'p> Planner<'p> {
         matches!(self.expr.overloads(expr.id), [only] if only.id == id)
     }
 
-    fn plan_function(&self, expr: &'p Expr, function: &str, arguments: Vec<Node>) -> Result<Node, EvalError> {
+    fn plan_function(&self, expr: &'p Expr, function: &str, arguments: Vec<PlanNode>) -> Result<PlanNode, EvalError> {
         let declared = self.env.library.function(function);
         let calling = declared.map_or(Calling::USUAL, |function| function.calling);
         let pattern = if calling.has_pattern { constant_pattern(&arguments)? } else { None };
@@ -281,45 +281,45 @@ impl<'p> Planner<'p> {
             overloads,
             pattern,
         };
-        let is_constant = matches!(call.arguments.as_slice(), [Node::Constant(_)]);
-        let node = Node::Call(Box::new(call));
+        let is_constant = matches!(call.arguments.as_slice(), [PlanNode::Constant(_)]);
+        let node = PlanNode::Call(Box::new(call));
         if is_constant && calling.is_folded {
-            return Ok(Node::Constant(fold(&node)?.into_static()));
+            return Ok(PlanNode::Constant(fold(&node)?.into_static()));
         }
         Ok(node)
     }
 
-    fn plan_list(&mut self, list: &'p ast::List) -> Result<Node, EvalError> {
+    fn plan_list(&mut self, list: &'p ast::List) -> Result<PlanNode, EvalError> {
         let mut elements = Vec::with_capacity(list.elements.len());
         for (place, element) in list.elements.iter().enumerate() {
             elements.push(Element { value: self.plan(element)?, optional: list.optional.contains(&place) });
         }
         let is_constant = elements.iter().all(|element| is_constant(&element.value));
-        let node = Node::List(elements);
-        if is_constant { Ok(Node::Constant(fold(&node)?.into_static())) } else { Ok(node) }
+        let node = PlanNode::List(elements);
+        if is_constant { Ok(PlanNode::Constant(fold(&node)?.into_static())) } else { Ok(node) }
     }
 
-    fn plan_map(&mut self, map: &'p [ast::MapEntry]) -> Result<Node, EvalError> {
+    fn plan_map(&mut self, map: &'p [ast::MapEntry]) -> Result<PlanNode, EvalError> {
         let mut entries = Vec::with_capacity(map.len());
         for entry in map {
             let (key, value) = (self.plan(&entry.key)?, self.plan(&entry.value)?);
-            entries.push(Entry { key, value, optional: entry.optional });
+            entries.push(MapEntryNode { key, value, optional: entry.optional });
         }
         let is_constant = entries.iter().all(|entry| is_constant(&entry.key) && is_constant(&entry.value));
-        let node = Node::Map(entries);
-        if is_constant { Ok(Node::Constant(fold(&node)?.into_static())) } else { Ok(node) }
+        let node = PlanNode::Map(entries);
+        if is_constant { Ok(PlanNode::Constant(fold(&node)?.into_static())) } else { Ok(node) }
     }
 
-    fn plan_message(&mut self, message: &'p ast::Struct) -> Result<Node, EvalError> {
+    fn plan_message(&mut self, message: &'p ast::Struct) -> Result<PlanNode, EvalError> {
         let mut fields = Vec::with_capacity(message.fields.len());
         for field in &message.fields {
             fields.push((field.name.clone(), Element { value: self.plan(&field.value)?, optional: field.optional }));
         }
         let mutation = self.env.mutation(&message.type_name);
-        Ok(Node::Message(Box::new(Message { name: message.type_name.clone(), mutation, fields })))
+        Ok(PlanNode::Message(Box::new(Message { name: message.type_name.clone(), mutation, fields })))
     }
 
-    fn plan_comprehension(&mut self, fold: &'p ast::Comprehension) -> Result<Node, EvalError> {
+    fn plan_comprehension(&mut self, fold: &'p ast::Comprehension) -> Result<PlanNode, EvalError> {
         let init = self.plan(&fold.accu_init)?;
         let range = self.plan(&fold.iter_range)?;
         let outside = self.scope.len();
@@ -351,57 +351,57 @@ fn bind<'d>(declarations: impl IntoIterator<Item = &'d Arc<Overload>>) -> Vec<Ca
 }
 
 /// The compiled regular expression of a call that has a constant one.
-fn constant_pattern(arguments: &[Node]) -> Result<Option<Arc<Pattern>>, EvalError> {
+fn constant_pattern(arguments: &[PlanNode]) -> Result<Option<Arc<Pattern>>, EvalError> {
     match arguments {
-        [_, Node::Constant(Value::String(source)), ..] => Pattern::new(source.as_str())
+        [_, PlanNode::Constant(Value::String(source)), ..] => Pattern::new(source.as_str())
             .map(|pattern| Some(Arc::new(pattern)))
             .map_err(|error| EvalError::new(error.to_string())),
         _ => Ok(None),
     }
 }
 
-fn is_constant(node: &Node) -> bool {
-    matches!(node, Node::Constant(_))
+fn is_constant(node: &PlanNode) -> bool {
+    matches!(node, PlanNode::Constant(_))
 }
 
-fn field(name: &str) -> Key {
-    Key::Field { written: Value::string(name), property: unescape(name).map(Into::into) }
+fn field(name: &str) -> AccessKey {
+    AccessKey::Field { written: Value::string(name), property: unescape(name).map(Into::into) }
 }
 
 /// The node as something to go on from.
-fn into_attribute(node: Node) -> Attribute {
+fn into_attribute(node: PlanNode) -> Attribute {
     let root = match node {
-        Node::Attribute(attribute) => return *attribute,
-        Node::Variable(place) => Root::Variable(place),
-        Node::Local(slot) => Root::Local(slot),
+        PlanNode::Attribute(attribute) => return *attribute,
+        PlanNode::Variable(place) => Root::Variable(place),
+        PlanNode::Local(slot) => Root::Local(slot),
         node => Root::Node(node),
     };
     Attribute { root, qualifiers: Vec::new() }
 }
 
-fn index([operand, key]: [Node; 2], optional: bool) -> Result<Node, EvalError> {
+fn index([operand, key]: [PlanNode; 2], optional: bool) -> Result<PlanNode, EvalError> {
     let mut attribute = into_attribute(operand);
     let key = match key {
-        Node::Constant(Value::String(name)) => field(name.as_str()),
-        Node::Constant(key) => {
+        PlanNode::Constant(Value::String(name)) => field(name.as_str()),
+        PlanNode::Constant(key) => {
             super::attribute::check_key(&key)?;
-            Key::Constant(key)
+            AccessKey::Constant(key)
         }
-        key => Key::Dynamic(into_attribute(key)),
+        key => AccessKey::Dynamic(into_attribute(key)),
     };
     attribute.qualifiers.push(Qualifier { key, optional, presence: false });
-    Ok(Node::Attribute(Box::new(attribute)))
+    Ok(PlanNode::Attribute(Box::new(attribute)))
 }
 
 /// `element in [constants]` as a look-up in a set; the arguments again where that can't be.
-fn membership([element, list]: [Node; 2]) -> Result<Node, [Node; 2]> {
-    let Node::Constant(Value::List(constants)) = &list else { return Err([element, list]) };
+fn membership([element, list]: [PlanNode; 2]) -> Result<PlanNode, [PlanNode; 2]> {
+    let PlanNode::Constant(Value::List(constants)) = &list else { return Err([element, list]) };
     if constants.is_empty() {
-        return Ok(Node::Constant(Value::Bool(false)));
+        return Ok(PlanNode::Constant(Value::Bool(false)));
     }
     let mut set = ConstantSet::default();
     let only_scalars = constants.iter().all(|constant| constant.is_ok_and(|constant| set.insert(&constant)));
-    if only_scalars { Ok(Node::Membership(Box::new(Membership { element, set }))) } else { Err([element, list]) }
+    if only_scalars { Ok(PlanNode::Membership(Box::new(Membership { element, set }))) } else { Err([element, list]) }
 }
 
 impl ConstantSet {
@@ -434,12 +434,12 @@ impl ConstantSet {
 }
 
 /// A comprehension, as a quantifier if it is one.
-fn quantifier(fold: Fold) -> Node {
-    let is_accumulator = |node: &Node| matches!(node, Node::Local(slot) if *slot == fold.accumulator);
-    let Node::Constant(Value::Bool(start)) = fold.init else { return Node::Fold(Box::new(fold)) };
+fn quantifier(fold: Fold) -> PlanNode {
+    let is_accumulator = |node: &PlanNode| matches!(node, PlanNode::Local(slot) if *slot == fold.accumulator);
+    let PlanNode::Constant(Value::Bool(start)) = fold.init else { return PlanNode::Fold(Box::new(fold)) };
     let goes_on = match &fold.condition {
-        Node::NotStrictlyFalse(condition) => match (condition.as_ref(), start) {
-            (Node::Call(call), false) => {
+        PlanNode::NotStrictlyFalse(condition) => match (condition.as_ref(), start) {
+            (PlanNode::Call(call), false) => {
                 call.function == operators::LOGICAL_NOT && call.arguments.iter().all(is_accumulator)
             }
             (condition, start) => start && is_accumulator(condition),
@@ -447,57 +447,57 @@ fn quantifier(fold: Fold) -> Node {
         _ => false,
     };
     let steps = match (&fold.step, start) {
-        (Node::And(terms), true) | (Node::Or(terms), false) => is_accumulator(&terms[0]),
+        (PlanNode::And(terms), true) | (PlanNode::Or(terms), false) => is_accumulator(&terms[0]),
         _ => false,
     };
     if !goes_on || !steps || !is_accumulator(&fold.result) {
-        return Node::Fold(Box::new(fold));
+        return PlanNode::Fold(Box::new(fold));
     }
-    let Fold { range, first, second, step: Node::And(terms) | Node::Or(terms), .. } = fold else {
+    let Fold { range, first, second, step: PlanNode::And(terms) | PlanNode::Or(terms), .. } = fold else {
         unreachable!("the step is what was looked at");
     };
     let [_, predicate] = *terms;
-    Node::Quantifier(Box::new(Quantifier { range, first, second, predicate, decisive: !start }))
+    PlanNode::Quantifier(Box::new(Quantifier { range, first, second, predicate, decisive: !start }))
 }
 
 /// The step of a comprehension that only adds to its accumulator as one that adds in place.
-fn collect(step: Node, accumulator: usize) -> Node {
+fn collect(step: PlanNode, accumulator: usize) -> PlanNode {
     match step {
-        Node::Attribute(mut attribute) => {
+        PlanNode::Attribute(mut attribute) => {
             if let Root::Conditional(conditional) = &mut attribute.root
                 && attribute.qualifiers.is_empty()
             {
                 for branch in [&mut conditional.truthy, &mut conditional.falsy] {
                     if let Root::Node(node) = &mut branch.root {
-                        let added = std::mem::replace(node, Node::Local(accumulator));
+                        let added = std::mem::replace(node, PlanNode::Local(accumulator));
                         *node = collect(added, accumulator);
                     }
                 }
             }
-            Node::Attribute(attribute)
+            PlanNode::Attribute(attribute)
         }
-        Node::Call(mut call) => match (call.function.as_str(), call.arguments.as_mut_slice()) {
-            (operators::ADD, [Node::Local(slot), Node::List(elements)])
+        PlanNode::Call(mut call) => match (call.function.as_str(), call.arguments.as_mut_slice()) {
+            (operators::ADD, [PlanNode::Local(slot), PlanNode::List(elements)])
                 if *slot == accumulator && matches!(elements.as_slice(), [Element { optional: false, .. }]) =>
             {
                 let element = elements.remove(0).value;
-                Node::Append(Box::new(Append { accumulator, element, cost: model::MAKE_LIST }))
+                PlanNode::Append(Box::new(Append { accumulator, element, cost: model::MAKE_LIST }))
             }
-            (operators::ADD, [Node::Local(slot), Node::Constant(Value::List(list))])
+            (operators::ADD, [PlanNode::Local(slot), PlanNode::Constant(Value::List(list))])
                 if *slot == accumulator && list.len() == 1 =>
             {
-                let element = Node::Constant(list.get(0).and_then(Result::ok).unwrap_or_default().into_static());
-                Node::Append(Box::new(Append { accumulator, element, cost: 0 }))
+                let element = PlanNode::Constant(list.get(0).and_then(Result::ok).unwrap_or_default().into_static());
+                PlanNode::Append(Box::new(Append { accumulator, element, cost: 0 }))
             }
-            ("cel.@mapInsert", [Node::Local(slot), _, _]) if *slot == accumulator => {
+            ("cel.@mapInsert", [PlanNode::Local(slot), _, _]) if *slot == accumulator => {
                 let value = call.arguments.remove(2);
                 let key = call.arguments.remove(1);
-                Node::Insert(Box::new(Insert { accumulator, key, value }))
+                PlanNode::Insert(Box::new(Insert { accumulator, key, value }))
             }
-            ("cel.@mapInsert", [Node::Local(slot), _]) if *slot == accumulator => {
-                Node::Merge(Box::new(Merge { accumulator, entries: call.arguments.remove(1) }))
+            ("cel.@mapInsert", [PlanNode::Local(slot), _]) if *slot == accumulator => {
+                PlanNode::Merge(Box::new(Merge { accumulator, entries: call.arguments.remove(1) }))
             }
-            _ => Node::Call(call),
+            _ => PlanNode::Call(call),
         },
         step => step,
     }

@@ -16,10 +16,10 @@ use crate::work;
 
 /// A struct. Clones are cheap.
 #[derive(Clone, Debug)]
-pub struct Struct<'a>(Arc<Parts<'a>>);
+pub struct Struct<'a>(Arc<StructParts<'a>>);
 
 #[derive(Debug)]
-struct Parts<'a> {
+struct StructParts<'a> {
     ty: Type,
     fields: Vec<(Arc<str>, Value<'a>)>,
 }
@@ -46,7 +46,7 @@ impl<'a> Struct<'a> {
                 None => set.push((name.into(), value)),
             }
         }
-        Ok(Struct(Arc::new(Parts { ty: ty.clone(), fields: set })))
+        Ok(Struct(Arc::new(StructParts { ty: ty.clone(), fields: set })))
     }
 
     pub fn ty(&self) -> &Type {
@@ -132,7 +132,7 @@ impl<'a> Struct<'a> {
 
     pub(super) fn into_static(self) -> Struct<'static> {
         let fields = self.fields().map(|(name, value)| (Arc::from(name), value.clone().into_static())).collect();
-        Struct(Arc::new(Parts { ty: self.0.ty.clone(), fields }))
+        Struct(Arc::new(StructParts { ty: self.0.ty.clone(), fields }))
     }
 }
 

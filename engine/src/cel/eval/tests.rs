@@ -1,6 +1,6 @@
 //! What expressions come to and cost; expected values are those of cel-go 0.29 with the Kubernetes libraries 1.37.
 
-use super::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
+use super::host::{Field, HostForm, ListForm, ListKind, MapForm, Shape};
 use super::{Binding, Program, Value};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
@@ -111,20 +111,23 @@ fn an_index_costs_as_the_reference_counts_it() {
 #[test]
 fn objects_are_read_through_their_form() {
     let text = |escaped: &str| Field {
-        form: Form { nullable: false, nulls_differ: false, shape: Shape::String }.into(),
+        form: HostForm { nullable: false, nulls_differ: false, shape: Shape::String }.into(),
         escaped: escaped.to_owned(),
     };
     let set = ListForm {
-        item: Form { nullable: false, nulls_differ: false, shape: Shape::Integer }.into(),
+        item: HostForm { nullable: false, nulls_differ: false, shape: Shape::Integer }.into(),
         kind: ListKind::Set,
     };
     let set = Field {
-        form: Form { nullable: false, nulls_differ: false, shape: Shape::List(Box::new(set)) }.into(),
+        form: HostForm { nullable: false, nulls_differ: false, shape: Shape::List(Box::new(set)) }.into(),
         escaped: "set".to_owned(),
     };
     let fields = [("a-b".to_owned(), text("a__dash__b")), ("set".to_owned(), set), ("wrong".to_owned(), text("wrong"))];
-    let form =
-        Form { nullable: false, nulls_differ: false, shape: Shape::Map(MapForm::Fields(fields.into_iter().collect())) };
+    let form = HostForm {
+        nullable: false,
+        nulls_differ: false,
+        shape: Shape::Map(MapForm::Fields(fields.into_iter().collect())),
+    };
     let object = json::decode(br#"{"a-b": "x", "set": [1, 2], "wrong": 1, "unknown": true}"#).expect("it is JSON");
     let check = |expression: &str, expected: &str, cost: u64| {
         check_with(expression, &[("o", Some(Value::host(&object, &form)))], u64::MAX, expected, cost);

@@ -18,7 +18,7 @@ use crate::meta::names;
 /// Who knows what somebody may do.
 pub trait Authorizer: Debug + Send + Sync {
     /// Whether the user of this authoriser may do it.
-    fn decide(&self, check: &Check) -> Decision;
+    fn decide(&self, check: &AuthorizerCheck) -> Decision;
 
     /// The authoriser of a service account.
     fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn Authorizer>;
@@ -26,7 +26,7 @@ pub trait Authorizer: Debug + Send + Sync {
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Check {
+pub enum AuthorizerCheck {
     /// Of a path that is not of a resource.
     Path {
         /// What is to be done, in lower case: `get`.
@@ -124,7 +124,7 @@ pub(super) fn functions() -> Vec<Function> {
                     CHECK,
                     |_, arguments| {
                         let (of, verb) = (opaque::<PathCheck>(arguments, 0)?, text(arguments, 1)?.to_string());
-                        let decision = of.authorizer.decide(&Check::Path { verb, path: of.path.clone() });
+                        let decision = of.authorizer.decide(&AuthorizerCheck::Path { verb, path: of.path.clone() });
                         Ok(Value::opaque(Decided(decision)))
                     },
                 ),
@@ -135,7 +135,8 @@ pub(super) fn functions() -> Vec<Function> {
                     CHECK,
                     |_, arguments| {
                         let (of, verb) = (opaque::<ResourceCheck>(arguments, 0)?, text(arguments, 1)?.to_string());
-                        let decision = of.authorizer.decide(&Check::Resource { verb, resource: of.resource.clone() });
+                        let decision =
+                            of.authorizer.decide(&AuthorizerCheck::Resource { verb, resource: of.resource.clone() });
                         Ok(Value::opaque(Decided(decision)))
                     },
                 ),

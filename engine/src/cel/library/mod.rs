@@ -50,10 +50,10 @@ use super::macros;
 use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
 
-type Family = fn() -> Vec<Function>;
+type FunctionFamily = fn() -> Vec<Function>;
 
 /// The CEL standard.
-const STANDARD: [Family; 7] = [
+const STANDARD: [FunctionFamily; 7] = [
     logic::functions,
     comparison::functions,
     arithmetic::functions,
@@ -64,7 +64,7 @@ const STANDARD: [Family; 7] = [
 ];
 
 /// What Kubernetes adds to it, without [`lists`].
-const KUBERNETES: [Family; 12] = [
+const KUBERNETES: [FunctionFamily; 12] = [
     urls::functions,
     regex::functions,
     authorizer::functions,
@@ -90,7 +90,7 @@ pub fn standard() -> Vec<Function> {
 /// All functions that an expression of Kubernetes may call that is to be understood by `version`, at the prices of a server
 /// of `minor`.
 pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
-    let lists: Family = lists::functions;
+    let lists: FunctionFamily = lists::functions;
     let (first, last) = if version < LISTS_LAST { (Some(lists), None) } else { (None, Some(lists)) };
     let families = STANDARD.into_iter().chain(first).chain(KUBERNETES).chain(last);
     let known = families.flat_map(|family| family()).map(|mut function| {

@@ -346,16 +346,16 @@ fn last_index_of<'a>(text: &str, wanted: &str, offset: i64) -> Result<Value<'a>,
 }
 
 /// `text.indexOf(wanted, offset)`, or the last place.
-type Search<'a> = fn(&str, &str, i64) -> Result<Value<'a>, EvalError>;
+type TextSearch<'a> = fn(&str, &str, i64) -> Result<Value<'a>, EvalError>;
 
 /// A search as it was before 1.37: an empty text is found at any offset.
-fn search_formerly<'a>(arguments: &[Value<'_>], search: Search<'a>) -> Result<Value<'a>, EvalError> {
+fn search_formerly<'a>(arguments: &[Value<'_>], search: TextSearch<'a>) -> Result<Value<'a>, EvalError> {
     let (text, wanted, offset) = (text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?);
     if wanted.is_empty() { Ok(Value::Int(offset)) } else { search(text, wanted, offset) }
 }
 
 /// A search as it was before 1.32: an offset behind the text is out of range, too.
-fn search_within<'a>(arguments: &[Value<'_>], search: Search<'a>) -> Result<Value<'a>, EvalError> {
+fn search_within<'a>(arguments: &[Value<'_>], search: TextSearch<'a>) -> Result<Value<'a>, EvalError> {
     let (whole, wanted, offset) = (text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?);
     let is_behind = usize::try_from(offset).is_ok_and(|offset| has_no_more_than(whole, offset));
     if !wanted.is_empty() && is_behind { Err(out_of_range(offset)) } else { search_formerly(arguments, search) }

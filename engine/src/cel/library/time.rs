@@ -46,13 +46,13 @@ pub(super) fn functions() -> Vec<Function> {
             "getDayOfYear",
             "timestamp_to_day_of_year",
             "timestamp_to_day_of_year_with_tz",
-            Clock::days_since_new_year
+            CalendarTime::days_since_new_year
         ),
         part!("getDayOfMonth", "timestamp_to_day_of_month", "timestamp_to_day_of_month_with_tz", |clock| clock.day - 1),
         part!("getDate", "timestamp_to_day_of_month_1_based", "timestamp_to_day_of_month_1_based_with_tz", |clock| {
             clock.day
         }),
-        part!("getDayOfWeek", "timestamp_to_day_of_week", "timestamp_to_day_of_week_with_tz", Clock::weekday),
+        part!("getDayOfWeek", "timestamp_to_day_of_week", "timestamp_to_day_of_week_with_tz", CalendarTime::weekday),
         part!(
             "getHours",
             "timestamp_to_hours",
@@ -88,14 +88,14 @@ pub(super) fn functions() -> Vec<Function> {
     ]
 }
 
-fn in_utc<'a>(arguments: &[Value<'a>], part: fn(&Clock) -> i64) -> Result<Value<'a>, EvalError> {
-    Ok(Value::Int(part(&Clock::of(timestamp(arguments, 0)?, 0))))
+fn in_utc<'a>(arguments: &[Value<'a>], part: fn(&CalendarTime) -> i64) -> Result<Value<'a>, EvalError> {
+    Ok(Value::Int(part(&CalendarTime::of(timestamp(arguments, 0)?, 0))))
 }
 
-fn in_zone<'a>(arguments: &[Value<'a>], part: fn(&Clock) -> i64) -> Result<Value<'a>, EvalError> {
+fn in_zone<'a>(arguments: &[Value<'a>], part: fn(&CalendarTime) -> i64) -> Result<Value<'a>, EvalError> {
     let timestamp = timestamp(arguments, 0)?;
     let offset = offset_in(timestamp, text(arguments, 1)?)?;
-    Ok(Value::Int(part(&Clock::of(timestamp, offset))))
+    Ok(Value::Int(part(&CalendarTime::of(timestamp, offset))))
 }
 
 fn overflow() -> EvalError {
@@ -153,7 +153,7 @@ pub fn duration_text(length: Duration) -> String {
 
 /// RFC 3339 in the timestamp's own zone, with as many digits of the second as it takes.
 pub fn timestamp_text(timestamp: Timestamp) -> String {
-    let clock = Clock::of(timestamp, i64::from(timestamp.offset_seconds));
+    let clock = CalendarTime::of(timestamp, i64::from(timestamp.offset_seconds));
     let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);
     let fraction = match timestamp.nanos {
         0 => String::new(),
@@ -166,18 +166,18 @@ pub fn timestamp_text(timestamp: Timestamp) -> String {
             format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
         }
     };
-    let Clock { year, month, day, .. } = clock;
+    let CalendarTime { year, month, day, .. } = clock;
     let year = if year < 0 { format!("-{:04}", -year) } else { format!("{year:04}") };
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{offset}")
 }
 
 /// As Go's `%#v` prints a `time.Time`.
 pub fn timestamp_syntax(timestamp: Timestamp) -> String {
-    let clock = Clock::of(timestamp, i64::from(timestamp.offset_seconds));
+    let clock = CalendarTime::of(timestamp, i64::from(timestamp.offset_seconds));
     let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);
     let month = usize::try_from(clock.month - 1).ok().and_then(|at| MONTHS.get(at)).unwrap_or(&MONTHS[0]);
     let zone = if timestamp.offset_seconds == 0 { "time.UTC" } else { "time.Location(\"\")" };
-    let (Clock { year, day, .. }, nanos) = (clock, timestamp.nanos);
+    let (CalendarTime { year, day, .. }, nanos) = (clock, timestamp.nanos);
     format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, {nanos}, {zone})")
 }
 
@@ -197,7 +197,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// What a calendar and a clock show.
-struct Clock {
+struct CalendarTime {
     year: i64,
     /// From 1.
     month: i64,
@@ -209,12 +209,12 @@ struct Clock {
     days: i64,
 }
 
-impl Clock {
+impl CalendarTime {
     fn of(timestamp: Timestamp, offset_seconds: i64) -> Self {
         let seconds = timestamp.seconds.saturating_add(offset_seconds);
         let days = seconds.div_euclid(86_400);
         let (year, month, day) = date_of(days);
-        Clock {
+        CalendarTime {
             year,
             month,
             day,

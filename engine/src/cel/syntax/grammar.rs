@@ -6,14 +6,14 @@
 
 use crate::cel::lexer::{Token, TokenKind};
 
-use super::place::{self, Place, TokenSet, follow};
-use super::recovery::{Fault, Reader, Rule, Stopped};
-use super::tree::{Element, Entry, Field, FieldName, Node, NodeId};
+use super::place::{self, ExpectedTokens, TokenSet, follow};
+use super::recovery::{GrammarRule, RuleFailure, RuleReader, Stopped};
+use super::tree::{Element, Field, FieldName, NodeId, SyntaxEntry, SyntaxNode};
 
-type Read<T> = Result<T, Stopped>;
+type ReadResult<T> = Result<T, Stopped>;
 
 /// `start: expr EOF`
-pub(super) fn start(reader: &mut Reader<'_>) -> Read<NodeId> {
+pub(super) fn start(reader: &mut RuleReader<'_>) -> ReadResult<NodeId> {
     reader.stand(place::START);
     let root = reader.expr(follow::START)?;
     let outcome = reader.expect(place::END_OF_INPUT).map(|_| ());
@@ -29,26 +29,26 @@ struct Conditional {
     otherwise: Option<NodeId>,
 }
 
-impl Reader<'_> {
+impl RuleReader<'_> {
     /// `expr: conditionalOr ('?' conditionalOr ':' expr)?`
-    fn expr(&mut self, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Expr, follow)?;
+    fn expr(&mut self, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Expr, follow)?;
         self.stand(place::EXPR);
         let condition = self.logical(true, follow::CONDITION)?;
         self.stand(place::EXPR_QUESTION);
         if self.kind(0) != TokenKind::Question {
-            self.leave(Rule::Expr);
+            self.leave(GrammarRule::Expr);
             return Ok(condition);
         }
         let mut parts = Conditional { condition, question: None, then: None, otherwise: None };
         let outcome = self.branches(&mut parts);
         self.settle(outcome)?;
-        self.leave(Rule::Expr);
+        self.leave(GrammarRule::Expr);
         let Conditional { condition, question: Some(question), then, otherwise } = parts else { return Ok(condition) };
-        Ok(self.tree.add(Node::Conditional { condition, question, then, otherwise }))
+        Ok(self.tree.add(SyntaxNode::Conditional { condition, question, then, otherwise }))
     }
 
-    fn branches(&mut self, parts: &mut Conditional) -> Result<(), Fault> {
+    fn branches(&mut self, parts: &mut Conditional) -> Result<(), RuleFailure> {
         parts.question = Some(self.expect(place::QUESTION)?);
         self.stand(place::THEN);
         parts.then = Some(self.logical(true, follow::THEN)?);
@@ -59,8 +59,8 @@ impl Reader<'_> {
     }
 
     /// `conditionalOr: conditionalAnd ('||' conditionalAnd)*` and `conditionalAnd: relation ('&&' relation)*`
-    fn logical(&mut self, is_or: bool, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Other, follow)?;
+    fn logical(&mut self, is_or: bool, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Other, follow)?;
         let (operator, here, operand) = if is_or {
             (TokenKind::LogicalOr, place::OR, place::OR_OPERAND)
         } else {
@@ -74,18 +74,18 @@ impl Reader<'_> {
             rest.push((operator, self.logical_operand(is_or, operand)?));
             self.stand(here);
         }
-        self.leave(Rule::Other);
-        if rest.is_empty() { Ok(first) } else { Ok(self.tree.add(Node::Logical { is_or, first, rest })) }
+        self.leave(GrammarRule::Other);
+        if rest.is_empty() { Ok(first) } else { Ok(self.tree.add(SyntaxNode::Logical { is_or, first, rest })) }
     }
 
-    fn logical_operand(&mut self, is_or: bool, here: Place) -> Read<NodeId> {
+    fn logical_operand(&mut self, is_or: bool, here: ExpectedTokens) -> ReadResult<NodeId> {
         self.stand(here);
         if is_or { self.logical(false, follow::OR_OPERAND) } else { self.relation(0, follow::AND_OPERAND) }
     }
 
     /// `relation: calc | relation ('<' | … | 'in') relation`; only operators of at least `binding` are taken.
-    fn relation(&mut self, binding: u8, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Relation, follow)?;
+    fn relation(&mut self, binding: u8, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Relation, follow)?;
         self.stand(place::COMPARED_OPERAND);
         let mut left = self.calc(0, follow::COMPARED)?;
         self.stand(place::COMPARED);
@@ -93,16 +93,16 @@ impl Reader<'_> {
             let operator = self.take();
             self.stand(place::COMPARED_OPERAND);
             let right = self.relation(2, follow::COMPARED)?;
-            left = self.tree.add(Node::Binary { left, operator, right });
+            left = self.tree.add(SyntaxNode::Binary { left, operator, right });
             self.stand(place::COMPARED);
         }
-        self.leave(Rule::Relation);
+        self.leave(GrammarRule::Relation);
         Ok(left)
     }
 
-    /// `calc: unary | calc ('*' | '/' | '%') calc | calc ('+' | '-') calc`, as [`Reader::relation`].
-    fn calc(&mut self, binding: u8, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Calc, follow)?;
+    /// `calc: unary | calc ('*' | '/' | '%') calc | calc ('+' | '-') calc`, as [`RuleReader::relation`].
+    fn calc(&mut self, binding: u8, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Calc, follow)?;
         self.stand(place::CALCULATED_OPERAND);
         let mut left = self.unary(follow::CALCULATED)?;
         loop {
@@ -118,24 +118,24 @@ impl Reader<'_> {
             let operator = self.take();
             self.stand(place::CALCULATED_OPERAND);
             let right = self.calc(strength + 1, follow::CALCULATED)?;
-            left = self.tree.add(Node::Binary { left, operator, right });
+            left = self.tree.add(SyntaxNode::Binary { left, operator, right });
         }
-        self.leave(Rule::Calc);
+        self.leave(GrammarRule::Calc);
         Ok(left)
     }
 
     /// `unary: member | '!'+ member | '-'+ member`
-    fn unary(&mut self, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Other, follow)?;
+    fn unary(&mut self, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Other, follow)?;
         let start = self.token(0);
         let mut node = None;
         let outcome = self.unary_parts(&mut node);
         self.settle(outcome)?;
-        self.leave(Rule::Other);
-        Ok(node.unwrap_or_else(|| self.tree.add(Node::BrokenUnary { start })))
+        self.leave(GrammarRule::Other);
+        Ok(node.unwrap_or_else(|| self.tree.add(SyntaxNode::BrokenUnary { start })))
     }
 
-    fn unary_parts(&mut self, node: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn unary_parts(&mut self, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         self.check(place::UNARY)?;
         let (first, mut operators) = match self.kind(0) {
             TokenKind::Exclamation => {
@@ -149,7 +149,7 @@ impl Reader<'_> {
                 }
                 self.stand(place::NOT_OPERAND);
                 let operand = Some(self.member(follow::NEGATED)?);
-                *node = Some(self.tree.add(Node::Unary { operators, first, operand }));
+                *node = Some(self.tree.add(SyntaxNode::Unary { operators, first, operand }));
                 return Ok(());
             }
             TokenKind::Minus if !self.is_negative_literal()? => (self.take(), 1),
@@ -157,7 +157,7 @@ impl Reader<'_> {
                 *node = Some(self.member(follow::NEGATED)?);
                 return Ok(());
             }
-            _ => return Err(Fault::NoViable(self.at, self.at)),
+            _ => return Err(RuleFailure::NoViable(self.at, self.at)),
         };
         loop {
             self.check_repeated(place::NEGATE);
@@ -167,43 +167,43 @@ impl Reader<'_> {
                     operators += 1;
                 }
                 (TokenKind::Minus, _) => {
-                    *node = Some(self.tree.add(Node::Unary { operators, first, operand: None }));
-                    return Err(Fault::NoViable(self.at, self.at + 1));
+                    *node = Some(self.tree.add(SyntaxNode::Unary { operators, first, operand: None }));
+                    return Err(RuleFailure::NoViable(self.at, self.at + 1));
                 }
                 (kind, _) if place::OPERAND.contains(kind) => break,
                 _ => {
-                    *node = Some(self.tree.add(Node::Unary { operators, first, operand: None }));
-                    return Err(Fault::NoViable(self.at, self.at));
+                    *node = Some(self.tree.add(SyntaxNode::Unary { operators, first, operand: None }));
+                    return Err(RuleFailure::NoViable(self.at, self.at));
                 }
             }
         }
         self.stand(place::NEGATE_OPERAND);
         let operand = Some(self.member(follow::NEGATED)?);
-        *node = Some(self.tree.add(Node::Unary { operators, first, operand }));
+        *node = Some(self.tree.add(SyntaxNode::Unary { operators, first, operand }));
         Ok(())
     }
 
     /// Whether the minus here belongs to a number.
-    fn is_negative_literal(&mut self) -> Result<bool, Fault> {
+    fn is_negative_literal(&mut self) -> Result<bool, RuleFailure> {
         match self.kind(1) {
             TokenKind::Int | TokenKind::Float => Ok(true),
             kind if place::OPERAND.contains(kind) => Ok(false),
-            _ => Err(Fault::NoViable(self.at, self.at + 1)),
+            _ => Err(RuleFailure::NoViable(self.at, self.at + 1)),
         }
     }
 
     /// `member: primary | member '.' '?'? name | member '.' IDENTIFIER '(' … ')' | member '[' '?'? expr ']'`
-    fn member(&mut self, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Other, follow)?;
+    fn member(&mut self, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Other, follow)?;
         self.stand(place::MEMBER);
         let mut node = self.primary(follow::MEMBER)?;
         let outcome = self.suffixes(&mut node);
         self.settle(outcome)?;
-        self.leave(Rule::Other);
+        self.leave(GrammarRule::Other);
         Ok(node)
     }
 
-    fn suffixes(&mut self, node: &mut NodeId) -> Result<(), Fault> {
+    fn suffixes(&mut self, node: &mut NodeId) -> Result<(), RuleFailure> {
         loop {
             self.stand(place::MEMBER);
             match self.kind(0) {
@@ -215,7 +215,7 @@ impl Reader<'_> {
                         (TokenKind::Identifier | TokenKind::EscapedIdentifier | TokenKind::Question, _) => {
                             self.select(node)?;
                         }
-                        _ => return Err(Fault::NoViable(self.at, self.at + 1)),
+                        _ => return Err(RuleFailure::NoViable(self.at, self.at + 1)),
                     }
                 }
                 _ => return Ok(()),
@@ -223,7 +223,7 @@ impl Reader<'_> {
         }
     }
 
-    fn select(&mut self, node: &mut NodeId) -> Read<()> {
+    fn select(&mut self, node: &mut NodeId) -> ReadResult<()> {
         let dot = self.take();
         let optional = self.kind(0) == TokenKind::Question;
         if optional {
@@ -231,28 +231,28 @@ impl Reader<'_> {
         }
         self.stand(place::SELECT_FIELD);
         let field = self.field_name(follow::MEMBER)?;
-        *node = self.tree.add(Node::Select { operand: *node, dot, optional, field });
+        *node = self.tree.add(SyntaxNode::Select { operand: *node, dot, optional, field });
         Ok(())
     }
 
-    fn member_call(&mut self, node: &mut NodeId) -> Result<(), Fault> {
+    fn member_call(&mut self, node: &mut NodeId) -> Result<(), RuleFailure> {
         self.take();
         let (name, parenthesis) = (self.take(), self.take());
         let mut args = Vec::new();
         let outcome = self.arguments(&mut args, place::CALL_ARGUMENTS, place::CALL_END);
-        *node = self.tree.add(Node::MemberCall { operand: *node, name, parenthesis, args });
+        *node = self.tree.add(SyntaxNode::MemberCall { operand: *node, name, parenthesis, args });
         outcome
     }
 
-    fn index(&mut self, node: &mut NodeId) -> Result<(), Fault> {
+    fn index(&mut self, node: &mut NodeId) -> Result<(), RuleFailure> {
         let bracket = self.take();
         let (mut optional, mut index) = (false, None);
         let outcome = self.index_parts(&mut optional, &mut index);
-        *node = self.tree.add(Node::Index { operand: *node, bracket, optional, index });
+        *node = self.tree.add(SyntaxNode::Index { operand: *node, bracket, optional, index });
         outcome
     }
 
-    fn index_parts(&mut self, optional: &mut bool, index: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn index_parts(&mut self, optional: &mut bool, index: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         self.check(place::INDEX)?;
         if self.kind(0) == TokenKind::Question {
             self.take();
@@ -265,16 +265,16 @@ impl Reader<'_> {
     }
 
     /// `primary`: names, calls, brackets of all kinds, literals.
-    fn primary(&mut self, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Other, follow)?;
+    fn primary(&mut self, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Other, follow)?;
         let mut node = None;
         let outcome = self.primary_parts(&mut node);
         self.settle(outcome)?;
-        self.leave(Rule::Other);
-        Ok(node.unwrap_or_else(|| self.tree.add(Node::Nothing)))
+        self.leave(GrammarRule::Other);
+        Ok(node.unwrap_or_else(|| self.tree.add(SyntaxNode::Nothing)))
     }
 
-    fn primary_parts(&mut self, node: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn primary_parts(&mut self, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         let start = self.token(0);
         self.check(place::PRIMARY)?;
         match self.kind(0) {
@@ -287,18 +287,18 @@ impl Reader<'_> {
             }
             TokenKind::LeftBracket => self.list(node),
             TokenKind::LeftBrace => self.map(node),
-            TokenKind::Dot if self.kind(1) != TokenKind::Identifier => Err(Fault::NoViable(self.at, self.at + 1)),
+            TokenKind::Dot if self.kind(1) != TokenKind::Identifier => Err(RuleFailure::NoViable(self.at, self.at + 1)),
             TokenKind::Dot | TokenKind::Identifier => self.named(start, node),
             kind if place::OPERAND.contains(kind) => {
                 *node = Some(self.literal(follow::LITERAL)?);
                 Ok(())
             }
-            _ => Err(Fault::NoViable(self.at, self.at)),
+            _ => Err(RuleFailure::NoViable(self.at, self.at)),
         }
     }
 
     /// A name, a call of a function, or a message.
-    fn named(&mut self, start: Token, node: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn named(&mut self, start: Token, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         let leading_dot = self.kind(0) == TokenKind::Dot;
         let name_at = usize::from(leading_dot);
         if self.kind(name_at + 1) == TokenKind::LeftParenthesis {
@@ -308,7 +308,7 @@ impl Reader<'_> {
             let (name, parenthesis) = (self.take(), self.take());
             let mut args = Vec::new();
             let outcome = self.arguments(&mut args, place::GLOBAL_ARGUMENTS, place::GLOBAL_END);
-            *node = Some(self.tree.add(Node::GlobalCall { start, leading_dot, name, parenthesis, args }));
+            *node = Some(self.tree.add(SyntaxNode::GlobalCall { start, leading_dot, name, parenthesis, args }));
             return outcome;
         }
         let mut end = name_at + 1;
@@ -322,11 +322,11 @@ impl Reader<'_> {
             self.take();
         }
         let name = self.take();
-        *node = Some(self.tree.add(Node::Ident { start, leading_dot, name }));
+        *node = Some(self.tree.add(SyntaxNode::Ident { start, leading_dot, name }));
         Ok(())
     }
 
-    fn message(&mut self, leading_dot: bool, node: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn message(&mut self, leading_dot: bool, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         if leading_dot {
             self.take();
         }
@@ -338,25 +338,25 @@ impl Reader<'_> {
         let brace = self.take();
         let (mut start, mut fields) = (None, Vec::new());
         let outcome = self.message_parts(&mut start, &mut fields);
-        *node = Some(self.tree.add(Node::Message { names, leading_dot, brace, start, fields }));
+        *node = Some(self.tree.add(SyntaxNode::Message { names, leading_dot, brace, start, fields }));
         outcome
     }
 
-    fn message_parts(&mut self, start: &mut Option<Token>, fields: &mut Vec<Field>) -> Result<(), Fault> {
+    fn message_parts(&mut self, start: &mut Option<Token>, fields: &mut Vec<Field>) -> Result<(), RuleFailure> {
         self.check(place::MESSAGE)?;
         if place::FIELD.contains(self.kind(0)) || self.kind(0) == TokenKind::Question {
             *start = Some(self.token(0));
             self.stand(place::MESSAGE);
-            self.enter(Rule::Other, follow::ENTRIES)?;
+            self.enter(GrammarRule::Other, follow::ENTRIES)?;
             let outcome = self.fields(fields);
             self.settle(outcome)?;
-            self.leave(Rule::Other);
+            self.leave(GrammarRule::Other);
         }
         self.close(place::MESSAGE_COMMA, place::MESSAGE_END)
     }
 
     /// `fieldInitializerList: optField ':' expr (',' optField ':' expr)*`
-    fn fields(&mut self, fields: &mut Vec<Field>) -> Result<(), Fault> {
+    fn fields(&mut self, fields: &mut Vec<Field>) -> Result<(), RuleFailure> {
         loop {
             self.stand(place::FIELDS_NAME);
             let (start, question, name) = self.optional_field(follow::KEY)?;
@@ -375,8 +375,11 @@ impl Reader<'_> {
     }
 
     /// `optField: '?'? name`
-    fn optional_field(&mut self, follow: TokenSet) -> Read<(Token, Option<super::tree::Leaf>, Option<FieldName>)> {
-        self.enter(Rule::Other, follow)?;
+    fn optional_field(
+        &mut self,
+        follow: TokenSet,
+    ) -> ReadResult<(Token, Option<super::tree::Leaf>, Option<FieldName>)> {
+        self.enter(GrammarRule::Other, follow)?;
         let start = self.token(0);
         let (mut question, mut name) = (None, None);
         let outcome = self.check(place::OPTIONAL_FIELD_START);
@@ -388,13 +391,13 @@ impl Reader<'_> {
             name = Some(self.field_name(follow::FIELD)?);
         }
         self.settle(outcome)?;
-        self.leave(Rule::Other);
+        self.leave(GrammarRule::Other);
         Ok((start, question, name))
     }
 
     /// `escapeIdent: IDENTIFIER | ESC_IDENTIFIER`
-    fn field_name(&mut self, follow: TokenSet) -> Read<FieldName> {
-        self.enter(Rule::Other, follow)?;
+    fn field_name(&mut self, follow: TokenSet) -> ReadResult<FieldName> {
+        self.enter(GrammarRule::Other, follow)?;
         let start = self.token(0);
         let mut outcome = self.check(place::FIELD_NAME);
         let mut name = None;
@@ -402,19 +405,24 @@ impl Reader<'_> {
             if place::FIELD.contains(self.kind(0)) {
                 name = Some(self.take());
             } else {
-                outcome = Err(Fault::NoViable(self.at, self.at));
+                outcome = Err(RuleFailure::NoViable(self.at, self.at));
             }
         }
         self.settle(outcome)?;
-        self.leave(Rule::Other);
+        self.leave(GrammarRule::Other);
         Ok(FieldName { start, name })
     }
 
     /// What stands in the parentheses of a call, and the closing one: `exprList? ')'`.
-    fn arguments(&mut self, args: &mut Vec<NodeId>, open: Place, close: Place) -> Result<(), Fault> {
+    fn arguments(
+        &mut self,
+        args: &mut Vec<NodeId>,
+        open: ExpectedTokens,
+        close: ExpectedTokens,
+    ) -> Result<(), RuleFailure> {
         self.check(open)?;
         if place::EXPRESSION.contains(self.kind(0)) {
-            self.enter(Rule::Other, follow::ARGUMENTS)?;
+            self.enter(GrammarRule::Other, follow::ARGUMENTS)?;
             loop {
                 self.stand(place::ARGUMENT_OPERAND);
                 args.push(self.expr(follow::ARGUMENT)?);
@@ -424,25 +432,25 @@ impl Reader<'_> {
                 }
                 self.take();
             }
-            self.leave(Rule::Other);
+            self.leave(GrammarRule::Other);
         }
         self.expect(close)?;
         Ok(())
     }
 
-    fn list(&mut self, node: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn list(&mut self, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         let bracket = self.take();
         let mut elements = Vec::new();
         let outcome = self.list_parts(&mut elements);
-        *node = Some(self.tree.add(Node::List { bracket, elements }));
+        *node = Some(self.tree.add(SyntaxNode::List { bracket, elements }));
         outcome
     }
 
     /// `listInit? ','? ']'` with `listInit: optExpr (',' optExpr)*`
-    fn list_parts(&mut self, elements: &mut Vec<Element>) -> Result<(), Fault> {
+    fn list_parts(&mut self, elements: &mut Vec<Element>) -> Result<(), RuleFailure> {
         self.check(place::LIST)?;
         if place::ELEMENT.contains(self.kind(0)) {
-            self.enter(Rule::Other, follow::ELEMENTS)?;
+            self.enter(GrammarRule::Other, follow::ELEMENTS)?;
             loop {
                 self.stand(place::ELEMENTS_OPERAND);
                 elements.push(self.element(follow::ARGUMENT)?);
@@ -452,13 +460,13 @@ impl Reader<'_> {
                 }
                 self.take();
             }
-            self.leave(Rule::Other);
+            self.leave(GrammarRule::Other);
         }
         self.close(place::LIST_COMMA, place::LIST_END)
     }
 
     /// A comma that is allowed, and the closing bracket.
-    fn close(&mut self, comma: Place, end: Place) -> Result<(), Fault> {
+    fn close(&mut self, comma: ExpectedTokens, end: ExpectedTokens) -> Result<(), RuleFailure> {
         self.check(comma)?;
         if self.kind(0) == TokenKind::Comma {
             self.take();
@@ -467,34 +475,34 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn map(&mut self, node: &mut Option<NodeId>) -> Result<(), Fault> {
+    fn map(&mut self, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         let brace = self.take();
         let mut entries = Vec::new();
         let outcome = self.map_parts(&mut entries);
-        *node = Some(self.tree.add(Node::Map { brace, entries }));
+        *node = Some(self.tree.add(SyntaxNode::Map { brace, entries }));
         outcome
     }
 
-    fn map_parts(&mut self, entries: &mut Vec<Entry>) -> Result<(), Fault> {
+    fn map_parts(&mut self, entries: &mut Vec<SyntaxEntry>) -> Result<(), RuleFailure> {
         self.check(place::MAP)?;
         if place::ELEMENT.contains(self.kind(0)) {
-            self.enter(Rule::Other, follow::ENTRIES)?;
+            self.enter(GrammarRule::Other, follow::ENTRIES)?;
             let outcome = self.entries(entries);
             self.settle(outcome)?;
-            self.leave(Rule::Other);
+            self.leave(GrammarRule::Other);
         }
         self.close(place::MAP_COMMA, place::MAP_END)
     }
 
     /// `mapInitializerList: optExpr ':' expr (',' optExpr ':' expr)*`
-    fn entries(&mut self, entries: &mut Vec<Entry>) -> Result<(), Fault> {
+    fn entries(&mut self, entries: &mut Vec<SyntaxEntry>) -> Result<(), RuleFailure> {
         loop {
             self.stand(place::ENTRIES_KEY);
             let key = self.element(follow::KEY)?;
             let colon = self.expect(place::ENTRIES_COLON)?;
             self.stand(place::ENTRIES_VALUE);
             let value = self.expr(follow::VALUE)?;
-            entries.push(Entry { key, colon, value });
+            entries.push(SyntaxEntry { key, colon, value });
             self.stand(place::ENTRIES);
             if self.kind(0) != TokenKind::Comma || !place::ELEMENT.contains(self.kind(1)) {
                 return Ok(());
@@ -504,8 +512,8 @@ impl Reader<'_> {
     }
 
     /// `optExpr: '?'? expr`
-    fn element(&mut self, follow: TokenSet) -> Read<Element> {
-        self.enter(Rule::Other, follow)?;
+    fn element(&mut self, follow: TokenSet) -> ReadResult<Element> {
+        self.enter(GrammarRule::Other, follow)?;
         let start = self.token(0);
         let (mut question, mut value) = (None, None);
         let outcome = self.check(place::ELEMENT_START);
@@ -517,23 +525,23 @@ impl Reader<'_> {
             value = Some(self.expr(follow::ELEMENT)?);
         }
         self.settle(outcome)?;
-        self.leave(Rule::Other);
+        self.leave(GrammarRule::Other);
         Ok(Element { start, question, value })
     }
 
     /// `literal`: numbers with their sign, strings, words.
-    fn literal(&mut self, follow: TokenSet) -> Read<NodeId> {
-        self.enter(Rule::Other, follow)?;
+    fn literal(&mut self, follow: TokenSet) -> ReadResult<NodeId> {
+        self.enter(GrammarRule::Other, follow)?;
         self.stand(place::LITERAL_TOKEN);
         let has_minus = self.kind(0) == TokenKind::Minus;
         let node = if has_minus && !matches!(self.kind(1), TokenKind::Int | TokenKind::Float) {
-            self.settle(Err(Fault::NoViable(self.at, self.at + 1)))?;
-            Node::Nothing
+            self.settle(Err(RuleFailure::NoViable(self.at, self.at + 1)))?;
+            SyntaxNode::Nothing
         } else {
             let minus = if has_minus { Some(self.take()) } else { None };
-            Node::Literal { minus, token: self.take() }
+            SyntaxNode::Literal { minus, token: self.take() }
         };
-        self.leave(Rule::Other);
+        self.leave(GrammarRule::Other);
         Ok(self.tree.add(node))
     }
 }

@@ -105,7 +105,7 @@ const NAMES: [(TokenKind, &str); 36] = [
 
 /// A place in a rule: what may come there, and what may come after that one token.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct ExpectedTokens {
     /// Tells places apart; below 64.
     pub number: u8,
     pub next: TokenSet,
@@ -113,12 +113,12 @@ pub struct Place {
     pub after: TokenSet,
 }
 
-const fn token(number: u8, kind: TokenKind, after: TokenSet) -> Place {
-    Place { number, next: of(&[kind]), after }
+const fn token(number: u8, kind: TokenKind, after: TokenSet) -> ExpectedTokens {
+    ExpectedTokens { number, next: of(&[kind]), after }
 }
 
-const fn choice(number: u8, next: TokenSet) -> Place {
-    Place { number, next, after: TokenSet::NONE }
+const fn choice(number: u8, next: TokenSet) -> ExpectedTokens {
+    ExpectedTokens { number, next, after: TokenSet::NONE }
 }
 
 const LITERAL: TokenSet = of(&[
@@ -187,72 +187,72 @@ pub mod follow {
     pub const ELEMENT: TokenSet = TokenSet::END;
 }
 
-pub const START: Place = choice(0, EXPRESSION);
-pub const END_OF_INPUT: Place = token(1, TokenKind::EndOfInput, TokenSet::END);
+pub const START: ExpectedTokens = choice(0, EXPRESSION);
+pub const END_OF_INPUT: ExpectedTokens = token(1, TokenKind::EndOfInput, TokenSet::END);
 
-pub const EXPR: Place = choice(2, EXPRESSION);
-pub const EXPR_QUESTION: Place = choice(3, follow::CONDITION);
-pub const QUESTION: Place = token(4, TokenKind::Question, EXPRESSION);
-pub const THEN: Place = choice(5, EXPRESSION);
-pub const CONDITION_COLON: Place = token(6, TokenKind::Colon, EXPRESSION);
-pub const OTHERWISE: Place = choice(7, EXPRESSION);
+pub const EXPR: ExpectedTokens = choice(2, EXPRESSION);
+pub const EXPR_QUESTION: ExpectedTokens = choice(3, follow::CONDITION);
+pub const QUESTION: ExpectedTokens = token(4, TokenKind::Question, EXPRESSION);
+pub const THEN: ExpectedTokens = choice(5, EXPRESSION);
+pub const CONDITION_COLON: ExpectedTokens = token(6, TokenKind::Colon, EXPRESSION);
+pub const OTHERWISE: ExpectedTokens = choice(7, EXPRESSION);
 
-pub const OR: Place = choice(8, follow::OR_OPERAND);
-pub const OR_OPERAND: Place = choice(9, EXPRESSION);
-pub const AND: Place = choice(10, follow::AND_OPERAND);
-pub const AND_OPERAND: Place = choice(11, EXPRESSION);
-pub const COMPARED: Place = choice(12, follow::COMPARED);
-pub const COMPARED_OPERAND: Place = choice(13, EXPRESSION);
-pub const CALCULATED: Place = choice(14, follow::CALCULATED);
-pub const CALCULATED_OPERAND: Place = choice(15, EXPRESSION);
+pub const OR: ExpectedTokens = choice(8, follow::OR_OPERAND);
+pub const OR_OPERAND: ExpectedTokens = choice(9, EXPRESSION);
+pub const AND: ExpectedTokens = choice(10, follow::AND_OPERAND);
+pub const AND_OPERAND: ExpectedTokens = choice(11, EXPRESSION);
+pub const COMPARED: ExpectedTokens = choice(12, follow::COMPARED);
+pub const COMPARED_OPERAND: ExpectedTokens = choice(13, EXPRESSION);
+pub const CALCULATED: ExpectedTokens = choice(14, follow::CALCULATED);
+pub const CALCULATED_OPERAND: ExpectedTokens = choice(15, EXPRESSION);
 
-pub const UNARY: Place = choice(16, EXPRESSION);
-pub const NOT: Place = choice(17, OPERAND.and(of(&[TokenKind::Exclamation])));
-pub const NOT_OPERAND: Place = choice(18, OPERAND);
-pub const NEGATE: Place = choice(19, OPERAND);
-pub const NEGATE_OPERAND: Place = choice(20, OPERAND);
+pub const UNARY: ExpectedTokens = choice(16, EXPRESSION);
+pub const NOT: ExpectedTokens = choice(17, OPERAND.and(of(&[TokenKind::Exclamation])));
+pub const NOT_OPERAND: ExpectedTokens = choice(18, OPERAND);
+pub const NEGATE: ExpectedTokens = choice(19, OPERAND);
+pub const NEGATE_OPERAND: ExpectedTokens = choice(20, OPERAND);
 
-pub const MEMBER: Place = choice(21, follow::MEMBER);
-pub const MEMBER_SUFFIX: Place = choice(22, of(&[TokenKind::Dot, TokenKind::LeftBracket]));
-pub const SELECT_FIELD: Place = choice(23, FIELD);
-pub const CALL_ARGUMENTS: Place = choice(24, EXPRESSION.and(follow::ARGUMENTS));
-pub const CALL_END: Place = token(25, TokenKind::RightParenthesis, follow::MEMBER);
-pub const INDEX: Place = choice(26, ELEMENT);
-pub const INDEX_OPERAND: Place = choice(27, EXPRESSION);
-pub const INDEX_END: Place = token(28, TokenKind::RightBracket, follow::MEMBER);
+pub const MEMBER: ExpectedTokens = choice(21, follow::MEMBER);
+pub const MEMBER_SUFFIX: ExpectedTokens = choice(22, of(&[TokenKind::Dot, TokenKind::LeftBracket]));
+pub const SELECT_FIELD: ExpectedTokens = choice(23, FIELD);
+pub const CALL_ARGUMENTS: ExpectedTokens = choice(24, EXPRESSION.and(follow::ARGUMENTS));
+pub const CALL_END: ExpectedTokens = token(25, TokenKind::RightParenthesis, follow::MEMBER);
+pub const INDEX: ExpectedTokens = choice(26, ELEMENT);
+pub const INDEX_OPERAND: ExpectedTokens = choice(27, EXPRESSION);
+pub const INDEX_END: ExpectedTokens = token(28, TokenKind::RightBracket, follow::MEMBER);
 
-pub const PRIMARY: Place = choice(29, OPERAND);
-pub const GLOBAL_ARGUMENTS: Place = choice(30, EXPRESSION.and(follow::ARGUMENTS));
-pub const GLOBAL_END: Place = token(31, TokenKind::RightParenthesis, TokenSet::END);
-pub const NESTED: Place = choice(32, EXPRESSION);
-pub const NESTED_END: Place = token(33, TokenKind::RightParenthesis, TokenSet::END);
-pub const LIST: Place = choice(34, ELEMENT.and(follow::ELEMENTS));
-pub const LIST_COMMA: Place = choice(35, follow::ELEMENTS);
-pub const LIST_END: Place = token(36, TokenKind::RightBracket, TokenSet::END);
-pub const MAP: Place = choice(37, ELEMENT.and(follow::ENTRIES));
-pub const MAP_COMMA: Place = choice(38, follow::ENTRIES);
-pub const MAP_END: Place = token(39, TokenKind::RightBrace, TokenSet::END);
-pub const MESSAGE: Place = choice(40, OPTIONAL_FIELD.and(follow::ENTRIES));
-pub const MESSAGE_COMMA: Place = choice(41, follow::ENTRIES);
-pub const MESSAGE_END: Place = token(42, TokenKind::RightBrace, TokenSet::END);
-pub const LITERAL_TOKEN: Place = choice(43, LITERAL);
+pub const PRIMARY: ExpectedTokens = choice(29, OPERAND);
+pub const GLOBAL_ARGUMENTS: ExpectedTokens = choice(30, EXPRESSION.and(follow::ARGUMENTS));
+pub const GLOBAL_END: ExpectedTokens = token(31, TokenKind::RightParenthesis, TokenSet::END);
+pub const NESTED: ExpectedTokens = choice(32, EXPRESSION);
+pub const NESTED_END: ExpectedTokens = token(33, TokenKind::RightParenthesis, TokenSet::END);
+pub const LIST: ExpectedTokens = choice(34, ELEMENT.and(follow::ELEMENTS));
+pub const LIST_COMMA: ExpectedTokens = choice(35, follow::ELEMENTS);
+pub const LIST_END: ExpectedTokens = token(36, TokenKind::RightBracket, TokenSet::END);
+pub const MAP: ExpectedTokens = choice(37, ELEMENT.and(follow::ENTRIES));
+pub const MAP_COMMA: ExpectedTokens = choice(38, follow::ENTRIES);
+pub const MAP_END: ExpectedTokens = token(39, TokenKind::RightBrace, TokenSet::END);
+pub const MESSAGE: ExpectedTokens = choice(40, OPTIONAL_FIELD.and(follow::ENTRIES));
+pub const MESSAGE_COMMA: ExpectedTokens = choice(41, follow::ENTRIES);
+pub const MESSAGE_END: ExpectedTokens = token(42, TokenKind::RightBrace, TokenSet::END);
+pub const LITERAL_TOKEN: ExpectedTokens = choice(43, LITERAL);
 
-pub const ARGUMENT: Place = choice(44, follow::ARGUMENT);
-pub const ARGUMENT_OPERAND: Place = choice(45, EXPRESSION);
-pub const ELEMENTS: Place = choice(46, follow::ARGUMENT);
-pub const ELEMENTS_OPERAND: Place = choice(47, ELEMENT);
-pub const ELEMENT_START: Place = choice(48, ELEMENT);
-pub const ELEMENT_OPERAND: Place = choice(49, EXPRESSION);
+pub const ARGUMENT: ExpectedTokens = choice(44, follow::ARGUMENT);
+pub const ARGUMENT_OPERAND: ExpectedTokens = choice(45, EXPRESSION);
+pub const ELEMENTS: ExpectedTokens = choice(46, follow::ARGUMENT);
+pub const ELEMENTS_OPERAND: ExpectedTokens = choice(47, ELEMENT);
+pub const ELEMENT_START: ExpectedTokens = choice(48, ELEMENT);
+pub const ELEMENT_OPERAND: ExpectedTokens = choice(49, EXPRESSION);
 
-pub const FIELDS_NAME: Place = choice(50, OPTIONAL_FIELD);
-pub const FIELDS_COLON: Place = token(51, TokenKind::Colon, EXPRESSION);
-pub const FIELDS_VALUE: Place = choice(52, EXPRESSION);
-pub const FIELDS: Place = choice(53, follow::VALUE);
-pub const OPTIONAL_FIELD_START: Place = choice(54, OPTIONAL_FIELD);
-pub const OPTIONAL_FIELD_NAME: Place = choice(55, FIELD);
-pub const FIELD_NAME: Place = choice(56, FIELD);
+pub const FIELDS_NAME: ExpectedTokens = choice(50, OPTIONAL_FIELD);
+pub const FIELDS_COLON: ExpectedTokens = token(51, TokenKind::Colon, EXPRESSION);
+pub const FIELDS_VALUE: ExpectedTokens = choice(52, EXPRESSION);
+pub const FIELDS: ExpectedTokens = choice(53, follow::VALUE);
+pub const OPTIONAL_FIELD_START: ExpectedTokens = choice(54, OPTIONAL_FIELD);
+pub const OPTIONAL_FIELD_NAME: ExpectedTokens = choice(55, FIELD);
+pub const FIELD_NAME: ExpectedTokens = choice(56, FIELD);
 
-pub const ENTRIES_KEY: Place = choice(57, ELEMENT);
-pub const ENTRIES_COLON: Place = token(58, TokenKind::Colon, EXPRESSION);
-pub const ENTRIES_VALUE: Place = choice(59, EXPRESSION);
-pub const ENTRIES: Place = choice(60, follow::VALUE);
+pub const ENTRIES_KEY: ExpectedTokens = choice(57, ELEMENT);
+pub const ENTRIES_COLON: ExpectedTokens = token(58, TokenKind::Colon, EXPRESSION);
+pub const ENTRIES_VALUE: ExpectedTokens = choice(59, EXPRESSION);
+pub const ENTRIES: ExpectedTokens = choice(60, follow::VALUE);

@@ -8,14 +8,14 @@ use crate::cel::ast::{Range, SourceInfo};
 use crate::cel::error::Issue;
 use crate::cel::lexer::{Token, TokenKind, Tokens};
 
-use super::place::{Place, TokenSet};
+use super::place::{ExpectedTokens, TokenSet};
 use super::tree::{Leaf, NodeId, Tree};
 use super::{DEPTH_MAX, RECOVERIES_MAX, REPORTS_MAX, SKIPPED_MAX, grammar};
 use crate::cel::ast::Location;
 
 /// The rules that may stand within themselves; others do so only through `Expr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum GrammarRule {
     Expr,
     Relation,
     Calc,
@@ -28,7 +28,7 @@ pub(super) struct Stopped;
 
 /// Why a rule did not come to its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fault {
+pub(super) enum RuleFailure {
     /// The current token cannot come here.
     Mismatch,
     /// No alternative begins with the tokens from the first to the second, by index.
@@ -36,15 +36,15 @@ pub(super) enum Fault {
     Stopped,
 }
 
-impl From<Stopped> for Fault {
-    fn from(_: Stopped) -> Fault {
-        Fault::Stopped
+impl From<Stopped> for RuleFailure {
+    fn from(_: Stopped) -> RuleFailure {
+        RuleFailure::Stopped
     }
 }
 
 /// The state of a descent.
 #[derive(Debug)]
-pub(super) struct Reader<'t> {
+pub(super) struct RuleReader<'t> {
     source: &'t SourceInfo,
     tokens: &'t Tokens,
     /// The index of the current token.
@@ -53,7 +53,7 @@ pub(super) struct Reader<'t> {
     issues: Vec<Issue>,
     /// Faults of the lexer that were reported already.
     lexical_faults: usize,
-    place: Place,
+    place: ExpectedTokens,
     /// What may follow each rule under way in the rule that called it.
     follows: Vec<TokenSet>,
     depths: [u16; 3],
@@ -68,15 +68,15 @@ pub(super) struct Reader<'t> {
 
 /// What came of reading a text.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RecoveredParse {
     /// The tree; none where reading was given up.
     pub tree: Option<(Tree, NodeId)>,
     pub issues: Vec<Issue>,
 }
 
 /// Reads an expression.
-pub fn read(source: &SourceInfo, tokens: &Tokens) -> Outcome {
-    let mut reader = Reader {
+pub fn read(source: &SourceInfo, tokens: &Tokens) -> RecoveredParse {
+    let mut reader = RuleReader {
         source,
         tokens,
         at: 0,
@@ -95,10 +95,10 @@ pub fn read(source: &SourceInfo, tokens: &Tokens) -> Outcome {
     };
     let root = grammar::start(&mut reader);
     let tree = root.ok().filter(|_| !reader.is_stopped).map(|root| (reader.tree, root));
-    Outcome { tree, issues: reader.issues }
+    RecoveredParse { tree, issues: reader.issues }
 }
 
-impl Reader<'_> {
+impl RuleReader<'_> {
     /// The token `ahead` of the current one; 0 is the current one.
     pub fn token(&mut self, ahead: usize) -> Token {
         let index = (self.at + ahead).min(self.tokens.tokens.len() - 1);
@@ -122,11 +122,11 @@ impl Reader<'_> {
     }
 
     /// Enters a rule of which the caller continues with `follow`.
-    pub fn enter(&mut self, rule: Rule, follow: TokenSet) -> Result<(), Stopped> {
+    pub fn enter(&mut self, rule: GrammarRule, follow: TokenSet) -> Result<(), Stopped> {
         if self.is_stopped {
             return Err(Stopped);
         }
-        if rule != Rule::Other {
+        if rule != GrammarRule::Other {
             // The token that the rule begins with is read first, and with it what the lexer could not read.
             self.token(0);
             let depth = &mut self.depths[rule as usize];
@@ -139,15 +139,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    pub fn leave(&mut self, rule: Rule) {
+    pub fn leave(&mut self, rule: GrammarRule) {
         self.follows.pop();
-        if rule != Rule::Other {
+        if rule != GrammarRule::Other {
             self.depths[rule as usize] -= 1;
         }
     }
 
     /// Says where in its rule the reader is.
-    pub fn stand(&mut self, place: Place) {
+    pub fn stand(&mut self, place: ExpectedTokens) {
         self.place = place;
     }
 
@@ -160,7 +160,7 @@ impl Reader<'_> {
     }
 
     /// Reads a token of the kind that `place` expects.
-    pub fn expect(&mut self, place: Place) -> Result<Leaf, Fault> {
+    pub fn expect(&mut self, place: ExpectedTokens) -> Result<Leaf, RuleFailure> {
         self.place = place;
         if place.next.contains(self.kind(0)) {
             return Ok(self.take());
@@ -174,20 +174,20 @@ impl Reader<'_> {
             self.report_missing();
             return Ok(self.missing(place));
         }
-        Err(Fault::Mismatch)
+        Err(RuleFailure::Mismatch)
     }
 
     /// Makes sure, before a choice, that the current token can come at `place`.
-    pub fn check(&mut self, place: Place) -> Result<(), Fault> {
+    pub fn check(&mut self, place: ExpectedTokens) -> Result<(), RuleFailure> {
         self.place = place;
         if self.is_recovering || self.can_come() || self.skip_unwanted() {
             return Ok(());
         }
-        Err(Fault::Mismatch)
+        Err(RuleFailure::Mismatch)
     }
 
     /// Makes sure, within a loop, that the current token can come at `place`, skipping others.
-    pub fn check_repeated(&mut self, place: Place) {
+    pub fn check_repeated(&mut self, place: ExpectedTokens) {
         self.place = place;
         if self.is_recovering || self.can_come() {
             return;
@@ -200,10 +200,10 @@ impl Reader<'_> {
     }
 
     /// Reports the fault that ended a rule, if any, and skips to where the rules under way can go on.
-    pub fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Stopped> {
+    pub fn settle(&mut self, outcome: Result<(), RuleFailure>) -> Result<(), Stopped> {
         let fault = match outcome {
             Ok(()) => return Ok(()),
-            Err(Fault::Stopped) => return Err(Stopped),
+            Err(RuleFailure::Stopped) => return Err(Stopped),
             Err(fault) => fault,
         };
         self.report_fault(fault);
@@ -257,7 +257,7 @@ impl Reader<'_> {
         true
     }
 
-    fn missing(&mut self, place: Place) -> Leaf {
+    fn missing(&mut self, place: ExpectedTokens) -> Leaf {
         let mut current = self.token(0);
         if current.kind == TokenKind::EndOfInput && self.at > 0 {
             current = self.tokens.tokens[self.at - 1];
@@ -323,24 +323,24 @@ impl Reader<'_> {
         self.issues.push(Issue::new(location, message));
     }
 
-    fn report_fault(&mut self, fault: Fault) {
+    fn report_fault(&mut self, fault: RuleFailure) {
         if self.is_recovering {
             return;
         }
         self.is_recovering = true;
         match fault {
-            Fault::Mismatch => {
+            RuleFailure::Mismatch => {
                 let token = self.token(0);
                 let message = format!("mismatched input {} expecting {}", self.quoted(token), self.expected());
                 self.report(token.range.start, &message);
             }
-            Fault::NoViable(first, last) => {
+            RuleFailure::NoViable(first, last) => {
                 let tokens = self.tokens;
                 let (first, last) = (tokens.tokens[first], tokens.tokens[last]);
                 let message = self.no_viable(first, last);
                 self.report(last.range.start, &message);
             }
-            Fault::Stopped => {}
+            RuleFailure::Stopped => {}
         }
     }
 

@@ -9,7 +9,7 @@ pub struct NodeId(pub(super) u32);
 /// All nodes of an expression.
 #[derive(Debug, Default)]
 pub struct Tree {
-    nodes: Vec<Node>,
+    nodes: Vec<SyntaxNode>,
 }
 
 /// A token of the tree. What recovery put in has a place but no text.
@@ -21,7 +21,7 @@ pub struct Leaf {
 
 /// What one rule of the grammar found. Rules that only pass on what another found have no node.
 #[derive(Debug)]
-pub enum Node {
+pub enum SyntaxNode {
     /// A fault left nothing of use.
     Nothing,
     /// A fault where an operand or its operators should begin.
@@ -89,7 +89,7 @@ pub enum Node {
     },
     Map {
         brace: Leaf,
-        entries: Vec<Entry>,
+        entries: Vec<SyntaxEntry>,
     },
     Message {
         names: Vec<Leaf>,
@@ -121,7 +121,7 @@ pub struct Element {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct SyntaxEntry {
     pub key: Element,
     pub colon: Leaf,
     pub value: NodeId,
@@ -137,14 +137,14 @@ pub struct Field {
 }
 
 impl Tree {
-    pub(super) fn add(&mut self, node: Node) -> NodeId {
+    pub(super) fn add(&mut self, node: SyntaxNode) -> NodeId {
         // A tree has no more nodes than its text has characters.
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         id
     }
 
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: NodeId) -> &SyntaxNode {
         &self.nodes[id.0 as usize]
     }
 }

@@ -35,14 +35,14 @@ fn certificates_fault(bundle: &[u8]) -> Option<String> {
 }
 
 /// A block of PEM.
-struct Block<'t> {
+struct BundleBlock<'t> {
     type_: &'t str,
     has_headers: bool,
     bytes: Vec<u8>,
 }
 
 /// The next well-formed block and what follows it.
-fn next_block(text: &str) -> Option<(Block<'_>, &str)> {
+fn next_block(text: &str) -> Option<(BundleBlock<'_>, &str)> {
     let mut rest = text;
     let mut at_start = true;
     loop {
@@ -72,7 +72,7 @@ fn next_block(text: &str) -> Option<(Block<'_>, &str)> {
         let (line, after) = split_line(end);
         let body = body.replace([' ', '\t'], "");
         if let (true, Ok(bytes)) = (line.is_empty(), base64::decode(&body)) {
-            return Some((Block { type_, has_headers, bytes }, after));
+            return Some((BundleBlock { type_, has_headers, bytes }, after));
         }
     }
 }

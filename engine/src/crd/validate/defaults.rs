@@ -12,7 +12,7 @@ use crate::value::{Map, Value};
 /// What is wrong with the defaults of `schema`, the root of a version. Defaults in `additionalProperties` are not visited.
 pub fn validate_defaults(minor: Minor, schema: &Structural, require_pruned: bool, path: &Path<'_>) -> ErrorList {
     let mut visit = Visit { minor, require_pruned, errors: ErrorList::new(), limits: Limits::default() };
-    let resource = Resource { schema, way: None };
+    let resource = EmbeddingObject { schema, way: None };
     // Where the rules became too dear, no further default is looked at.
     let _ = visit.enter(schema, &resource, true, false, path);
     visit.errors
@@ -20,18 +20,18 @@ pub fn validate_defaults(minor: Minor, schema: &Structural, require_pruned: bool
 
 /// The object that a schema is part of, at the root or embedded, and the way from there.
 #[derive(Clone, Copy)]
-struct Resource<'r> {
+struct EmbeddingObject<'r> {
     schema: &'r Structural,
-    way: Option<&'r Way<'r>>,
+    way: Option<&'r DefaultPath<'r>>,
 }
 
 /// The last step and those before it; an item where it has no name.
-struct Way<'r> {
+struct DefaultPath<'r> {
     name: Option<&'r str>,
-    before: Option<&'r Way<'r>>,
+    before: Option<&'r DefaultPath<'r>>,
 }
 
-impl Resource<'_> {
+impl EmbeddingObject<'_> {
     /// An object with `value` where the way ends, and nothing else but a type.
     fn surround(&self, value: &Value) -> Value {
         let mut object = value.clone();
@@ -69,14 +69,14 @@ impl Visit {
     fn enter(
         &mut self,
         schema: &Structural,
-        outer: &Resource<'_>,
+        outer: &EmbeddingObject<'_>,
         is_root: bool,
         inside_meta: bool,
         path: &Path<'_>,
     ) -> Result<(), Exhausted> {
         let is_resource = is_root || schema.extensions.embedded_resource;
         let inside_meta = inside_meta && !is_resource;
-        let resource = if is_resource { Resource { schema, way: None } } else { *outer };
+        let resource = if is_resource { EmbeddingObject { schema, way: None } } else { *outer };
         if let Some(default) = schema.generic.default.as_deref().filter(|default| !default.is_null()) {
             let path = path.child("default");
             let valid = if inside_meta {
@@ -89,15 +89,15 @@ impl Visit {
             }
         }
         if let Some(items) = &schema.items {
-            let way = Way { name: None, before: resource.way };
-            let within = Resource { way: Some(&way), ..resource };
+            let way = DefaultPath { name: None, before: resource.way };
+            let within = EmbeddingObject { way: Some(&way), ..resource };
             self.enter(items, &within, false, inside_meta, &path.child("items"))?;
         }
         let properties_path = path.child("properties");
         for (name, property) in schema.properties.iter() {
             let is_meta = is_resource && matches!(name, "metadata" | "apiVersion" | "kind");
-            let way = Way { name: Some(name), before: resource.way };
-            let within = Resource { way: Some(&way), ..resource };
+            let way = DefaultPath { name: Some(name), before: resource.way };
+            let within = EmbeddingObject { way: Some(&way), ..resource };
             self.enter(property, &within, false, inside_meta || is_meta, &properties_path.key(name))?;
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Visit {
         &mut self,
         default: &Value,
         schema: &Structural,
-        resource: &Resource<'_>,
+        resource: &EmbeddingObject<'_>,
         path: &Path<'_>,
     ) -> Option<Value> {
         let mut object = resource.surround(default);

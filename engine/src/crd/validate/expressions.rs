@@ -35,7 +35,7 @@ pub struct SchemaCosts {
 
 /// From a node of a schema to one below.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum SchemaStep {
     /// A property, by its name.
     Property(String),
     /// The items of a list.
@@ -50,7 +50,7 @@ pub struct RuleCosts {
     /// `….x-kubernetes-validations[0]`.
     pub path: String,
     /// The way from the root of the schema to the node of the rule.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SchemaStep>,
     /// The rule as it stands in the schema.
     pub rule: ValidationRule,
     /// The rule, compiled, with its cost.
@@ -173,13 +173,13 @@ impl<'c> Context<'c> {
         self.structural
     }
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<SchemaStep> {
         let Some((above, step)) = self.above else { return Vec::new() };
         let mut steps = above.steps();
         steps.push(match step {
-            StepFrom::Property(name) => Step::Property(name.to_owned()),
-            StepFrom::Items => Step::Items,
-            StepFrom::Values => Step::Values,
+            StepFrom::Property(name) => SchemaStep::Property(name.to_owned()),
+            StepFrom::Items => SchemaStep::Items,
+            StepFrom::Values => SchemaStep::Values,
         });
         steps
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::expressions::{Context, SchemaCosts};
 use super::go_struct;
 use super::options::Options;
-use super::validated::Verdict;
+use super::validated::SchemaVerdict;
 use super::walk::validate_open_api;
 use crate::meta::field::{Error, ErrorList, Path, Subject};
 use crate::schema::check::validate_structural;
@@ -17,7 +17,7 @@ use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
 
 /// What comes of `schema`, whose `openAPIV3Schema` would be at `path`.
-pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options, path: &Path<'_>) -> Verdict {
+pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options, path: &Path<'_>) -> SchemaVerdict {
     let schema_path = path.child("openAPIV3Schema");
     let mut costs = SchemaCosts::new(&schema_path);
     let mut errors = ErrorList::new();
@@ -58,7 +58,7 @@ pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options,
         prune_defaults(&mut structural);
         Arc::new(structural)
     });
-    Verdict { errors, costs, structural }
+    SchemaVerdict { errors, costs, structural }
 }
 
 /// The errors, each as one that keeps the schema from being structural.

@@ -14,7 +14,7 @@ use crate::schema::structural::Structural;
 
 /// What came of a schema.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct SchemaVerdict {
     /// What is wrong with it.
     pub errors: ErrorList,
     /// What its rules cost; `None` where they could not be compiled.
@@ -35,13 +35,13 @@ pub struct Validated {
 #[derive(Clone, Debug)]
 struct ValidatedSchema {
     schema: Arc<JsonSchema>,
-    given: Given,
-    verdict: Arc<Verdict>,
+    given: VerdictInputs,
+    verdict: Arc<SchemaVerdict>,
 }
 
 /// What the verdict on a schema of a new definition depends on beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Given {
+struct VerdictInputs {
     path: String,
     has_status: bool,
     requires_structural: bool,
@@ -66,9 +66,9 @@ impl Validated {
         has_status: bool,
         options: &Options,
         path: &Path<'_>,
-        validate: impl FnOnce() -> Verdict,
+        validate: impl FnOnce() -> SchemaVerdict,
     ) -> ErrorList {
-        let given = Given {
+        let given = VerdictInputs {
             path: path.to_string(),
             has_status,
             requires_structural: options.require_structural,

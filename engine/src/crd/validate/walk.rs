@@ -28,7 +28,7 @@ pub fn validate_open_api(
     path: &Path<'_>,
 ) -> ErrorList {
     let mut walk = Walk { options, costs, errors: ErrorList::new(), rule_errors: ErrorList::new() };
-    let place = Place { is_root: true, inside_meta: false, no_default_reason: None, uncorrelatable: None };
+    let place = SchemaContext { is_root: true, inside_meta: false, no_default_reason: None, uncorrelatable: None };
     walk.enter(schema, place, context, path);
     let Walk { mut errors, rule_errors, .. } = walk;
     errors.extend(rule_errors);
@@ -37,7 +37,7 @@ pub fn validate_open_api(
 
 /// What the way to a node tells about it.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct SchemaContext<'p> {
     is_root: bool,
     /// Within `apiVersion`, `kind` or `metadata` of an object.
     inside_meta: bool,
@@ -55,7 +55,7 @@ struct Walk<'o> {
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, schema: &JsonSchema, place: Place<'_>, context: Option<&Context<'_>>, path: &Path<'_>) {
+    fn enter(&mut self, schema: &JsonSchema, place: SchemaContext<'_>, context: Option<&Context<'_>>, path: &Path<'_>) {
         work::step();
         let errors_before = self.errors.len();
         self.check_keywords(schema, place, path);
@@ -91,11 +91,11 @@ impl Walk<'_> {
     fn enter_children(
         &mut self,
         schema: &JsonSchema,
-        place: Place<'_>,
+        place: SchemaContext<'_>,
         context: Option<&Context<'_>>,
         path: &Path<'_>,
     ) {
-        let inner = Place { is_root: false, ..place };
+        let inner = SchemaContext { is_root: false, ..place };
         if let Some(additional) = &schema.additional_properties {
             let path = path.child("additionalProperties");
             if !schema.properties.is_empty() && *additional != SchemaOrBool::Bool(true) {
@@ -160,7 +160,7 @@ impl Walk<'_> {
     }
 
     /// What this language of schemas leaves out of JSON schema, and where defaults and types don't belong.
-    fn check_keywords(&mut self, schema: &JsonSchema, place: Place<'_>, path: &Path<'_>) {
+    fn check_keywords(&mut self, schema: &JsonSchema, place: SchemaContext<'_>, path: &Path<'_>) {
         let type_ = schema.type_.as_str();
         if self.options.require_valid_property_type && !is_valid_type(type_) {
             self.errors.push(Error::not_supported(&path.child("type"), type_, &TYPES));
@@ -198,8 +198,8 @@ impl Walk<'_> {
 }
 
 /// The place of the property `name` of `schema`, which is at `outer`.
-fn property_place<'p>(schema: &JsonSchema, name: &str, outer: Place<'p>) -> Place<'p> {
-    let mut place = Place { is_root: false, ..outer };
+fn property_place<'p>(schema: &JsonSchema, name: &str, outer: SchemaContext<'p>) -> SchemaContext<'p> {
+    let mut place = SchemaContext { is_root: false, ..outer };
     let reason = match name {
         "apiVersion" => "in top-level apiVersion",
         "kind" => "in top-level kind",

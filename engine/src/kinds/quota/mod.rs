@@ -130,21 +130,22 @@ fn hard(quota: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The object says what it uses, and the quota what is used already.
-fn check_known(quota: &Value, request: &Request<'_>) -> Result<(), String> {
+fn check_known(quota: &Value, request: &Request<'_>) -> Result<(), Refusal> {
     let name = quota.str_at(&["metadata", "name"]);
     let limited: BTreeSet<&str> = hard(quota).filter(|name| request.counted.counts(name)).collect();
     if let Some(why) = request.counted.missing(&limited, request.object) {
-        return Err(format!("failed quota: {name}: {why}"));
+        return Err(Refusal::Forbidden(format!("failed quota: {name}: {why}")));
     }
     let is_known = |resource: &&str| quota.at(&["status", "used", resource]).is_some();
     if limited.iter().all(is_known) {
         return Ok(());
     }
     let limited: Vec<&str> = limited.into_iter().collect();
-    Err(format!("status unknown for quota: {name}, resources: {}", limited.join(",")))
+    let why = format!("status unknown for quota: {name}, resources: {}", limited.join(","));
+    Err(Refusal::Forbidden(why))
 }
 
-fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Option<Value>, String> {
+fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Option<Value>, Refusal> {
     let before = request.old.filter(|old| matches(quota, &request.counted, old));
     let before = before.map(|old| request.counted.usage(old)).unwrap_or_default();
     let mut requested = Totals::new();
@@ -180,7 +181,8 @@ fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Op
     };
     let wanted = exceeded.iter().filter_map(|name| Some(format!("{name}={}", requested.get(*name)?)));
     let (name, wanted) = (quota.str_at(&["metadata", "name"]), wanted.collect::<Vec<_>>().join(","));
-    Err(format!("exceeded quota: {name}, requested: {wanted}, used: {}, limited: {}", list("used"), list("hard")))
+    let (used, hard) = (list("used"), list("hard"));
+    Err(Refusal::Forbidden(format!("exceeded quota: {name}, requested: {wanted}, used: {used}, limited: {hard}")))
 }
 
 /// How much more it is; nothing where it is less.

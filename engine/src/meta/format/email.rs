@@ -5,13 +5,13 @@ use super::address;
 
 /// Whether `text` is one address.
 pub fn is_email(text: &str) -> bool {
-    let mut parser = Parser { rest: text };
+    let mut parser = EmailParser { rest: text };
     parser.addresses(true).is_some_and(|count| parser.skip_comments() && parser.rest.is_empty() && count == 1)
 }
 
 /// What is left to read. Whatever fails ends in `None` or `false`.
 #[derive(Clone, Copy)]
-struct Parser<'t> {
+struct EmailParser<'t> {
     rest: &'t str,
 }
 
@@ -34,7 +34,7 @@ fn is_blank(char: char) -> bool {
     matches!(char, ' ' | '\t')
 }
 
-impl<'t> Parser<'t> {
+impl<'t> EmailParser<'t> {
     fn skip_blanks(&mut self) {
         self.rest = self.rest.trim_start_matches(is_blank);
     }

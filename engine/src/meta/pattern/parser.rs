@@ -627,10 +627,10 @@ fn next_char(text: &str) -> (u32, &str) {
 }
 
 /// `min` and `max` of a repetition; no `max` is unbounded.
-type Counts = (u32, Option<u32>);
+type RepeatCounts = (u32, Option<u32>);
 
 /// `{2}`, `{2,}` or `{2,5}` and what follows it; `None` if it is something else, no counts if they are out of bounds.
-fn parse_counts(text: &str) -> Option<(Option<Counts>, &str)> {
+fn parse_counts(text: &str) -> Option<(Option<RepeatCounts>, &str)> {
     let (min, mut rest) = parse_count(text.strip_prefix('{')?)?;
     let mut max = Some(min);
     if let Some(after) = rest.strip_prefix(',') {

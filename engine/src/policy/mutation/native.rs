@@ -4,7 +4,7 @@
 //! evaluator made of them, which no object can hold.
 
 use super::go_form::go_form;
-use crate::apply::{Foreign, Step};
+use crate::apply::{Foreign, ForeignStep};
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map as CelMap;
 use crate::cel::eval::structure::{Struct, not_a_string};
@@ -26,7 +26,7 @@ pub struct Native {
 /// # Errors
 /// If a map has keys that are not strings.
 pub fn of_struct(object: &Struct<'_>, write: fn(&Cel<'_>) -> Option<Value>) -> Result<Native, NativeError> {
-    let mut walk = Walk { path: Vec::new(), foreign: Vec::new(), write };
+    let mut walk = NativeWalk { path: Vec::new(), foreign: Vec::new(), write };
     let fields = walk.fields(object)?;
     Ok(Native { object: Value::Object(fields), foreign: walk.foreign })
 }
@@ -43,8 +43,8 @@ pub enum NativeError {
     Key(String),
 }
 
-struct Walk {
-    path: Vec<Step>,
+struct NativeWalk {
+    path: Vec<ForeignStep>,
     foreign: Vec<Foreign>,
     write: fn(&Cel<'_>) -> Option<Value>,
 }
@@ -55,11 +55,11 @@ const LARGEST_INTEGER: f64 = 9e18;
 /// What stands in a list for what is not JSON's.
 const FOREIGN_ITEM: Value = Value::Bool(false);
 
-impl Walk {
+impl NativeWalk {
     fn fields(&mut self, object: &Struct<'_>) -> Result<Map, NativeError> {
         let mut fields = Map::new();
         for (name, value) in object.fields() {
-            let value = self.within(Step::Field(name.to_owned()), |walk| walk.field(value));
+            let value = self.within(ForeignStep::Field(name.to_owned()), |walk| walk.field(value));
             let value =
                 value.map_err(|source| NativeError::Field { name: name.to_owned(), source: Box::new(source) })?;
             value.into_iter().for_each(|value| _ = fields.insert(name.to_owned(), value));
@@ -67,7 +67,7 @@ impl Walk {
         Ok(fields)
     }
 
-    fn within<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
+    fn within<T>(&mut self, step: ForeignStep, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let result = walk(self);
         self.path.pop();
@@ -95,7 +95,7 @@ impl Walk {
         let mut items = Vec::with_capacity(list.len());
         for (index, item) in list.iter().enumerate() {
             let item = item?;
-            let item = self.within(Step::Item(index), |walk| convert(walk, &item))?;
+            let item = self.within(ForeignStep::Item(index), |walk| convert(walk, &item))?;
             items.push(item.unwrap_or(FOREIGN_ITEM));
         }
         Ok(Value::Array(items))
@@ -110,7 +110,7 @@ impl Walk {
         for (key, value) in map.entries() {
             let Some(name) = key.as_str() else { return Err(NativeError::Key(not_a_string(&key))) };
             let value = value?;
-            let value = self.within(Step::Field(name.to_owned()), |walk| convert(walk, &value))?;
+            let value = self.within(ForeignStep::Field(name.to_owned()), |walk| convert(walk, &value))?;
             value.into_iter().for_each(|value| _ = fields.insert(name.to_owned(), value));
         }
         Ok(Value::Object(fields))

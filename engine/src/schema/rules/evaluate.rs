@@ -4,7 +4,7 @@
 //! node's own rules, then its items or entries, then its properties. A budget is shared by all of them.
 //! Source: apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
 
-use super::tree::{Node, Rule, Rules};
+use super::tree::{RuleNode, Rules, RunnableRule};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
 use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
 use crate::meta::field::{self, ErrorList, Path, Subject};
@@ -88,7 +88,7 @@ impl Rules {
         };
         let flow = match &self.root {
             Some(root) => {
-                let kept = Kept { here: correlated, above: None::<&Correlated<'_>> };
+                let kept = KeptValue { here: correlated, above: None::<&Correlated<'_>> };
                 evaluation.node(root, path, object, old.filter(|old| !old.is_null()), kept)
             }
             None => Ok(()),
@@ -119,19 +119,19 @@ struct Evaluation<'o, 'a> {
 
 /// What an update left of a value, or of what holds it.
 #[derive(Clone, Copy)]
-struct Kept<'k, 'h, 'n> {
+struct KeptValue<'k, 'h, 'n> {
     here: Option<&'k Correlated<'h>>,
     /// The nearest value above that has an old one.
     above: Option<&'k Correlated<'n>>,
 }
 
-impl<'k, 'n> Kept<'k, 'n, 'n> {
+impl<'k, 'n> KeptValue<'k, 'n, 'n> {
     fn above(above: Option<&'k Correlated<'n>>) -> Self {
-        Kept { here: None, above }
+        KeptValue { here: None, above }
     }
 }
 
-impl Kept<'_, '_, '_> {
+impl KeptValue<'_, '_, '_> {
     fn is_unchanged(self) -> bool {
         match self.here {
             Some(here) => here.is_unchanged(),
@@ -143,11 +143,11 @@ impl Kept<'_, '_, '_> {
 impl<'a> Evaluation<'_, 'a> {
     fn node(
         &mut self,
-        node: &'a Node,
+        node: &'a RuleNode,
         path: &Path<'_>,
         value: &'a Value,
         old: Option<&'a Value>,
-        kept: Kept<'_, '_, '_>,
+        kept: KeptValue<'_, '_, '_>,
     ) -> Result<(), Exhausted> {
         work::step();
         if value.is_null() {
@@ -155,7 +155,7 @@ impl<'a> Evaluation<'_, 'a> {
         }
         self.rules(node, path, value, old, kept)?;
         for nested in &node.all_of {
-            self.node(nested, path, value, old, Kept::above(kept.above))?;
+            self.node(nested, path, value, old, KeptValue::above(kept.above))?;
         }
         match value {
             Value::Array(items) => self.items(node, path, items, old.and_then(Value::as_array), kept),
@@ -166,11 +166,11 @@ impl<'a> Evaluation<'_, 'a> {
 
     fn items(
         &mut self,
-        node: &'a Node,
+        node: &'a RuleNode,
         path: &Path<'_>,
         items: &'a [Value],
         old: Option<&'a [Value]>,
-        kept: Kept<'_, '_, '_>,
+        kept: KeptValue<'_, '_, '_>,
     ) -> Result<(), Exhausted> {
         let Some(below) = &node.items else { return Ok(()) };
         let old_items = OldItems::new(old.unwrap_or_default(), &node.item_keys);
@@ -181,7 +181,7 @@ impl<'a> Evaluation<'_, 'a> {
                 None => self.node(below, &path, item, old, kept)?,
                 Some(here) => {
                     let item_kept = here.item(index);
-                    let kept = Kept { here: item_kept.as_ref(), above: Some(here) };
+                    let kept = KeptValue { here: item_kept.as_ref(), above: Some(here) };
                     self.node(below, &path, item, old, kept)?;
                 }
             }
@@ -191,11 +191,11 @@ impl<'a> Evaluation<'_, 'a> {
 
     fn entries(
         &mut self,
-        node: &'a Node,
+        node: &'a RuleNode,
         path: &Path<'_>,
         fields: &'a Map,
         old: Option<&'a Map>,
-        kept: Kept<'_, '_, '_>,
+        kept: KeptValue<'_, '_, '_>,
     ) -> Result<(), Exhausted> {
         if let Some(below) = &node.values {
             for (name, value) in fields.iter() {
@@ -222,35 +222,35 @@ impl<'a> Evaluation<'_, 'a> {
     #[expect(clippy::too_many_arguments, reason = "a step down has both ends of the step")]
     fn entry(
         &mut self,
-        node: &'a Node,
-        below: &'a Node,
+        node: &'a RuleNode,
+        below: &'a RuleNode,
         path: &Path<'_>,
         name: &str,
         value: &'a Value,
         old: Option<&'a Map>,
-        kept: Kept<'_, '_, '_>,
+        kept: KeptValue<'_, '_, '_>,
     ) -> Result<(), Exhausted> {
         let old = old.filter(|_| node.is_correlatable).and_then(|old| old.get(name)).filter(|old| !old.is_null());
         match kept.here {
             None => self.node(below, path, value, old, kept),
             // Both objects were converted to the same version, so a change does not show.
             Some(_) if kept.above.is_none() && matches!(name, "apiVersion" | "kind") => {
-                self.node(below, path, value, old, Kept::above(None::<&Correlated<'_>>))
+                self.node(below, path, value, old, KeptValue::above(None::<&Correlated<'_>>))
             }
             Some(here) => {
                 let entry_kept = here.field(name);
-                self.node(below, path, value, old, Kept { here: entry_kept.as_ref(), above: Some(here) })
+                self.node(below, path, value, old, KeptValue { here: entry_kept.as_ref(), above: Some(here) })
             }
         }
     }
 
     fn rules(
         &mut self,
-        node: &'a Node,
+        node: &'a RuleNode,
         path: &Path<'_>,
         value: &'a Value,
         old: Option<&'a Value>,
-        kept: Kept<'_, '_, '_>,
+        kept: KeptValue<'_, '_, '_>,
     ) -> Result<(), Exhausted> {
         let fault = |detail: String| field::Error::invalid(path, node.type_.as_str(), detail);
         if let Some(error) = node.error {
@@ -353,7 +353,7 @@ impl<'a> Evaluation<'_, 'a> {
     /// Why no more rules are run: the message was too dear.
     fn message(
         &mut self,
-        rule: &'a Rule,
+        rule: &'a RunnableRule,
         path: &Path<'_>,
         at: (usize, usize),
         variables: &[Binding<'a>],
@@ -374,7 +374,7 @@ impl<'a> Evaluation<'_, 'a> {
     fn computed_message(
         &mut self,
         program: &'a Program,
-        rule: &'a Rule,
+        rule: &'a RunnableRule,
         path: &Path<'_>,
         (number, index): (usize, usize),
         variables: &[Binding<'a>],
@@ -412,7 +412,7 @@ enum MessageTooDear<'r> {
 }
 
 /// What is told of a rule that has no value, and whether no more rules are run.
-fn failure_detail(error: &EvalError, rule: &Rule) -> (String, bool) {
+fn failure_detail(error: &EvalError, rule: &RunnableRule) -> (String, bool) {
     let named = named(rule);
     match error {
         EvalError::CostLimitExceeded => {
@@ -435,12 +435,12 @@ fn optional<'a>(value: Result<Cel<'a>, EvalError>) -> Result<Cel<'a>, EvalError>
 }
 
 /// The rule as errors name it.
-fn named(rule: &Rule) -> &str {
+fn named(rule: &RunnableRule) -> &str {
     let text = if rule.rule.message.is_empty() { &rule.rule.rule } else { &rule.rule.message };
     text.trim()
 }
 
-fn fault_at(rule: &Rule, path: &Path<'_>, node: &Node, detail: String) -> field::Error {
+fn fault_at(rule: &RunnableRule, path: &Path<'_>, node: &RuleNode, detail: String) -> field::Error {
     at(rule, path, |path| field::Error::invalid(path, node.type_.as_str(), detail))
 }
 
@@ -454,7 +454,7 @@ enum Shown<'v> {
 }
 
 /// That a value fails `rule`.
-fn refusal(rule: &Rule, path: &Path<'_>, node: &Node, shown: Shown<'_>, detail: String) -> field::Error {
+fn refusal(rule: &RunnableRule, path: &Path<'_>, node: &RuleNode, shown: Shown<'_>, detail: String) -> field::Error {
     let (omits_value, value) = match shown {
         Shown::Value(value) => (matches!(node.type_.as_str(), "object" | "array"), value.clone()),
         Shown::Type => (false, Value::from(node.type_.as_str())),
@@ -472,7 +472,7 @@ fn refusal(rule: &Rule, path: &Path<'_>, node: &Node, shown: Shown<'_>, detail: 
 }
 
 /// An error at the field that `rule` names.
-fn at(rule: &Rule, path: &Path<'_>, error: impl FnOnce(&Path<'_>) -> field::Error) -> field::Error {
+fn at(rule: &RunnableRule, path: &Path<'_>, error: impl FnOnce(&Path<'_>) -> field::Error) -> field::Error {
     match rule.field_path.as_str() {
         "" => error(path),
         below => error(&path.child(below)),

@@ -21,10 +21,10 @@ const SHOWN_MAX: usize = 120;
 
 /// The parts of a rule.
 pub struct Trace {
-    parts: Vec<Part>,
+    parts: Vec<RulePart>,
 }
 
-struct Part {
+struct RulePart {
     text: String,
     program: Program,
     is_bool: bool,
@@ -62,9 +62,9 @@ impl Trace {
         let parts = found.into_iter().filter_map(|expr| {
             let text = print::print(&Ast { expr: expr.clone(), source: checked.ast.source.clone() })?;
             let program = Program::part(checked, env, expr).ok()?;
-            Some(Part { text, program, is_bool: *checked.ty(expr.id) == Type::Bool })
+            Some(RulePart { text, program, is_bool: *checked.ty(expr.id) == Type::Bool })
         });
-        let mut parts: Vec<Part> = parts.collect();
+        let mut parts: Vec<RulePart> = parts.collect();
         let mut seen = Vec::new();
         parts.retain(|part| {
             !seen.contains(&part.text) && {
@@ -86,7 +86,7 @@ impl Trace {
         variables: &[Binding<'a>],
         composed: Option<&dyn Compose<'a>>,
     ) -> Vec<PartValue> {
-        let value = |part: &'a Part| {
+        let value = |part: &'a RulePart| {
             let result = part.program.evaluate_composed(variables, composed, CALL_LIMIT).result;
             let truth = match result {
                 Ok(Value::Bool(truth)) if part.is_bool => Some(truth),

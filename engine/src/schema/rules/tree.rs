@@ -6,7 +6,7 @@ use super::compile::{CompiledRule, Origin, RuleError, compile_for};
 use crate::cel::declared::DeclType;
 use crate::cel::escape::escape;
 use crate::cel::eval::Program;
-use crate::cel::eval::host::Form;
+use crate::cel::eval::host::HostForm;
 use crate::meta::minor::Minor;
 use crate::schema::declare::declare_in;
 use crate::schema::form::form_in;
@@ -18,7 +18,7 @@ use crate::work;
 /// The rules of a schema at all its nodes, ready to run. Nodes without rules at or below them are left out.
 #[derive(Debug, Default)]
 pub struct Rules {
-    pub(super) root: Option<Node>,
+    pub(super) root: Option<RuleNode>,
     /// The version of Kubernetes that they were compiled for.
     pub(super) minor: Minor,
 }
@@ -48,7 +48,7 @@ impl PartialEq for LazyRules {
 
 /// The rules of a node and of what is below it.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct RuleNode {
     /// The type that the schema declares: what errors show in place of the value.
     pub type_: String,
     /// Whether entries are compared with their old values.
@@ -57,19 +57,19 @@ pub(super) struct Node {
     pub item_keys: Vec<String>,
     /// Why none of the rules can run.
     pub error: Option<&'static str>,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RunnableRule>,
     /// How `self` is read.
-    pub form: Arc<Form>,
+    pub form: Arc<HostForm>,
     /// Rules under `allOf`, which are about this node, too.
-    pub all_of: Vec<Node>,
-    pub items: Option<Box<Node>>,
-    pub values: Option<Box<Node>>,
-    pub properties: Map<Node>,
+    pub all_of: Vec<RuleNode>,
+    pub items: Option<Box<RuleNode>>,
+    pub values: Option<Box<RuleNode>>,
+    pub properties: Map<RuleNode>,
 }
 
 /// A rule, ready to run.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct RunnableRule {
     pub rule: ValidationRule,
     /// `None` for a blank rule, which holds.
     pub program: Option<Result<Arc<Program>, RuleError>>,
@@ -168,12 +168,12 @@ fn node(
     minor: Minor,
     spine: &Spine<'_>,
     schema: &Structural,
-    (form, decl): (&Arc<Form>, Option<&DeclType>),
+    (form, decl): (&Arc<HostForm>, Option<&DeclType>),
     value: Option<&Value>,
-) -> Option<Node> {
+) -> Option<RuleNode> {
     work::steps(1 + spine.properties.len());
     let below =
-        |below: Below<'_>, schema: &Structural, (form, decl): (Option<&Arc<Form>>, Option<&DeclType>), value| {
+        |below: Below<'_>, schema: &Structural, (form, decl): (Option<&Arc<HostForm>>, Option<&DeclType>), value| {
             // Expressions above can't reach what has no form there.
             let own = form.is_none().then(|| Arc::new(form_in(minor, schema, false)));
             node(minor, &below.spine(), schema, (form.or(own.as_ref())?, decl), value)
@@ -213,7 +213,7 @@ fn node(
         }
     }
     let all_of = spine.all_of.iter();
-    let all_of: Vec<Node> =
+    let all_of: Vec<RuleNode> =
         all_of.filter_map(|nested| node(minor, &Spine::nested(nested), schema, (form, decl), value)).collect();
     let (rules, error) = match decl {
         Some(decl) => (compile_for(minor, spine.rules, schema, decl, Origin::Stored), None),
@@ -227,12 +227,12 @@ fn node(
         && values.is_none()
         && properties.is_empty()
         && all_of.is_empty();
-    (!is_empty).then(|| Node {
+    (!is_empty).then(|| RuleNode {
         type_: schema.generic.type_.clone(),
         is_correlatable: matches!(schema.extensions.map_type.as_deref(), None | Some("granular" | "atomic")),
         item_keys: if is_list_of_entries { schema.extensions.list_map_keys.clone() } else { Vec::new() },
         error,
-        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(rule, compiled)).collect(),
+        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| RunnableRule::new(rule, compiled)).collect(),
         form: Arc::clone(form),
         all_of,
         items: items.map(Box::new),
@@ -241,14 +241,14 @@ fn node(
     })
 }
 
-impl Rule {
+impl RunnableRule {
     fn new(rule: &ValidationRule, compiled: CompiledRule) -> Self {
         let program = match (compiled.expression, compiled.error) {
             (_, Some(error)) => Some(Err(error)),
             (Some(expression), None) => Some(Ok(expression.program)),
             (None, None) => None,
         };
-        Rule {
+        RunnableRule {
             rule: rule.clone(),
             program,
             uses_old_self: compiled.uses_old_self,

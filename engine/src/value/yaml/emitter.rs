@@ -37,14 +37,14 @@ pub fn encode_within(value: &Value, bytes_max: usize) -> Result<String, TooLong>
         after_space: true,
         at_line_start: true,
     };
-    emitter.node(value, None, Place::Other);
+    emitter.node(value, None, NodeContext::Other);
     emitter.indent(0);
     if emitter.is_too_long { Err(TooLong) } else { Ok(emitter.out) }
 }
 
 /// Where a node stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodeContext {
     /// A key of one line, before its colon.
     Key,
     FieldValue,
@@ -117,19 +117,19 @@ impl Emitter {
     }
 
     /// `outer` is the column of the block around, if there is one.
-    fn node(&mut self, value: &Value, outer: Option<usize>, place: Place) {
+    fn node(&mut self, value: &Value, outer: Option<usize>, place: NodeContext) {
         let inner = outer.map_or(0, |indent| indent + INDENT);
         work::step();
         match value {
             _ if self.is_too_long => {}
             Value::Object(fields) if !fields.is_empty() => self.mapping(fields, inner),
             Value::Array(items) if !items.is_empty() => {
-                let is_indentless = place == Place::FieldValue && !self.at_line_start;
+                let is_indentless = place == NodeContext::FieldValue && !self.at_line_start;
                 let indent = outer.filter(|_| is_indentless).unwrap_or(inner);
                 for item in items {
                     self.indent(indent);
                     self.block_sign('-');
-                    self.node(item, Some(indent), Place::Other);
+                    self.node(item, Some(indent), NodeContext::Other);
                 }
             }
             Value::Object(_) => self.word("{}"),
@@ -146,15 +146,15 @@ impl Emitter {
         for (name, value) in in_order(fields) {
             self.indent(indent);
             if name.len() <= SIMPLE_KEY_BYTES_MAX && !name.contains(is_break) {
-                self.text(name, indent + INDENT, Place::Key);
+                self.text(name, indent + INDENT, NodeContext::Key);
                 self.sign(':');
             } else {
                 self.block_sign('?');
-                self.text(name, indent + INDENT, Place::FieldValue);
+                self.text(name, indent + INDENT, NodeContext::FieldValue);
                 self.indent(indent);
                 self.block_sign(':');
             }
-            self.node(value, Some(indent), Place::FieldValue);
+            self.node(value, Some(indent), NodeContext::FieldValue);
         }
     }
 
@@ -166,9 +166,9 @@ impl Emitter {
         self.at_line_start = false;
     }
 
-    fn text(&mut self, text: &str, indent: usize, place: Place) {
+    fn text(&mut self, text: &str, indent: usize, place: NodeContext) {
         work::bytes(text.len());
-        let may_fold = place != Place::Key;
+        let may_fold = place != NodeContext::Key;
         match style_of(text, place) {
             Style::Plain => self.folded(text, None, indent, may_fold),
             Style::SingleQuoted => self.folded(text, Some('\''), indent, may_fold),
@@ -300,11 +300,11 @@ fn print_float(number: f64) -> String {
 }
 
 /// The style of a text: as plain as can be.
-fn style_of(text: &str, place: Place) -> Style {
+fn style_of(text: &str, place: NodeContext) -> Style {
     let traits = Traits::of(text);
     let has_lines = text.contains('\n');
     let means_text = matches!(resolve(text), Scalar::Text) && !is_sexagesimal(text);
-    if has_lines && place != Place::Key && traits.literal_allowed {
+    if has_lines && place != NodeContext::Key && traits.literal_allowed {
         Style::Literal
     } else if has_lines || !means_text {
         Style::DoubleQuoted

@@ -29,13 +29,13 @@ use super::json::DEPTH_MAX;
 use super::{Map, Value, go_quote, number};
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::work;
-use parser::{Content, Document, Id, Node, ParseError, Parser};
+use parser::{Content, Document, Id, ParseError, Parser, YamlNode};
 use scalar::{Scalar, resolve};
-use scanner::Fault;
+use scanner::ScanError;
 use tag::Tag;
 
 pub use emitter::{TooLong, encode, encode_within};
-pub use place::{Broken, Located, Place, Repeated, RepeatedKey, decode_all_located, decode_each_located};
+pub use place::{Broken, Located, Repeated, RepeatedKey, TextPosition, decode_all_located, decode_each_located};
 
 /// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
 const ALIASED_BYTES_MAX: usize = 3 << 20;
@@ -55,16 +55,16 @@ impl ParseError {
     /// Where reading ended: the line, from 0.
     fn line(&self) -> Option<usize> {
         match self {
-            ParseError::Syntax(Fault { line: 0, context_line: 0, .. }) | ParseError::UnknownAnchor(_) => None,
-            ParseError::Syntax(Fault { line: 0, context_line, .. }) => Some(*context_line),
-            ParseError::Syntax(Fault { line, .. }) => Some(*line),
+            ParseError::Syntax(ScanError { line: 0, context_line: 0, .. }) | ParseError::UnknownAnchor(_) => None,
+            ParseError::Syntax(ScanError { line: 0, context_line, .. }) => Some(*context_line),
+            ParseError::Syntax(ScanError { line, .. }) => Some(*line),
         }
     }
 
     /// What is wrong, without a line.
     fn problem(&self) -> String {
         match self {
-            ParseError::Syntax(Fault { problem, .. }) => problem.clone(),
+            ParseError::Syntax(ScanError { problem, .. }) => problem.clone(),
             ParseError::UnknownAnchor(name) => unknown_anchor(name),
         }
     }
@@ -78,7 +78,7 @@ impl From<ParseError> for Error {
     fn from(error: ParseError) -> Self {
         match error {
             ParseError::UnknownAnchor(name) => Error::yaml(unknown_anchor(&name)),
-            ParseError::Syntax(Fault { problem, line, context_line, from_scanner }) => {
+            ParseError::Syntax(ScanError { problem, line, context_line, from_scanner }) => {
                 let line = match line {
                     0 => context_line,
                     line => line + usize::from(from_scanner),
@@ -150,7 +150,7 @@ fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
 }
 
 fn decode_document(document: &Document) -> Result<(Value, Vec<Repeated>), Error> {
-    let mut decoder = Decoder {
+    let mut decoder = YamlDecoder {
         nodes: &document.nodes,
         depth: 0,
         open_aliases: HashSet::new(),
@@ -176,7 +176,7 @@ fn decode_document(document: &Document) -> Result<(Value, Vec<Repeated>), Error>
 
 /// A key of a mapping. Keys of different types are different, though JSON may have the same text for them.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum MappingKey {
     Null,
     Bool(bool),
     Int(i64),
@@ -188,14 +188,14 @@ enum Key {
 
 /// A mapping that is being read: fields in the order they came, and where they are.
 #[derive(Default)]
-struct Fields {
-    fields: Vec<(Key, Value)>,
-    places: HashMap<Key, usize>,
+struct MappingFields {
+    fields: Vec<(MappingKey, Value)>,
+    places: HashMap<MappingKey, usize>,
 }
 
 /// Nodes to values.
-struct Decoder<'d> {
-    nodes: &'d [Node],
+struct YamlDecoder<'d> {
+    nodes: &'d [YamlNode],
     /// Sequences and mappings around what is being read.
     depth: usize,
     /// The aliases that are being followed.
@@ -211,7 +211,7 @@ struct Decoder<'d> {
     has_unbounded: bool,
 }
 
-impl<'d> Decoder<'d> {
+impl<'d> YamlDecoder<'d> {
     /// Counts a node, and refuses documents that are little else than aliases.
     fn count(&mut self) -> Result<(), Error> {
         work::step();
@@ -256,7 +256,7 @@ impl<'d> Decoder<'d> {
                 self.within('[', read).map(Value::Array)
             }
             Content::Mapping(fields) => self.within('{', |decoder| {
-                let mut read = Fields::default();
+                let mut read = MappingFields::default();
                 decoder.fields(fields, &mut read)?;
                 Ok(decoder.object(read))
             }),
@@ -272,7 +272,7 @@ impl<'d> Decoder<'d> {
         followed
     }
 
-    fn fields(&mut self, fields: &'d [(Id, Id)], read: &mut Fields) -> Result<(), Error> {
+    fn fields(&mut self, fields: &'d [(Id, Id)], read: &mut MappingFields) -> Result<(), Error> {
         for (key, value) in fields {
             if is_merge(&self.nodes[*key]) {
                 self.merge(*value, read)?;
@@ -283,7 +283,7 @@ impl<'d> Decoder<'d> {
             let line = self.nodes[*value].line;
             let value = self.value(*value)?;
             if let Some(before) = read.places.get(&key) {
-                let place = Place { line: line + 1, column: column + 1 };
+                let place = TextPosition { line: line + 1, column: column + 1 };
                 self.repeated.push(Repeated { place, key: repeated_key(&key) });
                 read.fields[*before].1 = value;
             } else {
@@ -295,7 +295,7 @@ impl<'d> Decoder<'d> {
     }
 
     /// The fields of the mapping behind `<<`, or of several. They replace what has been read, as all that comes later.
-    fn merge(&mut self, id: Id, read: &mut Fields) -> Result<(), Error> {
+    fn merge(&mut self, id: Id, read: &mut MappingFields) -> Result<(), Error> {
         let wants_map = || Err(Error::yaml("map merge requires map or sequence of maps as the value"));
         match &self.nodes[id].content {
             Content::Scalar { .. } => wants_map(),
@@ -307,7 +307,7 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    fn merge_one(&mut self, id: Id, read: &mut Fields) -> Result<(), Error> {
+    fn merge_one(&mut self, id: Id, read: &mut MappingFields) -> Result<(), Error> {
         self.count()?;
         match &self.nodes[id].content {
             Content::Mapping(fields) => self.fields(fields, read),
@@ -318,18 +318,18 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    fn key(&mut self, id: Id) -> Result<Key, Error> {
+    fn key(&mut self, id: Id) -> Result<MappingKey, Error> {
         self.count()?;
         match &self.nodes[id].content {
             Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.key(*target)),
             Content::Scalar { text, .. } if self.count_text(text).is_err() => Err(excessive_aliasing()),
             Content::Scalar { text, tag, plain } => Ok(match resolve_tagged(text, *tag, *plain)? {
-                (Scalar::Null, _) => Key::Null,
-                (Scalar::Bool(truth), _) => Key::Bool(truth),
-                (Scalar::Int(number), _) => Key::Int(number),
-                (Scalar::Uint(number), _) => Key::Uint(number),
-                (Scalar::Float(number), _) => Key::Float(number.to_bits()),
-                (Scalar::Time | Scalar::Text, text) => Key::Text(text),
+                (Scalar::Null, _) => MappingKey::Null,
+                (Scalar::Bool(truth), _) => MappingKey::Bool(truth),
+                (Scalar::Int(number), _) => MappingKey::Int(number),
+                (Scalar::Uint(number), _) => MappingKey::Uint(number),
+                (Scalar::Float(number), _) => MappingKey::Float(number.to_bits()),
+                (Scalar::Time | Scalar::Text, text) => MappingKey::Text(text),
             }),
             Content::Sequence(_) | Content::Mapping(_) => {
                 // It has been counted.
@@ -361,15 +361,15 @@ impl<'d> Decoder<'d> {
     }
 
     /// The object of a mapping; its keys become text.
-    fn object(&mut self, read: Fields) -> Value {
+    fn object(&mut self, read: MappingFields) -> Value {
         let fields = read.fields.into_iter().filter_map(|(key, value)| {
             let (kind, printed) = match key {
-                Key::Text(text) => return Some((text.into(), value)),
-                Key::Bool(truth) => return Some((truth.to_string().into(), value)),
-                Key::Int(number) => return Some((number.to_string().into(), value)),
-                Key::Float(bits) => return Some((float_key(f64::from_bits(bits)).into(), value)),
-                Key::Uint(number) => ("uint64", format!("{number:#x}")),
-                Key::Null => ("%!s(<nil>)", "<nil>".to_owned()),
+                MappingKey::Text(text) => return Some((text.into(), value)),
+                MappingKey::Bool(truth) => return Some((truth.to_string().into(), value)),
+                MappingKey::Int(number) => return Some((number.to_string().into(), value)),
+                MappingKey::Float(bits) => return Some((float_key(f64::from_bits(bits)).into(), value)),
+                MappingKey::Uint(number) => ("uint64", format!("{number:#x}")),
+                MappingKey::Null => ("%!s(<nil>)", "<nil>".to_owned()),
             };
             let value = if value.is_null() { "<nil>".to_owned() } else { print_go_syntax(&value) };
             let text = format!("unsupported map key of type: {kind}, key: {printed}, value: {value}");
@@ -391,7 +391,7 @@ fn excessive_aliasing() -> Error {
     Error::yaml("document contains excessive aliasing")
 }
 
-fn is_merge(node: &Node) -> bool {
+fn is_merge(node: &YamlNode) -> bool {
     matches!(&node.content, Content::Scalar { text, tag, plain }
         if text == "<<" && (*plain || *tag == Tag::Known("merge")))
 }
@@ -488,14 +488,14 @@ fn float_key(number: f64) -> String {
 }
 
 /// A key as an error tells it, in Go's `%#v`.
-fn repeated_key(key: &Key) -> RepeatedKey {
+fn repeated_key(key: &MappingKey) -> RepeatedKey {
     RepeatedKey::Other(match key {
-        Key::Text(text) => return RepeatedKey::Text(text.clone()),
-        Key::Null => "<nil>".to_owned(),
-        Key::Bool(truth) => truth.to_string(),
-        Key::Int(number) => number.to_string(),
-        Key::Uint(number) => format!("{number:#x}"),
-        Key::Float(bits) => print_float(f64::from_bits(*bits)),
+        MappingKey::Text(text) => return RepeatedKey::Text(text.clone()),
+        MappingKey::Null => "<nil>".to_owned(),
+        MappingKey::Bool(truth) => truth.to_string(),
+        MappingKey::Int(number) => number.to_string(),
+        MappingKey::Uint(number) => format!("{number:#x}"),
+        MappingKey::Float(bits) => print_float(f64::from_bits(*bits)),
     })
 }
 

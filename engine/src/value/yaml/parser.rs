@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::scanner::{Fault, Kind, Scanner};
+use super::scanner::{Kind, ScanError, Scanner};
 use super::tag::Tag;
 
 /// The number of a node in its document.
@@ -25,7 +25,7 @@ pub(super) enum Content {
 }
 
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     pub content: Content,
     /// Where it starts, from 0.
     pub line: usize,
@@ -35,18 +35,18 @@ pub(super) struct Node {
 
 /// The nodes of a document, an outer one behind its inner ones.
 pub(super) struct Document {
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<YamlNode>,
     pub root: Id,
 }
 
 /// Why there is no document.
 pub(super) enum ParseError {
-    Syntax(Fault),
+    Syntax(ScanError),
     UnknownAnchor(String),
 }
 
-impl From<Fault> for ParseError {
-    fn from(fault: Fault) -> Self {
+impl From<ScanError> for ParseError {
+    fn from(fault: ScanError) -> Self {
         ParseError::Syntax(fault)
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Parser {
     /// Prefixes of tags by their handle.
     tag_prefixes: HashMap<String, String>,
     anchors: HashMap<String, Id>,
-    nodes: Vec<Node>,
+    nodes: Vec<YamlNode>,
 }
 
 /// Where the values of an open mapping or sequence may end.
@@ -137,7 +137,7 @@ impl Parser {
     }
 
     fn add(&mut self, content: Content, line: usize, column: usize) -> Id {
-        self.nodes.push(Node { content, line, column });
+        self.nodes.push(YamlNode { content, line, column });
         self.nodes.len() - 1
     }
 
@@ -403,5 +403,5 @@ impl Parser {
 }
 
 fn fault<T>(problem: &str, line: usize, context_line: usize) -> Parsed<T> {
-    Err(ParseError::Syntax(Fault { problem: problem.to_owned(), line, context_line, from_scanner: false }))
+    Err(ParseError::Syntax(ScanError { problem: problem.to_owned(), line, context_line, from_scanner: false }))
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::parser::{Content, Document, Id, Node, Parser};
+use super::parser::{Content, Document, Id, Parser, YamlNode};
 use super::{Error, decode_document, is_merge};
 use crate::value::{Value, go_quote};
 use crate::work;
@@ -17,7 +17,7 @@ const SCANNED_FIELDS_MAX: usize = 16;
 
 /// A place in a text: line and column, in characters, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TextPosition {
     /// Counted from 1.
     pub line: usize,
     /// Counted from 1, in characters.
@@ -28,7 +28,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     /// Where the later one stands.
-    pub place: Place,
+    pub place: TextPosition,
     /// What stands twice.
     pub key: RepeatedKey,
 }
@@ -64,11 +64,11 @@ pub struct Located {
     /// Keys that stand twice, which count by their last value.
     pub repeated: Vec<Repeated>,
     document: Document,
-    index: OnceLock<Index>,
+    index: OnceLock<FieldIndex>,
 }
 
 /// Of each mapping with many fields, where each of them is among them; of a field that stands twice, the last.
-type Index = HashMap<Id, HashMap<String, usize>>;
+type FieldIndex = HashMap<Id, HashMap<String, usize>>;
 
 /// A document that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,11 +76,11 @@ pub struct Broken {
     /// What is wrong, without its line: Go counts them from 0 or from 1.
     pub problem: String,
     /// Where.
-    pub place: Place,
+    pub place: TextPosition,
 }
 
 /// What of a field is meant.
-struct Found {
+struct LocatedField {
     key: Option<Id>,
     value: Id,
 }
@@ -136,7 +136,7 @@ fn decode_part(part: &[u8], line: usize) -> Vec<Result<Located, Broken>> {
             Ok(None) => return read,
             Ok(Some(document)) => document,
             Err(error) => {
-                let place = Place { line: error.line().unwrap_or(line) + 1, column: 1 };
+                let place = TextPosition { line: error.line().unwrap_or(line) + 1, column: 1 };
                 read.push(Err(Broken { place, problem: error.problem() }));
                 return read;
             }
@@ -148,14 +148,14 @@ fn decode_part(part: &[u8], line: usize) -> Vec<Result<Located, Broken>> {
     }
 }
 
-fn place_of(node: &Node) -> Place {
-    Place { line: node.line + 1, column: node.column + 1 }
+fn place_of(node: &YamlNode) -> TextPosition {
+    TextPosition { line: node.line + 1, column: node.column + 1 }
 }
 
 impl Located {
     /// Where to point at for `path`: at a scalar itself, at the key of anything larger. For a field that is not there, at
     /// what would hold it.
-    pub fn place(&self, path: &str) -> Place {
+    pub fn place(&self, path: &str) -> TextPosition {
         let nodes = &self.document.nodes;
         let found = self.find(path);
         let is_scalar = matches!(nodes[found.value].content, Content::Scalar { .. } | Content::Alias { .. });
@@ -169,21 +169,21 @@ impl Located {
     }
 
     /// Where to point at for a field that should not be there: at its key.
-    pub fn key_place(&self, path: &str) -> Place {
+    pub fn key_place(&self, path: &str) -> TextPosition {
         let found = self.find(path);
         place_of(&self.document.nodes[found.key.unwrap_or(found.value)])
     }
 
     /// The deepest node on the way to `path` that is there.
-    fn find(&self, path: &str) -> Found {
+    fn find(&self, path: &str) -> LocatedField {
         let path = if path == "<nil>" { "" } else { path };
         let index = self.index.get_or_init(|| index(&self.document.nodes));
-        find(&self.document.nodes, index, Found { key: None, value: self.document.root }, path)
+        find(&self.document.nodes, index, LocatedField { key: None, value: self.document.root }, path)
     }
 }
 
-fn index(nodes: &[Node]) -> Index {
-    let mut index = Index::new();
+fn index(nodes: &[YamlNode]) -> FieldIndex {
+    let mut index = FieldIndex::new();
     for (id, node) in nodes.iter().enumerate() {
         work::step();
         let Content::Mapping(fields) = &node.content else { continue };
@@ -203,7 +203,7 @@ fn index(nodes: &[Node]) -> Index {
 }
 
 /// The deepest node on the way to `path` that is there.
-fn find(nodes: &[Node], index: &Index, from: Found, path: &str) -> Found {
+fn find(nodes: &[YamlNode], index: &FieldIndex, from: LocatedField, path: &str) -> LocatedField {
     work::step();
     if path.is_empty() {
         return from;
@@ -218,7 +218,7 @@ fn find(nodes: &[Node], index: &Index, from: Found, path: &str) -> Found {
             match best {
                 Some((rest, at)) => {
                     let (key, value) = fields[at];
-                    find(nodes, index, Found { key: Some(key), value }, rest)
+                    find(nodes, index, LocatedField { key: Some(key), value }, rest)
                 }
                 None => from,
             }
@@ -227,7 +227,7 @@ fn find(nodes: &[Node], index: &Index, from: Found, path: &str) -> Found {
             let found = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
             let item = found.and_then(|(index, rest)| Some((*items.get(index.parse::<usize>().ok()?)?, rest)));
             match item {
-                Some((value, rest)) => find(nodes, index, Found { key: None, value }, rest),
+                Some((value, rest)) => find(nodes, index, LocatedField { key: None, value }, rest),
                 None => from,
             }
         }
@@ -236,7 +236,7 @@ fn find(nodes: &[Node], index: &Index, from: Found, path: &str) -> Found {
 }
 
 /// The field with the longest name that `path` begins with, and what follows its name; the last of several.
-fn scan<'p>(nodes: &[Node], fields: &[(Id, Id)], path: &'p str) -> Option<(&'p str, usize)> {
+fn scan<'p>(nodes: &[YamlNode], fields: &[(Id, Id)], path: &'p str) -> Option<(&'p str, usize)> {
     let mut best: Option<(&str, usize, usize)> = None;
     for (at, (key, _)) in fields.iter().enumerate() {
         if is_merge(&nodes[*key]) {
@@ -270,7 +270,7 @@ fn look_up<'p>(known: &HashMap<String, usize>, path: &'p str) -> Option<(&'p str
 }
 
 /// What an alias stands for. An anchor is known before its alias, so this ends.
-fn resolved(nodes: &[Node], id: Id) -> Id {
+fn resolved(nodes: &[YamlNode], id: Id) -> Id {
     match &nodes[id].content {
         Content::Alias { target, .. } => *target,
         _ => id,
@@ -295,7 +295,7 @@ mod tests {
 
     fn check(text: &str, path: &str, line: usize, column: usize) {
         let documents = decode_all_located(text.as_bytes()).expect("the test is YAML");
-        assert_eq!(documents[0].place(path), Place { line, column }, "{path}");
+        assert_eq!(documents[0].place(path), TextPosition { line, column }, "{path}");
     }
 
     const TEXT: &str = "\
@@ -343,8 +343,8 @@ spec:
     #[test]
     fn what_should_not_be_there_is_pointed_at_by_its_key() {
         let documents = decode_all_located(TEXT.as_bytes()).expect("the test is YAML");
-        assert_eq!(documents[0].key_place("spec.ports[0].number"), Place { line: 6, column: 5 });
-        assert_eq!(documents[0].key_place("spec.ports[1]"), Place { line: 7, column: 5 });
+        assert_eq!(documents[0].key_place("spec.ports[0].number"), TextPosition { line: 6, column: 5 });
+        assert_eq!(documents[0].key_place("spec.ports[1]"), TextPosition { line: 7, column: 5 });
     }
 
     #[test]
@@ -373,7 +373,7 @@ spec:
         let documents = decode_all_located(b"a: 1\nb:\n  c: 1\n  c: 2\n").expect("the test is YAML");
         assert_eq!(
             documents[0].repeated,
-            [Repeated { place: Place { line: 4, column: 3 }, key: RepeatedKey::Text("c".to_owned()) }]
+            [Repeated { place: TextPosition { line: 4, column: 3 }, key: RepeatedKey::Text("c".to_owned()) }]
         );
     }
 }

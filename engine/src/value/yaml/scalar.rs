@@ -101,7 +101,7 @@ fn is_time(text: &str) -> bool {
     if year.len() != 4 || !year.bytes().all(|byte| byte.is_ascii_digit()) {
         return false;
     }
-    let mut reader = Reader(rest);
+    let mut reader = TimeReader(rest);
     let date = (|| {
         let month = reader.number()?;
         reader.sign(b"-")?;
@@ -122,9 +122,9 @@ fn is_time(text: &str) -> bool {
 }
 
 /// Reads the parts of a time.
-struct Reader<'t>(&'t str);
+struct TimeReader<'t>(&'t str);
 
-impl Reader<'_> {
+impl TimeReader<'_> {
     /// One or two digits.
     fn number(&mut self) -> Option<i8> {
         let digits = self.0.bytes().take(2).take_while(u8::is_ascii_digit).count();

@@ -60,7 +60,7 @@ pub(super) struct Token {
 
 /// What is wrong, with lines from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ScanError {
     pub problem: String,
     pub line: usize,
     /// Where what is wrong began.
@@ -95,7 +95,7 @@ pub(super) struct Scanner {
     level_by_token: HashMap<usize, usize>,
 }
 
-type Scanned<T = ()> = Result<T, Fault>;
+type Scanned<T = ()> = Result<T, ScanError>;
 
 impl Scanner {
     /// The first line has the number `line`.
@@ -120,7 +120,7 @@ impl Scanner {
             return Err(self.unless_unreadable(fault));
         }
         if let Some(problem) = self.source.fault() {
-            return Err(Fault { problem: problem.to_owned(), ..Fault::default() });
+            return Err(ScanError { problem: problem.to_owned(), ..ScanError::default() });
         }
         Ok(self.tokens.front().expect("the queue was filled"))
     }
@@ -135,9 +135,9 @@ impl Scanner {
     }
 
     /// A character that is not allowed is found before anything that is wrong behind it.
-    fn unless_unreadable(&self, fault: Fault) -> Fault {
+    fn unless_unreadable(&self, fault: ScanError) -> ScanError {
         match self.source.fault() {
-            Some(problem) => Fault { problem: problem.to_owned(), ..Fault::default() },
+            Some(problem) => ScanError { problem: problem.to_owned(), ..ScanError::default() },
             None => fault,
         }
     }
@@ -158,7 +158,7 @@ impl Scanner {
     }
 
     fn fault<T>(&self, context: Mark, problem: &str) -> Scanned<T> {
-        Err(Fault {
+        Err(ScanError {
             problem: problem.to_owned(),
             line: self.source.at.line,
             context_line: context.line,

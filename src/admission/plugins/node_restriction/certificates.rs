@@ -3,7 +3,7 @@
 //! Source: `admitCSR` and `admitPodCertificateRequest` of `plugin/pkg/admission/noderestriction`, release 1.36.
 
 use super::pods::MIRROR;
-use super::{NodeRestriction, Refused, in_namespace, quoted};
+use super::{NodeRefusal, NodeRestriction, in_namespace, quoted};
 use crate::admission::{Attributes, Operation};
 use crate::auth::node::USER_PREFIX;
 use crate::kinds::certificates::Request;
@@ -14,17 +14,18 @@ use crate::value::{Value, base64};
 const SIGNERS: [&str; 2] = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
 /// Of a CertificateSigningRequest that is made.
-pub fn check_request(node: &str, object: &Value) -> Result<(), Refused> {
+pub fn check_request(node: &str, object: &Value) -> Result<(), NodeRefusal> {
     if !SIGNERS.contains(&object.str_at(&["spec", "signerName"])) {
         return Ok(());
     }
     let pem = base64::decode(object.str_at(&["spec", "request"])).unwrap_or_default();
-    let request = Request::parse(&pem).map_err(|error| Refused::Forbidden(format!("unable to parse csr: {error}")))?;
+    let request =
+        Request::parse(&pem).map_err(|error| NodeRefusal::Forbidden(format!("unable to parse csr: {error}")))?;
     let wanted = format!("{USER_PREFIX}{node}");
     if request.common_name == wanted {
         return Ok(());
     }
-    Err(Refused::Forbidden(format!("can only create a node CSR with CN={wanted}")))
+    Err(NodeRefusal::Forbidden(format!("can only create a node CSR with CN={wanted}")))
 }
 
 impl NodeRestriction {
@@ -34,12 +35,12 @@ impl NodeRestriction {
         node: &str,
         attributes: &Attributes<'_>,
         object: &Value,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), NodeRefusal> {
         if attributes.operation != Operation::Create {
-            return Err(Refused::Forbidden(format!("unexpected operation {}", attributes.operation.as_str())));
+            return Err(NodeRefusal::Forbidden(format!("unexpected operation {}", attributes.operation.as_str())));
         }
         if !attributes.subresource.is_empty() {
-            return Err(Refused::Forbidden(format!("unexpected subresource {}", attributes.subresource)));
+            return Err(NodeRefusal::Forbidden(format!("unexpected subresource {}", attributes.subresource)));
         }
         let asked = |field: &str| object.str_at(&["spec", field]);
         let pod_shown = quoted(&format!("{}/{}", attributes.namespace, asked("podName")));
@@ -56,17 +57,17 @@ impl NodeRestriction {
             )));
         }
         if pod.str_at(&["spec", "nodeName"]) != asked("nodeName") {
-            return Err(Refused::Forbidden(format!(
+            return Err(NodeRefusal::Forbidden(format!(
                 "pod {pod_shown} is not running on node {} named in the PodCertificateRequest",
                 quoted(asked("nodeName"))
             )));
         }
         if pod.at(&["metadata", "annotations", MIRROR]).is_some() {
-            return Err(Refused::Forbidden(format!("pod {pod_shown} is a mirror pod")));
+            return Err(NodeRefusal::Forbidden(format!("pod {pod_shown} is a mirror pod")));
         }
         let (account, own) = (asked("serviceAccountName"), pod.str_at(&["spec", "serviceAccountName"]));
         if account != own {
-            return Err(Refused::Forbidden(format!(
+            return Err(NodeRefusal::Forbidden(format!(
                 "PodCertificateRequest for pod {pod_shown} contains serviceAccountName ({}) that differs from running pod ({})",
                 quoted(account),
                 quoted(own)
@@ -87,12 +88,12 @@ impl NodeRestriction {
         )))
     }
 
-    async fn check_node(&self, node: &str, name: &str, uid: &str, pod: &str) -> Result<(), Refused> {
+    async fn check_node(&self, node: &str, name: &str, uid: &str, pod: &str) -> Result<(), NodeRefusal> {
         let shown = quoted(name);
         if name != node {
             let own = quoted(node);
             let why = format!("PodCertificateRequest.Spec.NodeName={shown}, which is not the requesting node {own}");
-            return Err(Refused::Forbidden(why));
+            return Err(NodeRefusal::Forbidden(why));
         }
         let what = format!("while retrieving node {shown} named in the PodCertificateRequest");
         let found = self.found(in_namespace("nodes", ""), "node", name, &what).await?;
@@ -108,6 +109,6 @@ impl NodeRestriction {
 }
 
 /// A refusal that may be over soon, which the reference tells as an error of the server.
-pub fn later(why: String) -> Refused {
-    Refused::Status(Status::plain(500, &why))
+pub fn later(why: String) -> NodeRefusal {
+    NodeRefusal::Status(Status::plain(500, &why))
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::forbidden;
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::auth::Authorizer;
 use crate::auth::node::node_of;
 use crate::kinds::prepare;
@@ -30,21 +30,21 @@ pub struct NodeRestriction {
 }
 
 /// Why a node may not write.
-enum Refused {
+enum NodeRefusal {
     Forbidden(String),
     /// Told as it is.
     Status(Status),
 }
 
-impl Refused {
+impl NodeRefusal {
     fn forbidden(why: &str) -> Self {
-        Refused::Forbidden(why.to_owned())
+        NodeRefusal::Forbidden(why.to_owned())
     }
 }
 
-impl From<Status> for Refused {
+impl From<Status> for NodeRefusal {
     fn from(status: Status) -> Self {
-        Refused::Status(status)
+        NodeRefusal::Status(status)
     }
 }
 
@@ -58,8 +58,8 @@ impl Admission for NodeRestriction {
         let Some(node) = node_of(attributes.user) else { return Ok(()) };
         let refused = self.check(node, attributes, object).await;
         refused.map_err(|refused| match refused {
-            Refused::Forbidden(why) => forbidden(attributes, object, &why),
-            Refused::Status(status) => status,
+            NodeRefusal::Forbidden(why) => forbidden(attributes, object, &why),
+            NodeRefusal::Status(status) => status,
         })
     }
 
@@ -69,10 +69,10 @@ impl Admission for NodeRestriction {
 }
 
 impl NodeRestriction {
-    async fn check(&self, node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), Refused> {
+    async fn check(&self, node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), NodeRefusal> {
         if node.is_empty() {
             let user = quoted(&attributes.user.name);
-            return Err(Refused::Forbidden(format!("could not determine node from user {user}")));
+            return Err(NodeRefusal::Forbidden(format!("could not determine node from user {user}")));
         }
         let creates = attributes.operation == Operation::Create;
         match (attributes.version.group.as_str(), attributes.version.names.plural.as_str()) {
@@ -88,7 +88,7 @@ impl NodeRestriction {
             }
             ("coordination.k8s.io", "leases") if attributes.namespace != LEASES => {
                 let why = format!("can only access leases in the {} system namespace", quoted(LEASES));
-                Err(Refused::Forbidden(why))
+                Err(NodeRefusal::Forbidden(why))
             }
             ("coordination.k8s.io", "leases") => check_name(node, attributes, object, "node lease"),
             ("storage.k8s.io", "csinodes") => check_name(node, attributes, object, "CSINode"),
@@ -98,7 +98,7 @@ impl NodeRestriction {
     }
 
     /// An object as it is stored; `what` was done when it was found missing.
-    async fn found(&self, place: Place<'_>, kind: &str, name: &str, what: &str) -> Result<Value, Refused> {
+    async fn found(&self, place: ScopedResource<'_>, kind: &str, name: &str, what: &str) -> Result<Value, NodeRefusal> {
         let found = self.objects.get(place, name).await?;
         found.ok_or_else(|| {
             certificates::later(format!("{what}: {}", Status::not_found(place.group, kind, name).message))
@@ -111,26 +111,26 @@ fn name_of<'a>(attributes: &Attributes<'a>, object: &'a Value) -> &'a str {
 }
 
 /// Objects of the core group.
-fn in_namespace<'p>(plural: &'p str, namespace: &'p str) -> Place<'p> {
-    Place { group: "", plural, namespace }
+fn in_namespace<'p>(plural: &'p str, namespace: &'p str) -> ScopedResource<'p> {
+    ScopedResource { group: "", plural, namespace }
 }
 
 /// Of an object that has the name of its node.
-fn check_name(node: &str, attributes: &Attributes<'_>, object: &Value, what: &str) -> Result<(), Refused> {
+fn check_name(node: &str, attributes: &Attributes<'_>, object: &Value, what: &str) -> Result<(), NodeRefusal> {
     if name_of(attributes, object) == node {
         return Ok(());
     }
-    Err(Refused::Forbidden(format!("can only access {what} with the same name as the requesting node")))
+    Err(NodeRefusal::Forbidden(format!("can only access {what} with the same name as the requesting node")))
 }
 
 /// A node writes what has become of a claim's size.
-fn check_claim(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), Refused> {
+fn check_claim(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), NodeRefusal> {
     if attributes.subresource != "status" {
-        return Err(Refused::forbidden("may only update PVC status"));
+        return Err(NodeRefusal::forbidden("may only update PVC status"));
     }
     if attributes.operation != Operation::Update {
         let operation = quoted(attributes.operation.as_str());
-        return Err(Refused::Forbidden(format!("unexpected operation {operation}")));
+        return Err(NodeRefusal::Forbidden(format!("unexpected operation {operation}")));
     }
     let old = attributes.old.map(without_size);
     if prepare::equal(Some(&without_size(object)), old.as_ref()) {
@@ -138,7 +138,7 @@ fn check_claim(node: &str, attributes: &Attributes<'_>, object: &Value) -> Resul
     }
     let node = quoted(node);
     let why = format!("node {node} is not allowed to update fields other than status.quantity and status.conditions");
-    Err(Refused::Forbidden(why))
+    Err(NodeRefusal::Forbidden(why))
 }
 
 /// A claim without what a node may write of it, and without what the server writes.
@@ -156,7 +156,7 @@ fn without_size(claim: &Value) -> Value {
     rest
 }
 
-fn check_slice(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), Refused> {
+fn check_slice(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), NodeRefusal> {
     let (slice, verb) = match attributes.operation {
         Operation::Create => (object, "create"),
         Operation::Delete => (attributes.old.unwrap_or(&Value::Null), "delete"),
@@ -165,5 +165,5 @@ fn check_slice(node: &str, attributes: &Attributes<'_>, object: &Value) -> Resul
     if slice.str_at(&["spec", "nodeName"]) == node {
         return Ok(());
     }
-    Err(Refused::Forbidden(format!("can only {verb} ResourceSlice with the same NodeName as the requesting node")))
+    Err(NodeRefusal::Forbidden(format!("can only {verb} ResourceSlice with the same NodeName as the requesting node")))
 }

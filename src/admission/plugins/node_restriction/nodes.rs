@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Refused, name_of, quoted};
+use super::{NodeRefusal, name_of, quoted};
 use crate::admission::{Attributes, Operation};
 use crate::kinds::prepare;
 use crate::value::Value;
@@ -24,11 +24,11 @@ const LABELS: [&str; 11] = [
 const LABEL_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 const RESTRICTED_DOMAIN: &str = "node-restriction.kubernetes.io";
 
-pub fn check(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), Refused> {
+pub fn check(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), NodeRefusal> {
     let requested = name_of(attributes, object);
     if requested != node {
         let (node, requested) = (quoted(node), quoted(requested));
-        return Err(Refused::Forbidden(format!("node {node} is not allowed to modify node {requested}")));
+        return Err(NodeRefusal::Forbidden(format!("node {node} is not allowed to modify node {requested}")));
     }
     match attributes.operation {
         Operation::Create => check_new(node, object),
@@ -37,21 +37,21 @@ pub fn check(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<
     }
 }
 
-fn check_new(node: &str, object: &Value) -> Result<(), Refused> {
+fn check_new(node: &str, object: &Value) -> Result<(), NodeRefusal> {
     let shown = quoted(node);
     if config_source(object).is_some() {
         let why = format!("node {shown} is not allowed to create pods with a non-nil configSource");
-        return Err(Refused::Forbidden(why));
+        return Err(NodeRefusal::Forbidden(why));
     }
     let labels = forbidden_labels(object, &Value::Null);
     if labels.is_empty() {
         return Ok(());
     }
     let labels = labels.join(", ");
-    Err(Refused::Forbidden(format!("node {shown} is not allowed to set the following labels: {labels}")))
+    Err(NodeRefusal::Forbidden(format!("node {shown} is not allowed to set the following labels: {labels}")))
 }
 
-fn check_changed(node: &str, old: &Value, object: &Value) -> Result<(), Refused> {
+fn check_changed(node: &str, old: &Value, object: &Value) -> Result<(), NodeRefusal> {
     let shown = quoted(node);
     let is_other = |path: &[&str]| !prepare::equal(object.at(path), old.at(path));
     let source = config_source(object);
@@ -67,7 +67,7 @@ fn check_changed(node: &str, old: &Value, object: &Value) -> Result<(), Refused>
     } else {
         format!("is not allowed to modify labels: {}", labels.join(", "))
     };
-    Err(Refused::Forbidden(why))
+    Err(NodeRefusal::Forbidden(why))
 }
 
 fn config_source(node: &Value) -> Option<&Value> {

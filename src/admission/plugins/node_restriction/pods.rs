@@ -1,7 +1,7 @@
 //! The pods of a node: it makes mirrors of what it runs by itself, deletes and evicts its own, and writes their status.
 
 use super::references::reference;
-use super::{NodeRestriction, Refused, in_namespace, name_of, quoted};
+use super::{NodeRefusal, NodeRestriction, in_namespace, name_of, quoted};
 use crate::admission::{Attributes, Operation};
 use crate::kinds::prepare;
 use crate::meta::Status;
@@ -11,7 +11,7 @@ use crate::value::Value;
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
 impl NodeRestriction {
-    pub(super) async fn pod(&self, node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), Refused> {
+    pub(super) async fn pod(&self, node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), NodeRefusal> {
         let shown = quoted(node);
         let operation = attributes.operation.as_str();
         match (attributes.subresource, attributes.operation) {
@@ -22,22 +22,22 @@ impl NodeRestriction {
             }
             ("", _) => {
                 let shown_operation = quoted(operation);
-                Err(Refused::Forbidden(format!(
+                Err(NodeRefusal::Forbidden(format!(
                     "unexpected operation {shown_operation}, node {shown} can only create and delete mirror pods"
                 )))
             }
             ("status", Operation::Update) => check_status(node, attributes.old.unwrap_or(&Value::Null), object),
-            ("status", _) => Err(Refused::Forbidden(format!("unexpected operation {}", quoted(operation)))),
+            ("status", _) => Err(NodeRefusal::Forbidden(format!("unexpected operation {}", quoted(operation)))),
             ("eviction", Operation::Create) => {
                 let name = name_of(attributes, object);
                 if name.is_empty() {
-                    return Err(Refused::forbidden("could not determine pod from request data"));
+                    return Err(NodeRefusal::forbidden("could not determine pod from request data"));
                 }
                 let why = format!("node {node} can only evict pods with spec.nodeName set to itself");
                 self.check_own(node, attributes.namespace, name, why).await
             }
-            ("eviction", _) => Err(Refused::Forbidden(format!("unexpected operation {operation}"))),
-            (part, _) => Err(Refused::Forbidden(format!(
+            ("eviction", _) => Err(NodeRefusal::Forbidden(format!("unexpected operation {operation}"))),
+            (part, _) => Err(NodeRefusal::Forbidden(format!(
                 "unexpected pod subresource {}, only 'status' and 'eviction' are allowed",
                 quoted(part)
             ))),
@@ -45,25 +45,25 @@ impl NodeRestriction {
     }
 
     /// The pod of that name, as it is stored.
-    pub(super) async fn pod_named(&self, namespace: &str, name: &str) -> Result<Value, Refused> {
+    pub(super) async fn pod_named(&self, namespace: &str, name: &str) -> Result<Value, NodeRefusal> {
         let found = self.objects.get(in_namespace("pods", namespace), name).await?;
-        found.ok_or_else(|| Refused::Status(Status::not_found("", "pod", name)))
+        found.ok_or_else(|| NodeRefusal::Status(Status::not_found("", "pod", name)))
     }
 
-    async fn check_own(&self, node: &str, namespace: &str, name: &str, why: String) -> Result<(), Refused> {
+    async fn check_own(&self, node: &str, namespace: &str, name: &str, why: String) -> Result<(), NodeRefusal> {
         let pod = self.pod_named(namespace, name).await?;
-        if pod.str_at(&["spec", "nodeName"]) == node { Ok(()) } else { Err(Refused::Forbidden(why)) }
+        if pod.str_at(&["spec", "nodeName"]) == node { Ok(()) } else { Err(NodeRefusal::Forbidden(why)) }
     }
 
     /// A pod that a node makes only shows what it runs by itself.
-    async fn check_mirror(&self, node: &str, pod: &Value) -> Result<(), Refused> {
+    async fn check_mirror(&self, node: &str, pod: &Value) -> Result<(), NodeRefusal> {
         let shown = quoted(node);
         if pod.at(&["metadata", "annotations", MIRROR]).is_none() {
             let mirror = quoted(MIRROR);
             let why = format!("pod does not have {mirror} annotation, node {shown} can only create mirror pods");
-            return Err(Refused::Forbidden(why));
+            return Err(NodeRefusal::Forbidden(why));
         }
-        let only = |what: &str| Refused::Forbidden(format!("node {shown} can only create pods with {what}"));
+        let only = |what: &str| NodeRefusal::Forbidden(format!("node {shown} can only create pods with {what}"));
         if pod.str_at(&["spec", "nodeName"]) != node {
             return Err(only("spec.nodeName set to itself"));
         }
@@ -74,22 +74,22 @@ impl NodeRestriction {
         };
         check_owner(node, owner)?;
         let found = self.objects.get(in_namespace("nodes", ""), node).await?;
-        let own = found.ok_or_else(|| Refused::Status(Status::not_found("", "node", node)))?;
+        let own = found.ok_or_else(|| NodeRefusal::Status(Status::not_found("", "node", node)))?;
         let (wanted, found) = (owner.str_at(&["uid"]), own.str_at(&["metadata", "uid"]));
         if wanted != found {
-            return Err(Refused::Forbidden(format!("node {node} UID mismatch: expected {wanted} got {found}")));
+            return Err(NodeRefusal::Forbidden(format!("node {node} UID mismatch: expected {wanted} got {found}")));
         }
         match reference(pod) {
             Ok(None) => Ok(()),
             Ok(Some(named)) => {
-                Err(Refused::Forbidden(format!("node {shown} can not create pods that reference {named}")))
+                Err(NodeRefusal::Forbidden(format!("node {shown} can not create pods that reference {named}")))
             }
-            Err(why) => Err(Refused::Forbidden(format!("error checking mirror pod for API references: {why}"))),
+            Err(why) => Err(NodeRefusal::Forbidden(format!("error checking mirror pod for API references: {why}"))),
         }
     }
 }
 
-fn check_owner(node: &str, owner: &Value) -> Result<(), Refused> {
+fn check_owner(node: &str, owner: &Value) -> Result<(), NodeRefusal> {
     let shown = quoted(node);
     let is_true = |name: &str| owner.get(name) == Some(&Value::Bool(true));
     let text = |name: &str| owner.str_at(&[name]);
@@ -102,10 +102,10 @@ fn check_owner(node: &str, owner: &Value) -> Result<(), Refused> {
     } else {
         return Ok(());
     };
-    Err(Refused::Forbidden(why))
+    Err(NodeRefusal::Forbidden(why))
 }
 
-fn check_status(node: &str, old: &Value, new: &Value) -> Result<(), Refused> {
+fn check_status(node: &str, old: &Value, new: &Value) -> Result<(), NodeRefusal> {
     let shown = quoted(node);
     let is_other = |path: &[&str]| !prepare::equal(new.at(path), old.at(path));
     let why = if old.str_at(&["spec", "nodeName"]) != node {
@@ -119,5 +119,5 @@ fn check_status(node: &str, old: &Value, new: &Value) -> Result<(), Refused> {
     } else {
         return Ok(());
     };
-    Err(Refused::Forbidden(why))
+    Err(NodeRefusal::Forbidden(why))
 }

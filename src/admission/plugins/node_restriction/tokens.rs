@@ -2,8 +2,8 @@
 //!
 //! Source: `admitServiceAccount` of `plugin/pkg/admission/noderestriction`, release 1.36.
 
-use super::{NodeRestriction, Refused, in_namespace, quoted};
-use crate::admission::{Attributes, Place};
+use super::{NodeRefusal, NodeRestriction, in_namespace, quoted};
+use crate::admission::{Attributes, ScopedResource};
 use crate::auth::{self, ResourceAttributes};
 use crate::meta::Status;
 use crate::value::Value;
@@ -25,38 +25,43 @@ const DRIVERS: [(&str, &str); 7] = [
 struct DriverErrors(Vec<String>);
 
 impl NodeRestriction {
-    pub(super) async fn token(&self, node: &str, attributes: &Attributes<'_>, request: &Value) -> Result<(), Refused> {
+    pub(super) async fn token(
+        &self,
+        node: &str,
+        attributes: &Attributes<'_>,
+        request: &Value,
+    ) -> Result<(), NodeRefusal> {
         let bound = request.at(&["spec", "boundObjectRef"]).unwrap_or(&Value::Null);
         let (name, uid) = (bound.str_at(&["name"]), bound.str_at(&["uid"]));
         if bound.str_at(&["apiVersion"]) != "v1" || bound.str_at(&["kind"]) != "Pod" || name.is_empty() {
-            return Err(Refused::forbidden("node requested token not bound to a pod"));
+            return Err(NodeRefusal::forbidden("node requested token not bound to a pod"));
         }
         if uid.is_empty() {
-            return Err(Refused::forbidden("node requested token with a pod binding without a uid"));
+            return Err(NodeRefusal::forbidden("node requested token with a pod binding without a uid"));
         }
         let pod = self.pod_named(attributes.namespace, name).await?;
         if uid != pod.str_at(&["metadata", "uid"]) {
-            return Err(Refused::Forbidden(format!(
+            return Err(NodeRefusal::Forbidden(format!(
                 "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been \
                  deleted and then recreated"
             )));
         }
         if pod.str_at(&["spec", "nodeName"]) != node {
-            return Err(Refused::forbidden("node requested token bound to a pod scheduled on a different node"));
+            return Err(NodeRefusal::forbidden("node requested token bound to a pod scheduled on a different node"));
         }
         self.audience(attributes, request, &pod).await
     }
 
     /// The audience is one that the pod names, or that the node may ask for.
-    async fn audience(&self, attributes: &Attributes<'_>, request: &Value, pod: &Value) -> Result<(), Refused> {
+    async fn audience(&self, attributes: &Attributes<'_>, request: &Value, pod: &Value) -> Result<(), NodeRefusal> {
         let audience = match request.items_at(&["spec", "audiences"]) {
             [] => "",
             [audience] => audience.as_str().unwrap_or_default(),
-            _ => return Err(Refused::forbidden("node may only request 0 or 1 audiences")),
+            _ => return Err(NodeRefusal::forbidden("node may only request 0 or 1 audiences")),
         };
         let shown = quoted(audience);
         let is_named = self.names_audience(pod, audience).await;
-        if is_named.map_err(|why| Refused::Forbidden(format!("error validating audience {shown}: {why}")))? {
+        if is_named.map_err(|why| NodeRefusal::Forbidden(format!("error validating audience {shown}: {why}")))? {
             return Ok(());
         }
         let wanted = ResourceAttributes {
@@ -71,7 +76,7 @@ impl NodeRestriction {
             return Ok(());
         }
         let user = &attributes.user.name;
-        Err(Refused::Forbidden(format!(
+        Err(NodeRefusal::Forbidden(format!(
             "audience {shown} not found in pod spec volume, {user} is not authorized to request tokens for this audience"
         )))
     }
@@ -104,7 +109,7 @@ impl NodeRestriction {
         if name.is_empty() {
             return Ok(false);
         }
-        let place = Place { group: "storage.k8s.io", plural: "csidrivers", namespace: "" };
+        let place = ScopedResource { group: "storage.k8s.io", plural: "csidrivers", namespace: "" };
         let driver = self.objects.get(place, &name).await?;
         let driver = driver.ok_or_else(|| Status::not_found("storage.k8s.io", "csidriver", &name))?;
         let mut requests = driver.items_at(&["spec", "tokenRequests"]).iter();

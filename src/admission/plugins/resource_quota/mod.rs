@@ -15,14 +15,14 @@ use async_trait::async_trait;
 
 use super::forbidden;
 use crate::admission::configuration::{ConfigurationError, check_fields, check_type};
-use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::quota::{Counted, LimitedResources, Refusal};
 use crate::meta::Status;
 use crate::value::Value;
 
 pub use charges::Charges;
 use queue::Queue;
-use round::{Asked, Evaluator, Failure, Verdict};
+use round::{Evaluator, QuotaRefusal, QuotaRequest, QuotaVerdict};
 
 /// How long a request waits for its turn.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ const GROUP_VERSIONS: [&str; 3] =
 
 pub struct ResourceQuota {
     evaluator: Arc<Evaluator>,
-    queue: Arc<Queue<Asked, Verdict>>,
+    queue: Arc<Queue<QuotaRequest, QuotaVerdict>>,
 }
 
 /// The `limitedResources` of a configuration.
@@ -88,7 +88,7 @@ impl Admission for ResourceQuota {
         if !self.is_limited(attributes.namespace).await? {
             return Ok(());
         }
-        let asked = Asked {
+        let asked = QuotaRequest {
             group: version.group.clone(),
             plural: version.names.plural.clone(),
             subresource: attributes.subresource.to_owned(),
@@ -100,9 +100,9 @@ impl Admission for ResourceQuota {
         let verdict = self.queue.ask(&self.evaluator, attributes.namespace, asked);
         match tokio::time::timeout(WAIT_MAX, verdict).await {
             Ok(Some(Ok(()))) => Ok(()),
-            Ok(Some(Err(Failure::Refused(Refusal::Forbidden(why))))) => Err(forbidden(attributes, object, &why)),
-            Ok(Some(Err(Failure::Refused(Refusal::Internal(why))))) => Err(Status::plain(500, &why)),
-            Ok(Some(Err(Failure::Broken(status)))) => Err(status),
+            Ok(Some(Err(QuotaRefusal::Refused(Refusal::Forbidden(why))))) => Err(forbidden(attributes, object, &why)),
+            Ok(Some(Err(QuotaRefusal::Refused(Refusal::Internal(why))))) => Err(Status::plain(500, &why)),
+            Ok(Some(Err(QuotaRefusal::Broken(status)))) => Err(status),
             Ok(None) | Err(_) => Err(timed_out()),
         }
     }
@@ -115,7 +115,7 @@ impl ResourceQuota {
 
     /// Whether anything limits what is made in a namespace.
     async fn is_limited(&self, namespace: &str) -> Result<bool, Status> {
-        let place = Place { group: "", plural: "resourcequotas", namespace };
+        let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
         Ok(!self.evaluator.limited.0.is_empty() || self.evaluator.objects.any(place).await?)
     }
 }

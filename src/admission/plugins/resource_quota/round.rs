@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use super::charges::Charges;
 use super::name_of;
 use super::queue::{self, Serve};
-use crate::admission::{Objects, Place};
+use crate::admission::{Objects, ScopedResource};
 use crate::kinds::quota::{self, Charge, Counted, LimitedResources, Refusal, Request};
 use crate::meta::Status;
 use crate::value::Value;
@@ -25,7 +25,7 @@ const TRIES: u32 = 64;
 const PAUSE_MAX: Duration = Duration::from_millis(150);
 
 /// A write that quotas may count.
-pub struct Asked {
+pub struct QuotaRequest {
     pub group: String,
     pub plural: String,
     pub subresource: String,
@@ -37,14 +37,14 @@ pub struct Asked {
 
 /// Why a write does not go on.
 #[derive(Debug)]
-pub enum Failure {
+pub enum QuotaRefusal {
     Refused(Refusal),
     /// The quotas can't be read or written.
     Broken(Status),
 }
 
-pub type Verdict = Result<(), Failure>;
-type Waiting = queue::Waiting<Asked, Verdict>;
+pub type QuotaVerdict = Result<(), QuotaRefusal>;
+type WaitingQuota = queue::Waiting<QuotaRequest, QuotaVerdict>;
 
 /// Holds requests against the quotas of their namespace.
 pub struct Evaluator {
@@ -53,8 +53,8 @@ pub struct Evaluator {
 }
 
 #[async_trait]
-impl Serve<Asked, Verdict> for Evaluator {
-    async fn serve(&self, namespace: &str, mut waiting: Vec<Waiting>) {
+impl Serve<QuotaRequest, QuotaVerdict> for Evaluator {
+    async fn serve(&self, namespace: &str, mut waiting: Vec<WaitingQuota>) {
         for attempt in 0..TRIES {
             match self.round(namespace, waiting).await {
                 Round::Done => return,
@@ -62,7 +62,7 @@ impl Serve<Asked, Verdict> for Evaluator {
             }
             tokio::time::sleep(pause(attempt)).await;
         }
-        answer_all(waiting, || Err(Failure::Broken(super::timed_out())));
+        answer_all(waiting, || Err(QuotaRefusal::Broken(super::timed_out())));
     }
 }
 
@@ -71,16 +71,16 @@ enum Round {
     /// All are answered.
     Done,
     /// Somebody else has written a quota: these are to be held against it again.
-    Overtaken(Vec<Waiting>),
+    Overtaken(Vec<WaitingQuota>),
 }
 
 impl Evaluator {
-    async fn round(&self, namespace: &str, waiting: Vec<Waiting>) -> Round {
-        let place = Place { group: "", plural: "resourcequotas", namespace };
+    async fn round(&self, namespace: &str, waiting: Vec<WaitingQuota>) -> Round {
+        let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
         let stored = match self.objects.list(place).await {
             Ok(stored) => stored,
             Err(status) => {
-                answer_all(waiting, || Err(Failure::Broken(status.clone())));
+                answer_all(waiting, || Err(QuotaRefusal::Broken(status.clone())));
                 return Round::Done;
             }
         };
@@ -93,7 +93,7 @@ impl Evaluator {
                     Ok(false) => return Round::Overtaken(charged.into_iter().map(|charged| charged.waiting).collect()),
                     Err(status) => {
                         let waiting = charged.into_iter().map(|charged| charged.waiting).collect();
-                        answer_all(waiting, || Err(Failure::Broken(status.clone())));
+                        answer_all(waiting, || Err(QuotaRefusal::Broken(status.clone())));
                         return Round::Done;
                     }
                 }
@@ -105,16 +105,16 @@ impl Evaluator {
     }
 
     /// Counts the requests in the quotas, one after the other, and answers all for which nothing has to be written.
-    fn charge(&self, quotas: &mut [Value], waiting: Vec<Waiting>) -> Vec<Charged> {
+    fn charge(&self, quotas: &mut [Value], waiting: Vec<WaitingQuota>) -> Vec<Charged> {
         let mut charged = Vec::new();
         for waiting in waiting {
             match charge_one(quotas, &waiting.item, &self.limited) {
-                Err(refusal) => waiting.answer(Err(Failure::Refused(refusal))),
+                Err(refusal) => waiting.answer(Err(QuotaRefusal::Refused(refusal))),
                 Ok(_) if waiting.item.dry_run => waiting.answer(Ok(())),
                 Ok(changed) if changed.is_empty() => waiting.answer(Ok(())),
                 Ok(changed) => {
                     let mut charges = Vec::new();
-                    for Change { at, charge, after } in changed {
+                    for QuotaChange { at, charge, after } in changed {
                         charges.push((name_of(&after).to_owned(), charge));
                         quotas[at] = after;
                     }
@@ -128,7 +128,7 @@ impl Evaluator {
 
 /// A request that quotas count, and for how much by their names.
 struct Charged {
-    waiting: Waiting,
+    waiting: WaitingQuota,
     charges: Vec<(String, Charge)>,
 }
 
@@ -142,13 +142,13 @@ impl Charged {
 }
 
 /// What a request changes of a quota.
-struct Change {
+struct QuotaChange {
     at: usize,
     charge: Charge,
     after: Value,
 }
 
-fn charge_one(quotas: &[Value], asked: &Asked, limited: &LimitedResources) -> Result<Vec<Change>, Refusal> {
+fn charge_one(quotas: &[Value], asked: &QuotaRequest, limited: &LimitedResources) -> Result<Vec<QuotaChange>, Refusal> {
     let counted = Counted { group: &asked.group, plural: &asked.plural, subresource: &asked.subresource };
     let request = Request { counted, object: &asked.object, old: asked.old.as_ref() };
     let before: Vec<Value> = quotas.iter().map(|quota| asked.charges.refunded(quota)).collect();
@@ -159,13 +159,13 @@ fn charge_one(quotas: &[Value], asked: &Asked, limited: &LimitedResources) -> Re
         let charge = after.map(|after| quota::difference_of(&before, after)).unwrap_or_default();
         let after = after.unwrap_or(&before);
         if after != quota {
-            changed.push(Change { at, charge, after: after.clone() });
+            changed.push(QuotaChange { at, charge, after: after.clone() });
         }
     }
     Ok(changed)
 }
 
-fn answer_all(waiting: Vec<Waiting>, answer: impl Fn() -> Verdict) {
+fn answer_all(waiting: Vec<WaitingQuota>, answer: impl Fn() -> QuotaVerdict) {
     waiting.into_iter().for_each(|waiting| waiting.answer(answer()));
 }
 
@@ -201,19 +201,19 @@ mod tests {
 
     #[async_trait]
     impl Objects for Stored {
-        async fn get(&self, _: Place<'_>, _: &str) -> Result<Option<Value>, Status> {
+        async fn get(&self, _: ScopedResource<'_>, _: &str) -> Result<Option<Value>, Status> {
             Ok(None)
         }
 
-        async fn any(&self, _: Place<'_>) -> Result<bool, Status> {
+        async fn any(&self, _: ScopedResource<'_>) -> Result<bool, Status> {
             Ok(true)
         }
 
-        async fn list(&self, _: Place<'_>) -> Result<Listed, Status> {
+        async fn list(&self, _: ScopedResource<'_>) -> Result<Listed, Status> {
             Ok(Listed::new(self.quotas.lock().expect("nothing panics").clone(), None))
         }
 
-        async fn replace(&self, _: Place<'_>, object: Value) -> Result<bool, Status> {
+        async fn replace(&self, _: ScopedResource<'_>, object: Value) -> Result<bool, Status> {
             let mut quotas = self.quotas.lock().expect("nothing panics");
             let at = quotas.iter().position(|known| name_of(known) == name_of(&object)).expect("it was listed");
             let mut overtaken = self.overtaken.lock().expect("nothing panics");
@@ -241,8 +241,8 @@ mod tests {
         (stored, Arc::new(Evaluator { objects, limited: LimitedResources::default() }))
     }
 
-    fn pod(charges: &Charges) -> Asked {
-        Asked {
+    fn pod(charges: &Charges) -> QuotaRequest {
+        QuotaRequest {
             group: String::new(),
             plural: "pods".to_owned(),
             subresource: String::new(),
@@ -273,7 +273,7 @@ mod tests {
         let charges: [Charges; 5] = std::array::from_fn(|_| Charges::default());
         let [a, b, c, d, e] = charges.each_ref().map(|charges| queue.ask(&evaluator, "n", pod(charges)));
         let verdicts = tokio::join!(a, b, c, d, e);
-        let fits = |verdict: &Option<Verdict>| matches!(verdict, Some(Ok(())));
+        let fits = |verdict: &Option<QuotaVerdict>| matches!(verdict, Some(Ok(())));
         let fitting = [&verdicts.0, &verdicts.1, &verdicts.2, &verdicts.3, &verdicts.4].map(fits);
         assert_eq!(fitting, [true, true, false, false, false]);
         assert_eq!((stored.used(), *stored.writes.lock().expect("nothing panics")), (vec!["3".to_owned()], 1));

@@ -1,16 +1,16 @@
 //! Edits of policies and bindings: what one lacks of the other, and a first case for a policy.
 
 use super::super::complete::{Around, plain};
-use super::super::outline::Step;
+use super::super::outline::OutlineStep;
 use super::super::paths::{folder_of, relative};
 use super::super::rewrite::with_field;
 use super::super::text::{Range, Text};
 use super::super::workspace::Workspace;
-use super::{Action, Aim, Change, bounded, change_of, is_in};
+use super::{Action, ActionChange, Aim, bounded, change_of, is_in};
 use crate::author::lint::decide_named;
 use crate::author::policies::{self, price};
 use crate::author::sample::sample;
-use crate::crd::validate::expressions::Step as Way;
+use crate::crd::validate::expressions::SchemaStep as Way;
 use crate::object;
 use crate::policy::type_check;
 use crate::schema::structural::Structural;
@@ -67,7 +67,7 @@ struct Own<'w> {
 impl Own<'_> {
     fn fix(&self, title: String, code: &str, changed: Option<String>) -> Option<Action> {
         let edit = change_of(self.text, self.around.start, self.around.text, &changed?)?;
-        Some(Action { title, aim: Aim::Fix, code: Some(code.to_owned()), change: Change::Edits(vec![edit]) })
+        Some(Action { title, aim: Aim::Fix, code: Some(code.to_owned()), change: ActionChange::Edits(vec![edit]) })
     }
 
     /// A binding behind the policy, which denies.
@@ -97,7 +97,7 @@ impl Own<'_> {
     /// The policies that a binding may mean.
     fn policies(&self) -> Vec<Action> {
         let kind = self.around.head.kind.trim_end_matches("Binding");
-        let way = ["spec", "policyName"].map(|name| Step::Key(name.to_owned()));
+        let way = ["spec", "policyName"].map(|name| OutlineStep::Key(name.to_owned()));
         let Some(node) = self.around.outline.find(&way) else { return Vec::new() };
         let range = self.around.outline.nodes[node].value.clone();
         let known = self.workspace.policy_values().filter(|policy| policy.str_at(&["kind"]) == kind);
@@ -118,7 +118,7 @@ impl Own<'_> {
         let Some(policy) = self.workspace.policy_values().find(is_it) else { return Vec::new() };
         let add = |reference: &Value| {
             let title = format!("Set paramRef to {}", reference.str_at(&["name"]));
-            let changed = with_field(self.around.text, &[Step::Key("spec".to_owned())], "paramRef", reference);
+            let changed = with_field(self.around.text, &[OutlineStep::Key("spec".to_owned())], "paramRef", reference);
             self.fix(title, "binding-params", changed)
         };
         self.parameters(policy).iter().take(OFFERED_MAX).filter_map(add).collect()
@@ -161,7 +161,7 @@ impl Own<'_> {
             title: format!("Set {} in {}", shown.join(", "), relative(folder_of(name), file)),
             aim: Aim::Fix,
             code: Some("policy-cost".to_owned()),
-            change: Change::Elsewhere(file.to_owned(), edit),
+            change: ActionChange::Elsewhere(file.to_owned(), edit),
         })
     }
 

@@ -2,12 +2,12 @@
 
 use super::super::check::suite::{Needed, needed, policies_of};
 use super::super::complete::Around;
-use super::super::outline::{Outline, Step};
+use super::super::outline::{Outline, OutlineStep};
 use super::super::paths::{folder_of, is_within, relative, resolved};
 use super::super::rewrite::{with_entries, with_field};
 use super::super::text::{Range, Text};
 use super::super::workspace::Workspace;
-use super::{Action, Aim, Case, Change, change_of, is_in};
+use super::{Action, ActionChange, Aim, Case, change_of, is_in};
 use crate::author::expected::expected_like;
 use crate::author::suite::{self, Coverage, Expected, Stage, Suite};
 use crate::policy::type_check;
@@ -42,7 +42,7 @@ impl Own<'_> {
     fn action(&self, title: String, code: Option<&str>, changed: Option<String>) -> Option<Action> {
         let edit = change_of(self.text, self.around.start, self.around.text, &changed?)?;
         let aim = if code.is_some() { Aim::Fix } else { Aim::New };
-        Some(Action { title, aim, code: code.map(str::to_owned), change: Change::Edits(vec![edit]) })
+        Some(Action { title, aim, code: code.map(str::to_owned), change: ActionChange::Edits(vec![edit]) })
     }
 
     /// The definitions that cases need and `crds` does not name.
@@ -61,7 +61,7 @@ impl Own<'_> {
         let mut actions = Vec::new();
         for (field, entries) in [("crds", &suite.crds), ("policies", &suite.policies)] {
             for (index, entry) in entries.iter().enumerate() {
-                let path = [Step::Key(field.to_owned()), Step::Item(index)];
+                let path = [OutlineStep::Key(field.to_owned()), OutlineStep::Item(index)];
                 let at = resolved(self.folder, entry);
                 let is_known = workspace.files.keys().any(|file| is_within(file, &at));
                 let Some(node) = self.around.outline.find(&path).filter(|node| !is_known && self.holds(*node)) else {
@@ -88,7 +88,7 @@ impl Own<'_> {
 
     /// Policies about the kinds of the cases that `policies` does not name: above the cases, and where a case expects some.
     fn policies(&self, workspace: &Workspace, suite: &Suite) -> Vec<Action> {
-        let cases = self.around.outline.find(&[Step::Key("cases".to_owned())]);
+        let cases = self.around.outline.find(&[OutlineStep::Key("cases".to_owned())]);
         let is_head = cases
             .is_none_or(|cases| self.line(self.around.outline.nodes[cases].key.start) > self.range.start.line as usize);
         let asks = |case: &&suite::Case| match &case.expected {
@@ -173,8 +173,8 @@ fn last_below(outline: &Outline, node: usize) -> usize {
 }
 
 /// The steps of `cases[3].table[0]`.
-fn steps(path: &str) -> Vec<Step> {
-    let step = |word: &str| word.parse().map_or_else(|_| Step::Key(word.to_owned()), Step::Item);
+fn steps(path: &str) -> Vec<OutlineStep> {
+    let step = |word: &str| word.parse().map_or_else(|_| OutlineStep::Key(word.to_owned()), OutlineStep::Item);
     path.split(['.', '[', ']']).filter(|word| !word.is_empty()).map(step).collect()
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::super::documents::Sort;
 use super::super::expression::expressions;
-use super::super::outline::{Step, shown};
+use super::super::outline::{OutlineStep, shown};
 use super::super::workspace::{KindName, Made, Workspace};
-use super::{Counts, Document, Found, Manifest, Severity};
+use super::{ByteDiagnostic, Counts, Document, Manifest, Severity};
 use crate::author::lint::{Finding, lint_kind, older_than};
 use crate::author::{Checked, DefinedKind, Priced, written_field};
 use crate::crd::validate::validated::Validated;
@@ -32,11 +32,11 @@ pub struct Definition {
     /// The text that it was compiled from, by its hash.
     hash: u64,
     schemas: Arc<Validated>,
-    verdict: Arc<Verdict>,
+    verdict: Arc<DefinitionErrors>,
 }
 
 /// What is wrong with a definition, by its fields.
-struct Verdict {
+struct DefinitionErrors {
     unknown: Vec<String>,
     errors: ErrorList,
     findings: Vec<Finding>,
@@ -44,11 +44,11 @@ struct Verdict {
 
 /// What became of a text with definitions.
 #[derive(Default)]
-pub struct Outcome {
+pub struct CheckedDefinitions {
     /// The kinds that it defines.
     pub made: Vec<Made>,
     /// What is wrong with it.
-    pub found: Vec<Found>,
+    pub found: Vec<ByteDiagnostic>,
     /// Its definitions, for the next time.
     pub judged: Judged,
 }
@@ -61,8 +61,8 @@ pub fn check(
     hash: u64,
     before: &Judged,
     counts: &mut Counts,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> CheckedDefinitions {
+    let mut outcome = CheckedDefinitions::default();
     for read in decode_each_located(document.text.as_bytes()) {
         match read {
             Err(broken) => document.broken(&broken),
@@ -82,7 +82,7 @@ fn judge(
     located: Located,
     hash: u64,
     before: &Judged,
-    outcome: &mut Outcome,
+    outcome: &mut CheckedDefinitions,
     counts: &mut Counts,
 ) {
     let name = located.value.str_at(&["metadata", "name"]).to_owned();
@@ -100,7 +100,7 @@ fn judge(
     match DefinedKind::priced_after(workspace.minor(), &located.value, &schemas) {
         Ok(priced) => {
             counts.schemas += priced.schemas.made();
-            let verdict = Verdict::of(workspace, &located.value, &priced);
+            let verdict = DefinitionErrors::of(workspace, &located.value, &priced);
             verdict.tell(document, workspace, &located);
             let Priced { kind, schemas, .. } = priced;
             let definition = Definition {
@@ -120,14 +120,14 @@ fn judge(
     }
 }
 
-impl Verdict {
-    fn of(workspace: &Workspace, value: &Value, priced: &Priced) -> Verdict {
+impl DefinitionErrors {
+    fn of(workspace: &Workspace, value: &Value, priced: &Priced) -> DefinitionErrors {
         let findings = lint_kind(&priced.kind, &priced.schemas, value, &|lint| workspace.lints.wants(lint));
         // The definition was read once already.
         let of_older = older_than(&workspace.older, &priced.kind, value).unwrap_or_default();
         let findings = findings.into_iter().chain(of_older);
         let findings = findings.filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
-        Verdict { unknown: priced.unknown.clone(), errors: priced.kind.errors.clone(), findings }
+        DefinitionErrors { unknown: priced.unknown.clone(), errors: priced.kind.errors.clone(), findings }
     }
 
     fn tell(&self, document: &mut Document<'_>, workspace: &Workspace, located: &Located) {
@@ -158,7 +158,7 @@ fn expression_error(document: &mut Document<'_>, error: &Error) -> bool {
 }
 
 /// Whether a path is that of a field as errors name it: `spec.versions[0].schema.openAPIV3Schema.properties[spec].…`.
-fn is_at(path: &[Step], field: &str) -> bool {
+fn is_at(path: &[OutlineStep], field: &str) -> bool {
     let plain = |text: &str| {
         text.replace(['[', ']'], ".").split('.').filter(|step| !step.is_empty()).collect::<Vec<_>>().join(".")
     };

@@ -1,7 +1,7 @@
 //! What a call costs by the sizes of its arguments, and what is known of what it gives.
 
 use super::Coster;
-use super::sizes::Entry;
+use super::sizes::EntrySizes;
 use crate::cel::ast::{Constant, Expr, ExprKind};
 use crate::cel::cost::model;
 use crate::cel::cost::path::Path;
@@ -9,7 +9,7 @@ use crate::cel::cost::range::Range;
 use crate::cel::types::{Scalar, Type};
 
 /// An argument of a call.
-pub(super) struct Node<'e> {
+pub(super) struct SizedArgument<'e> {
     expr: &'e Expr,
     path: Path<'e>,
     size: Option<Range>,
@@ -25,7 +25,7 @@ pub struct Estimate {
     /// The size of the result, where something is known about it.
     pub result: Option<Range>,
     /// The sizes of what the result contains.
-    pub entry: Option<Entry>,
+    pub entry: Option<EntrySizes>,
     /// The result is an element of the first argument: the step to it.
     pub step: Option<&'static str>,
 }
@@ -49,7 +49,7 @@ impl Estimate {
 /// The arguments of a call, as far as their sizes are known. The target of a member function is the first of them.
 pub struct Sizes<'c, 'e> {
     pub(super) coster: &'c Coster<'e>,
-    pub(super) nodes: &'c [Node<'e>],
+    pub(super) nodes: &'c [SizedArgument<'e>],
     /// Of the arguments without the target.
     pub(super) costs: &'c [Range],
 }
@@ -85,12 +85,12 @@ impl<'e> Sizes<'_, 'e> {
     }
 
     /// The sizes of what the argument at `at` contains.
-    pub fn entry(&self, at: usize) -> Option<Entry> {
+    pub fn entry(&self, at: usize) -> Option<EntrySizes> {
         self.coster.entry(self.nodes.get(at)?.expr)
     }
 
     /// The sizes of what either of two arguments contains.
-    pub fn either_entry(&self, left: usize, right: usize) -> Option<Entry> {
+    pub fn either_entry(&self, left: usize, right: usize) -> Option<EntrySizes> {
         Some(self.entry(left)?.union(self.entry(right)?))
     }
 
@@ -152,7 +152,7 @@ impl std::fmt::Debug for Sizes<'_, '_> {
 }
 
 impl<'e> Coster<'e> {
-    pub(super) fn node(&mut self, expr: &'e Expr) -> Node<'e> {
-        Node { expr, path: self.path(expr), size: self.size(expr) }
+    pub(super) fn node(&mut self, expr: &'e Expr) -> SizedArgument<'e> {
+        SizedArgument { expr, path: self.path(expr), size: self.size(expr) }
     }
 }

@@ -4,7 +4,7 @@ mod call;
 mod sizes;
 
 pub use self::call::{Estimate, Sizes};
-pub use self::sizes::Entry;
+pub use self::sizes::EntrySizes;
 
 use self::sizes::{Local, set};
 use super::model;
@@ -37,7 +37,7 @@ struct Coster<'e> {
     /// By the ids of expressions, as are the next two.
     paths: Vec<Option<Path<'e>>>,
     sizes: Vec<Option<Range>>,
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<EntrySizes>>,
     /// Variables of comprehensions, the innermost last.
     locals: Vec<Local<'e>>,
     /// Whether the texts that `string()` makes have a size.
@@ -104,14 +104,14 @@ impl<'e> Coster<'e> {
             cost = cost.plus(self.cost(element));
             sizes = sizes.union(self.size_or_unknown(element));
         }
-        self.note_entry(id, Entry { of_list: true, key: Range::fixed(1), value: sizes });
+        self.note_entry(id, EntrySizes { of_list: true, key: Range::fixed(1), value: sizes });
         cost
     }
 
     fn cost_map(&mut self, id: ExprId, entries: &'e [MapEntry]) -> Range {
         let mut cost = Range::fixed(model::MAKE_MAP);
         let none = if entries.is_empty() { Range::fixed(0) } else { Range::EMPTY };
-        let mut sizes = Entry { of_list: false, key: none, value: none };
+        let mut sizes = EntrySizes { of_list: false, key: none, value: none };
         for entry in entries {
             cost = cost.plus(self.cost(&entry.key)).plus(self.cost(&entry.value));
             sizes.key = sizes.key.union(self.size_or_unknown(&entry.key));

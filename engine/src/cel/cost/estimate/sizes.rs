@@ -10,7 +10,7 @@ use crate::meta::minor::Minor;
 
 /// The sizes of the keys and the values of a map, or of the indices and elements of a list.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct EntrySizes {
     /// Whether the keys are indices.
     pub of_list: bool,
     /// The size of the key.
@@ -24,7 +24,7 @@ pub(super) struct Local<'e> {
     pub name: &'e str,
     pub path: Path<'e>,
     pub size: Option<Range>,
-    pub entry: Option<Entry>,
+    pub entry: Option<EntrySizes>,
 }
 
 /// The version of Kubernetes that brought sizes of elements, and of what an accumulator holds.
@@ -32,9 +32,9 @@ const ENTRIES_SINCE: Minor = Minor::of(33);
 /// Before this one, messages had the size 0.
 const MESSAGES_UNSIZED_SINCE: Minor = Minor::of(31);
 
-impl Entry {
-    pub(super) fn union(self, other: Entry) -> Entry {
-        Entry { of_list: self.of_list, key: self.key.union(other.key), value: self.value.union(other.value) }
+impl EntrySizes {
+    pub(super) fn union(self, other: EntrySizes) -> EntrySizes {
+        EntrySizes { of_list: self.of_list, key: self.key.union(other.key), value: self.value.union(other.value) }
     }
 }
 
@@ -73,13 +73,13 @@ impl<'e> Coster<'e> {
         self.checked.minor >= ENTRIES_SINCE
     }
 
-    pub(super) fn note_entry(&mut self, id: ExprId, entry: Entry) {
+    pub(super) fn note_entry(&mut self, id: ExprId, entry: EntrySizes) {
         if self.knows_entries() {
             set(&mut self.entries, id, entry);
         }
     }
 
-    pub(super) fn entry(&self, expr: &Expr) -> Option<Entry> {
+    pub(super) fn entry(&self, expr: &Expr) -> Option<EntrySizes> {
         if let Some(entry) = get(&self.entries, expr.id) {
             return Some(*entry);
         }

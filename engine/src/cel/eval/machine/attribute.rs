@@ -1,16 +1,16 @@
 //! Attributes: a value, and the way from there to what is asked for.
 
-use super::{Machine, Outcome, is_over};
+use super::{Machine, StepResult, is_over};
 use crate::cel::cost::model;
 use crate::cel::eval::attribute;
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::map::Map;
-use crate::cel::eval::node::{Attribute, Key, Qualifier, Root};
+use crate::cel::eval::node::{AccessKey, Attribute, Qualifier, Root};
 use crate::cel::eval::value::Value;
 
 impl<'a> Machine<'a, '_> {
     #[inline(never)]
-    pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+    pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> StepResult<'a> {
         let mut value = self.resolve(attribute);
         let presence = attribute.qualifiers.last().is_some_and(|last| last.presence);
         match (&attribute.root, presence) {
@@ -27,7 +27,7 @@ impl<'a> Machine<'a, '_> {
 
     /// Follows an attribute. Its qualifiers cost, and what its root and its keys cost on their own; the attribute itself
     /// costs only where it stands for itself.
-    fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+    fn resolve(&mut self, attribute: &'a Attribute) -> StepResult<'a> {
         let mut value = match &attribute.root {
             Root::Variable(place) => self.variable(*place)?,
             Root::Local(slot) => self.local(*slot, 0)?,
@@ -72,7 +72,7 @@ impl<'a> Machine<'a, '_> {
         may_miss: bool,
     ) -> Result<Option<Value<'a>>, EvalError> {
         match &qualifier.key {
-            Key::Field { written, property } => match (value, property) {
+            AccessKey::Field { written, property } => match (value, property) {
                 (Value::Map(Map::Variables), _) => self.composed(written, may_miss),
                 (Value::Map(map @ Map::Host { .. }), Some(property)) => match map.property(property, written)? {
                     None if !may_miss => Err(attribute::no_such_key(written)),
@@ -80,10 +80,10 @@ impl<'a> Machine<'a, '_> {
                 },
                 _ => attribute::qualify(value, written, may_miss),
             },
-            Key::Part(name) => part(value, name, may_miss),
-            Key::Constant(key) if matches!(value, Value::Map(Map::Variables)) => self.composed(key, may_miss),
-            Key::Constant(key) => attribute::qualify(value, key, may_miss),
-            Key::Dynamic(dynamic) => {
+            AccessKey::Part(name) => part(value, name, may_miss),
+            AccessKey::Constant(key) if matches!(value, Value::Map(Map::Variables)) => self.composed(key, may_miss),
+            AccessKey::Constant(key) => attribute::qualify(value, key, may_miss),
+            AccessKey::Dynamic(dynamic) => {
                 let key = self.resolve(dynamic)?;
                 attribute::check_key(&key)?;
                 match value {

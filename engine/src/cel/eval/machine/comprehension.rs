@@ -1,6 +1,6 @@
 //! Comprehensions: rounds over a list or a map, with variables in slots.
 
-use super::{Local, Machine, Outcome, is_over};
+use super::{Local, Machine, StepResult, is_over};
 use crate::cel::cost::model;
 use crate::cel::eval::dispatch::go_type;
 use crate::cel::eval::error::EvalError;
@@ -12,7 +12,7 @@ use crate::cel::eval::value::Value;
 
 impl<'a> Machine<'a, '_> {
     #[inline(never)]
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
+    pub(super) fn fold(&mut self, fold: &'a Fold) -> StepResult<'a> {
         let range = self.evaluate(&fold.range)?;
         self.locals[fold.accumulator] = Local::Pending(&fold.init);
         self.each(&range, fold.first, fold.second, |machine| {
@@ -33,7 +33,7 @@ impl<'a> Machine<'a, '_> {
     /// `all` and `exists`, with the costs of the comprehensions that they are: the accumulator is read before each round
     /// to see whether it is decided, in the round, and in the end.
     #[inline(never)]
-    pub(super) fn quantify(&mut self, quantifier: &'a Quantifier) -> Outcome<'a> {
+    pub(super) fn quantify(&mut self, quantifier: &'a Quantifier) -> StepResult<'a> {
         let range = self.evaluate(&quantifier.range)?;
         let decisive = quantifier.decisive;
         // `exists` negates the accumulator before it looks at it.
@@ -122,7 +122,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Takes the accumulator out of its slot, so that nothing else holds it.
-    fn take_accumulator(&mut self, slot: usize) -> Outcome<'a> {
+    fn take_accumulator(&mut self, slot: usize) -> StepResult<'a> {
         match std::mem::take(&mut self.locals[slot]) {
             Local::Set(value) => value,
             Local::Pending(init) => self.evaluate(init),
@@ -131,7 +131,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     #[inline(never)]
-    pub(super) fn append(&mut self, append: &'a Append) -> Outcome<'a> {
+    pub(super) fn append(&mut self, append: &'a Append) -> StepResult<'a> {
         let mut accumulator = self.take_accumulator(append.accumulator);
         self.charge_for(&mut accumulator, model::SELECT);
         if is_over(&accumulator) {
@@ -149,7 +149,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    pub(super) fn insert(&mut self, insert: &'a Insert) -> Outcome<'a> {
+    pub(super) fn insert(&mut self, insert: &'a Insert) -> StepResult<'a> {
         let mut accumulator = self.take_accumulator(insert.accumulator);
         self.charge_for(&mut accumulator, model::SELECT);
         let Value::Map(map) = accumulator? else { return Err(EvalError::no_such_overload()) };
@@ -159,7 +159,7 @@ impl<'a> Machine<'a, '_> {
         insert_new(map, key, value?).map(Value::Map)
     }
 
-    pub(super) fn merge(&mut self, merge: &'a Merge) -> Outcome<'a> {
+    pub(super) fn merge(&mut self, merge: &'a Merge) -> StepResult<'a> {
         let mut accumulator = self.take_accumulator(merge.accumulator);
         self.charge_for(&mut accumulator, model::SELECT);
         if is_over(&accumulator) {

@@ -1,16 +1,16 @@
 //! Lists, maps and messages that an expression writes down.
 
-use super::{Machine, Outcome};
+use super::{Machine, StepResult};
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::message;
-use crate::cel::eval::node::{Element, Entry, Message};
+use crate::cel::eval::node::{Element, MapEntryNode, Message};
 use crate::cel::eval::show::show;
 use crate::cel::eval::structure::Struct;
 use crate::cel::eval::value::Value;
 
 impl<'a> Machine<'a, '_> {
-    pub(super) fn list(&mut self, elements: &'a [Element]) -> Outcome<'a> {
+    pub(super) fn list(&mut self, elements: &'a [Element]) -> StepResult<'a> {
         let mut items = Vec::with_capacity(elements.len());
         for element in elements {
             match (self.evaluate(&element.value)?, element.optional) {
@@ -28,7 +28,7 @@ impl<'a> Machine<'a, '_> {
         Ok(Value::list(items))
     }
 
-    pub(super) fn map(&mut self, entries: &'a [Entry]) -> Outcome<'a> {
+    pub(super) fn map(&mut self, entries: &'a [MapEntryNode]) -> StepResult<'a> {
         let mut map = Map::owned([]);
         for entry in entries {
             let key = self.evaluate(&entry.key)?;
@@ -42,7 +42,7 @@ impl<'a> Machine<'a, '_> {
         Ok(Value::Map(map))
     }
 
-    pub(super) fn message(&mut self, message: &'a Message) -> Outcome<'a> {
+    pub(super) fn message(&mut self, message: &'a Message) -> StepResult<'a> {
         let mut fields = Vec::with_capacity(message.fields.len());
         for (name, field) in &message.fields {
             match (self.evaluate(&field.value)?, field.optional) {

@@ -12,14 +12,14 @@ mod construct;
 use super::error::EvalError;
 use super::list::List;
 use super::map::check_hashable;
-use super::node::{Comparison, ConstantSet, NoOptional, Node};
+use super::node::{Comparison, ConstantSet, NoOptional, PlanNode};
 use super::value::{Scope, Value};
 use crate::cel::cost::actual::{comparison, equality};
 use crate::cel::cost::model;
 use crate::work;
 
 /// What a step comes to.
-pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
+pub(super) type StepResult<'a> = Result<Value<'a>, EvalError>;
 
 /// What a variable is: nothing, if the activation has none of it; an error, if the host's value does not fit its form.
 pub type Binding<'a> = Option<Result<Value<'a>, EvalError>>;
@@ -47,8 +47,8 @@ enum Local<'a> {
     #[default]
     Unset,
     /// The start of an accumulator: evaluated when it is first asked for, if ever.
-    Pending(&'a Node),
-    Set(Outcome<'a>),
+    Pending(&'a PlanNode),
+    Set(StepResult<'a>),
     /// An item of the range; it is read when it is asked for.
     Item {
         list: List<'a>,
@@ -108,7 +108,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     }
 
     /// Charges for a step with this `outcome`, which becomes the end if that is too much; an end is not charged.
-    fn charge_for(&mut self, outcome: &mut Outcome<'a>, cost: u64) {
+    fn charge_for(&mut self, outcome: &mut StepResult<'a>, cost: u64) {
         if !is_over(outcome)
             && let Err(exceeded) = self.charge(cost)
         {
@@ -118,32 +118,32 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     /// The value of `node`. This only finds out whose step it is: each step is a function of its own, never inlined, so
     /// that none pays for the stack and the registers of another.
-    pub(super) fn evaluate(&mut self, node: &'a Node) -> Outcome<'a> {
+    pub(super) fn evaluate(&mut self, node: &'a PlanNode) -> StepResult<'a> {
         work::step();
         match node {
-            Node::Constant(value) => constant(value),
-            Node::Local(slot) => self.local(*slot, model::SELECT),
-            Node::Attribute(attribute) => self.attribute(attribute),
-            Node::And(terms) => self.logical(terms, false),
-            Node::Or(terms) => self.logical(terms, true),
-            Node::Compare(sides, how) => self.compare(sides, *how),
-            Node::Call(call) => self.call(call),
-            Node::Quantifier(quantifier) => self.quantify(quantifier),
-            Node::Fold(fold) => self.fold(fold),
-            Node::Append(append) => self.append(append),
+            PlanNode::Constant(value) => constant(value),
+            PlanNode::Local(slot) => self.local(*slot, model::SELECT),
+            PlanNode::Attribute(attribute) => self.attribute(attribute),
+            PlanNode::And(terms) => self.logical(terms, false),
+            PlanNode::Or(terms) => self.logical(terms, true),
+            PlanNode::Compare(sides, how) => self.compare(sides, *how),
+            PlanNode::Call(call) => self.call(call),
+            PlanNode::Quantifier(quantifier) => self.quantify(quantifier),
+            PlanNode::Fold(fold) => self.fold(fold),
+            PlanNode::Append(append) => self.append(append),
             rare => self.evaluate_rare(rare),
         }
     }
 
     #[inline(never)]
-    fn evaluate_rare(&mut self, node: &'a Node) -> Outcome<'a> {
+    fn evaluate_rare(&mut self, node: &'a PlanNode) -> StepResult<'a> {
         match node {
-            Node::Variable(place) => {
+            PlanNode::Variable(place) => {
                 self.charge(model::SELECT)?;
                 self.variable(*place)
             }
-            Node::Undeclared(name) => Err(no_such_attribute(name)),
-            Node::NotStrictlyFalse(argument) => {
+            PlanNode::Undeclared(name) => Err(no_such_attribute(name)),
+            PlanNode::NotStrictlyFalse(argument) => {
                 let mut value = self.evaluate(argument);
                 self.charge_for(&mut value, model::CALL);
                 match value {
@@ -151,43 +151,43 @@ impl<'a, 'm> Machine<'a, 'm> {
                     value => Ok(Value::Bool(!matches!(value, Ok(Value::Bool(false))))),
                 }
             }
-            Node::OptionalOr(sides, other) => match self.evaluate(&sides[0])? {
+            PlanNode::OptionalOr(sides, other) => match self.evaluate(&sides[0])? {
                 Value::Optional(None) => self.evaluate(&sides[1]),
                 value @ Value::Optional(Some(_)) => Ok(value),
                 value => not_optional(value, *other),
             },
-            Node::OptionalOrValue(sides, other) => match self.evaluate(&sides[0])? {
+            PlanNode::OptionalOrValue(sides, other) => match self.evaluate(&sides[0])? {
                 Value::Optional(None) => self.evaluate(&sides[1]),
                 Value::Optional(Some(value)) => Ok((*value).clone()),
                 value => not_optional(value, *other),
             },
-            Node::Membership(membership) => {
+            PlanNode::Membership(membership) => {
                 let element = self.evaluate(&membership.element)?;
                 check_hashable(&element)?;
                 Ok(Value::Bool(membership.set.contains(&element)))
             }
-            Node::List(elements) => {
+            PlanNode::List(elements) => {
                 let mut list = self.list(elements);
                 self.charge_for(&mut list, model::MAKE_LIST);
                 list
             }
-            Node::Map(entries) => {
+            PlanNode::Map(entries) => {
                 let mut map = self.map(entries);
                 self.charge_for(&mut map, model::MAKE_MAP);
                 map
             }
-            Node::Message(message) => {
+            PlanNode::Message(message) => {
                 let mut value = self.message(message);
                 self.charge_for(&mut value, model::MAKE_STRUCT);
                 value
             }
-            Node::Insert(insert) => self.insert(insert),
-            Node::Merge(merge) => self.merge(merge),
+            PlanNode::Insert(insert) => self.insert(insert),
+            PlanNode::Merge(merge) => self.merge(merge),
             common => self.evaluate(common),
         }
     }
 
-    fn variable(&self, place: usize) -> Outcome<'a> {
+    fn variable(&self, place: usize) -> StepResult<'a> {
         match self.variables.get(place) {
             Some(Some(value)) => value.clone(),
             Some(None) | None => Err(no_such_attribute(self.names.get(place).map_or("", String::as_str))),
@@ -196,7 +196,7 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     /// The variable in `slot`, for `cost`.
     #[inline(never)]
-    fn local(&mut self, slot: usize, cost: u64) -> Outcome<'a> {
+    fn local(&mut self, slot: usize, cost: u64) -> StepResult<'a> {
         if let Local::Pending(init) = self.locals[slot] {
             match self.evaluate(init) {
                 Err(error) if error.is_final() => return Err(error),
@@ -213,7 +213,7 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     /// `&&`, which `false` decides, or `||`, which `true` does. Errors count only if nothing decides.
     #[inline(never)]
-    fn logical(&mut self, terms: &'a [Node; 2], decisive: bool) -> Outcome<'a> {
+    fn logical(&mut self, terms: &'a [PlanNode; 2], decisive: bool) -> StepResult<'a> {
         let mut failed = None;
         for term in terms {
             match self.evaluate(term) {
@@ -228,7 +228,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     }
 
     #[inline(never)]
-    fn compare(&mut self, sides: &'a [Node; 2], how: Comparison) -> Outcome<'a> {
+    fn compare(&mut self, sides: &'a [PlanNode; 2], how: Comparison) -> StepResult<'a> {
         let left = self.evaluate(&sides[0]);
         if is_over(&left) {
             return left;
@@ -252,7 +252,7 @@ fn no_such_attribute(name: &str) -> EvalError {
 }
 
 #[inline(never)]
-fn constant<'a>(value: &'a Value<'static>) -> Outcome<'a> {
+fn constant<'a>(value: &'a Value<'static>) -> StepResult<'a> {
     Ok(value.lend())
 }
 
@@ -270,7 +270,7 @@ impl ConstantSet {
 }
 
 /// What comes of a value where an optional is wanted.
-fn not_optional(value: Value<'_>, how: NoOptional) -> Outcome<'_> {
+fn not_optional(value: Value<'_>, how: NoOptional) -> StepResult<'_> {
     match how {
         NoOptional::Fails => Err(EvalError::no_such_overload()),
         NoOptional::IsKept => Ok(value),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::value::Value;
 
@@ -47,13 +49,30 @@ fn go_type(message: &str, field: &str) -> Option<&'static str> {
     })
 }
 
-/// # Errors
-/// Why `value` is none of `go_type`.
-fn convert<'a>(value: Value<'a>, go_type: &str) -> Result<Value<'a>, String> {
-    let cannot = |from: &str| Err(format!("type conversion error from {from} to '{go_type}'"));
+/// Why a value is not of a type of Go, in the words of the reference.
+#[derive(Debug, Error)]
+enum NativeError {
+    #[error("type conversion error from {from} to '{to}'")]
+    Type { from: String, to: &'static str },
+    #[error("unsupported type conversion from '{from}' to {to}")]
+    Number { from: &'static str, to: &'static str },
+    #[error("unsupported native conversion from string to '{0}'")]
+    Text(&'static str),
+    #[error("cannot convert to native type: {0}")]
+    JsonPatch(&'static str),
+    #[error("unable to convert to {0}")]
+    Structure(&'static str),
+    #[error("type conversion not supported for 'type'")]
+    OfType,
+    #[error("optional.none() dereference")]
+    Absent,
+}
+
+fn convert<'a>(value: Value<'a>, go_type: &'static str) -> Result<Value<'a>, NativeError> {
+    let cannot = |from: &str| Err(NativeError::Type { from: from.to_owned(), to: go_type });
     match (&value, go_type) {
         (Value::Optional(Some(content)), _) => return convert(Value::clone(Arc::as_ref(content)), go_type),
-        (Value::Optional(None), _) => return Err("optional.none() dereference".to_owned()),
+        (Value::Optional(None), _) => return Err(NativeError::Absent),
         (Value::Bool(_), "bool")
         | (Value::Bytes(_), "[]uint8")
         | (Value::String(_), "string")
@@ -62,9 +81,9 @@ fn convert<'a>(value: Value<'a>, go_type: &str) -> Result<Value<'a>, String> {
         | (Value::Double(_), "float64" | "float32")
         | (Value::List(_), "*structpb.ListValue")
         | (Value::Map(_), "*structpb.Struct") => {}
-        (Value::Int(_), _) => return Err(format!("unsupported type conversion from 'int' to {go_type}")),
-        (Value::Uint(_), _) => return Err(format!("unsupported type conversion from 'uint' to {go_type}")),
-        (Value::String(_), _) => return Err(format!("unsupported native conversion from string to '{go_type}'")),
+        (Value::Int(_), _) => return Err(NativeError::Number { from: "int", to: go_type }),
+        (Value::Uint(_), _) => return Err(NativeError::Number { from: "uint", to: go_type }),
+        (Value::String(_), _) => return Err(NativeError::Text(go_type)),
         (Value::Bool(_), _) => return cannot("bool"),
         (Value::Double(_), _) => return cannot("Double"),
         (Value::Bytes(_), _) => return cannot("Bytes"),
@@ -73,11 +92,11 @@ fn convert<'a>(value: Value<'a>, go_type: &str) -> Result<Value<'a>, String> {
         (Value::Null, _) => return cannot("'null_type'"),
         (Value::Duration(_), _) => return cannot("'Duration'"),
         (Value::Timestamp(_), _) => return cannot("'Timestamp'"),
-        (Value::Type(_), _) => return Err("type conversion not supported for 'type'".to_owned()),
+        (Value::Type(_), _) => return Err(NativeError::OfType),
         (Value::Struct(structure), _) if structure.is_json_patch() => {
-            return Err(format!("cannot convert to native type: {go_type}"));
+            return Err(NativeError::JsonPatch(go_type));
         }
-        (Value::Struct(_), _) => return Err(format!("unable to convert to {go_type}")),
+        (Value::Struct(_), _) => return Err(NativeError::Structure(go_type)),
         (Value::Opaque(message), _) if message.is_message() => return cannot("'*dynamicpb.Message'"),
         (Value::Opaque(format), _) if format.format_regex_size().is_some() => return cannot("'Format'"),
         (Value::Opaque(opaque), "string") => return Ok(Value::string(opaque.shown())),
