@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use kubeskiff_engine::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision, Resource};
+use kubeskiff_engine::cel::library::authorizer::{AuthorizerAnswer, AuthorizerCheck, CheckedResource, RuleAuthorizer};
 use kubeskiff_engine::meta::minor::Minor;
-use kubeskiff_engine::policy::{Input, Policy as _, Validating};
+use kubeskiff_engine::policy::{Policy as _, PolicyInput, Validating};
 use kubeskiff_engine::value::{Value, yaml};
 
 const DEPLOYMENT: &str = "
@@ -49,12 +49,12 @@ const POLICIES: [(&str, &str); 4] = [
 #[derive(Debug)]
 struct Nobody;
 
-impl Authorizer for Nobody {
-    fn decide(&self, _: &AuthorizerCheck) -> Decision {
-        Decision::default()
+impl RuleAuthorizer for Nobody {
+    fn decide(&self, _: &AuthorizerCheck) -> AuthorizerAnswer {
+        AuthorizerAnswer::default()
     }
 
-    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
         Arc::new(Nobody)
     }
 }
@@ -72,8 +72,8 @@ fn policy(spec: &str) -> Validating {
 fn decisions(criterion: &mut Criterion) {
     let (object, request) = (read(DEPLOYMENT), read("{operation: CREATE, name: web, namespace: default}"));
     let (params, namespace) = (read("{data: {max: '5'}}"), read("{metadata: {name: default}}"));
-    let resource = Resource::default();
-    let input = Input {
+    let resource = CheckedResource::default();
+    let input = PolicyInput {
         object: &object,
         old_object: &Value::Null,
         request: &request,

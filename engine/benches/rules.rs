@@ -11,7 +11,7 @@ use std::path::Path as FilePath;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
 use kubeskiff_engine::meta::field::Path;
-use kubeskiff_engine::schema::rules::{Limits, Rules, any};
+use kubeskiff_engine::schema::rules::{CostLimits, Rules, any};
 use kubeskiff_engine::schema::structural::Structural;
 use kubeskiff_engine::schema::{convert, json_schema};
 use kubeskiff_engine::value::{Value, json};
@@ -153,7 +153,7 @@ fn corpus(criterion: &mut Criterion) {
     let mut runs = 0;
     for (rules, objects) in &compiled {
         for object in *objects {
-            rules.evaluate(&Path::ROOT, object, None, None, Limits::default(), &mut |_| runs += 1);
+            rules.evaluate(&Path::ROOT, object, None, None, CostLimits::default(), &mut |_| runs += 1);
         }
     }
     group.throughput(Throughput::Elements(runs));

@@ -40,7 +40,7 @@
 //!
 //! let object = yaml::decode(b"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, spec: {size: 5}}")?;
 //! let kind = catalog.of(&object).expect("its definition was added");
-//! let checked = check::create(kind, &object, check::Options::default());
+//! let checked = check::create(kind, &object, check::CheckOptions::default());
 //!
 //! let error = &checked.errors[0].error;
 //! assert_eq!(error.to_string(), "spec.size: Invalid value: 5: spec.size in body should be less than or equal to 3");

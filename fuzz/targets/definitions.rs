@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kubeskiff::author::{self, DefinedKind, Options, diff, lint};
-use kubeskiff::http::discovery::{self, Resource};
+use kubeskiff::author::{self, CheckOptions, DefinedKind, diff, lint};
+use kubeskiff::http::discovery::{self, DiscoveredResource};
 use kubeskiff::http::openapi;
 use kubeskiff::object;
 use kubeskiff::value::{Value, json};
@@ -30,7 +30,8 @@ fn run(data: &[u8]) {
     if !kind.errors.is_empty() {
         return;
     }
-    let resources: Vec<_> = kind.versions.iter().map(|version| Resource::custom(Arc::clone(version), false)).collect();
+    let resources: Vec<_> =
+        kind.versions.iter().map(|version| DiscoveredResource::custom(Arc::clone(version), false)).collect();
     let documents = [
         discovery::groups(&resources),
         discovery::aggregated(false, "v2", &resources),
@@ -55,9 +56,9 @@ fn write(kind: &DefinedKind, spec: Value) {
         "metadata" => object! { "name" => "a", "namespace" => "default" },
         "spec" => spec,
     };
-    let created = author::create(kind, &object, Options::default());
+    let created = author::create(kind, &object, CheckOptions::default());
     if created.errors.is_empty() {
-        let again = author::create(kind, &created.object, Options::default());
+        let again = author::create(kind, &created.object, CheckOptions::default());
         assert_eq!(again.object, created.object, "what was decoded decodes to itself");
     }
 }

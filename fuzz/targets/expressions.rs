@@ -10,7 +10,7 @@ use kubeskiff::cel::print::print;
 use kubeskiff::cel::types::Type;
 use kubeskiff::meta::field::Path;
 use kubeskiff::schema::json_schema::{self, ValidationRule};
-use kubeskiff::schema::rules::{Limits, Rules};
+use kubeskiff::schema::rules::{CostLimits, Rules};
 use kubeskiff::schema::structural::Structural;
 use kubeskiff::schema::{convert, validate};
 use kubeskiff::value::{Value, json};
@@ -94,7 +94,7 @@ fn without_ids(shown: &str) -> String {
 
 /// The result, the cost, and whether the reference would crash, of each evaluation.
 fn evaluate(rules: &Rules, object: &Value) -> Vec<(String, u64, bool)> {
-    let limits = Limits { call: COST_MAX, ..Limits::default() };
+    let limits = CostLimits { call: COST_MAX, ..CostLimits::default() };
     let mut evaluations = Vec::new();
     rules.evaluate(&Path::ROOT, object, None, None, limits, &mut |run| {
         assert!(run.result.is_err() || run.cost <= COST_MAX, "who is over the limit has no result");

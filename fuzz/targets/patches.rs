@@ -31,12 +31,12 @@ fn run(data: &[u8]) {
         {
             read(&text);
         }
-        if let Ok((patch, _)) = merge_patch::Patch::decode(patch, strict) {
+        if let Ok((patch, _)) = merge_patch::MergePatch::decode(patch, strict) {
             let Some(merged) = read(&patch.apply(&object, Layout::Sorted)) else { continue };
             let again = read(&patch.apply(&merged, Layout::Sorted)).expect("the first one was in range, too");
             assert_eq!(merged, again, "a merge patch is idempotent");
         }
-        if let Ok((patch, _)) = strategic_merge::Patch::decode(patch, strict)
+        if let Ok((patch, _)) = strategic_merge::StrategicMergePatch::decode(patch, strict)
             && let Ok(merged) = patch.apply(&object, service_account())
             && let Ok((decoded, _)) = service_account().decode(&merged)
         {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kubeskiff::author::policies::admit::{Admission, Admitted, Sent};
+use kubeskiff::author::policies::admit::{AdmissionSetup, Admitted, SentRequest};
 use kubeskiff::author::policies::{Policies, RequestUser, price};
 use kubeskiff::author::{Catalog, Checked};
-use kubeskiff::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
+use kubeskiff::cel::library::authorizer::{AuthorizerAnswer, AuthorizerCheck, RuleAuthorizer};
 use kubeskiff::meta::minor::Minor;
 use kubeskiff::object;
 use kubeskiff::value::{Value, json};
@@ -26,13 +26,13 @@ const VERSION: &str = "admissionregistration.k8s.io/v1";
 #[derive(Debug)]
 struct OnlyReading;
 
-impl Authorizer for OnlyReading {
-    fn decide(&self, check: &AuthorizerCheck) -> Decision {
+impl RuleAuthorizer for OnlyReading {
+    fn decide(&self, check: &AuthorizerCheck) -> AuthorizerAnswer {
         let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
-        Decision { allowed: verb == "get", ..Decision::default() }
+        AuthorizerAnswer { allowed: verb == "get", ..AuthorizerAnswer::default() }
     }
 
-    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
         Arc::new(OnlyReading)
     }
 }
@@ -81,8 +81,9 @@ fn manifests(kind: &str, spec: &Value) -> [Value; 2] {
 fn admit(policies: &Policies, catalog: &Catalog, object: &Value) -> Option<Admitted> {
     let user = object! { "username" => "u", "groups" => vec![Value::from("g")] };
     let request_user = RequestUser { user, authorizer: Arc::new(OnlyReading) };
-    let admission = Admission { policies, catalog, request_user: &request_user, beside: &[], namespace: "", home: "" };
-    let sent = Sent { object, old: None, subresource: "", operation: None };
+    let admission =
+        AdmissionSetup { policies, catalog, request_user: &request_user, beside: &[], namespace: "", home: "" };
+    let sent = SentRequest { object, old: None, subresource: "", operation: None };
     let mut check = |object: &Value| Checked { object: object.clone(), prepared: object.clone(), ..Checked::default() };
     admission.admit(sent, &mut check, &mut |_| {})
 }

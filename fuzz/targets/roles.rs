@@ -1,6 +1,6 @@
 //! Roles: what they allow, and who may grant them.
 
-use kubeskiff::auth::rbac::{Policy, PolicyRule, uncovered};
+use kubeskiff::auth::rbac::{PolicyRule, RbacPolicy, uncovered};
 use kubeskiff::auth::{Attributes, ResourceAttributes, UserInfo};
 use kubeskiff::value::{Value, json};
 
@@ -24,7 +24,7 @@ fn run(data: &[u8]) {
     };
     let (rules, wanted) = (PolicyRule::all_of(&own), PolicyRule::all_of(&other));
     let user = UserInfo::authenticated("u", Vec::new());
-    let mut policy = Policy::default();
+    let mut policy = RbacPolicy::default();
     policy.set_role("r", &own);
     policy.set_binding("b", &json::decode(BINDING).expect("it is JSON"));
     assert!(policy.confirm_no_escalation(&user, "", &rules).is_ok(), "a user with a role may grant it");

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::Attributes;
 use crate::auth::{self, ResourceAttributes, UserInfo};
-use crate::cel::library::authorizer::{self as cel, AuthorizerCheck, Decision, Resource};
+use crate::cel::library::authorizer::{self as cel, AuthorizerAnswer, AuthorizerCheck, CheckedResource};
 use crate::webhook::patience::CROWDED;
 use crate::work;
 use futures_util::FutureExt as _;
 
 /// What `authorizer.requestResource` stands for.
-pub fn request_resource(attributes: &Attributes<'_>) -> Resource {
-    Resource {
+pub fn request_resource(attributes: &Attributes<'_>) -> CheckedResource {
+    CheckedResource {
         group: attributes.version.group.clone(),
         resource: attributes.version.names.plural.clone(),
         subresource: attributes.subresource.to_owned(),
@@ -56,8 +56,8 @@ impl std::fmt::Debug for ExpressionAuthorizer {
     }
 }
 
-impl cel::Authorizer for ExpressionAuthorizer {
-    fn decide(&self, check: &AuthorizerCheck) -> Decision {
+impl cel::RuleAuthorizer for ExpressionAuthorizer {
+    fn decide(&self, check: &AuthorizerCheck) -> AuthorizerAnswer {
         let decision = match check {
             AuthorizerCheck::Path { verb, path } => self.ask(&auth::Attributes::Path { verb, path }),
             AuthorizerCheck::Resource { verb, resource } => {
@@ -74,10 +74,10 @@ impl cel::Authorizer for ExpressionAuthorizer {
                 self.ask(&auth::Attributes::Resource(attributes))
             }
         };
-        Decision { allowed: decision.is_allowed(), reason: decision.reason, error: decision.error }
+        AuthorizerAnswer { allowed: decision.is_allowed(), reason: decision.reason, error: decision.error }
     }
 
-    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn cel::Authorizer> {
+    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn cel::RuleAuthorizer> {
         let groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
         let name = format!("system:serviceaccount:{namespace}:{name}");
         let user = UserInfo { name, groups, ..UserInfo::default() };

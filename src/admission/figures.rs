@@ -15,7 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::{Attributes, Operation, Round, handled};
+use super::{AdmissionRound, Attributes, Operation, handled};
 use crate::webhook::OldCertificates;
 
 /// How many policies and webhooks are told apart.
@@ -126,14 +126,14 @@ struct FailedOpen {
 /// A round of admission, or a plugin in it, that was passed or not.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionCall {
-    round: Round,
+    round: AdmissionRound,
     operation: Operation,
     took: Duration,
     is_rejected: bool,
 }
 
 impl AdmissionCall {
-    pub fn new(round: Round, attributes: &Attributes<'_>, began: Instant, is_rejected: bool) -> Self {
+    pub fn new(round: AdmissionRound, attributes: &Attributes<'_>, began: Instant, is_rejected: bool) -> Self {
         AdmissionCall { round, operation: attributes.operation, took: began.elapsed(), is_rejected }
     }
 
@@ -284,7 +284,7 @@ impl Figures {
     }
 
     /// Counts a webhook that is not called for its match conditions.
-    pub fn excluded(&self, webhook: &str, round: Round, operation: Operation) {
+    pub fn excluded(&self, webhook: &str, round: AdmissionRound, operation: Operation) {
         if self.is_counted(webhook) {
             let (name, operation) = (webhook.to_owned(), operation.as_str());
             let conditions = Conditions { name, kind: "webhook", r#type: round.as_str(), operation };

@@ -7,26 +7,26 @@ use super::Operation::{Connect, Create, Delete, Update};
 
 /// A round of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Round {
+pub enum AdmissionRound {
     Admit,
     Validate,
 }
 
-impl Round {
+impl AdmissionRound {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Round::Admit => "admit",
-            Round::Validate => "validate",
+            AdmissionRound::Admit => "admit",
+            AdmissionRound::Validate => "validate",
         }
     }
 }
 
 /// The rounds and the operations of a plugin.
-type Handled = (&'static [Round], &'static [Operation]);
+type Handled = (&'static [AdmissionRound], &'static [Operation]);
 
-const ADMIT: &[Round] = &[Round::Admit];
-const VALIDATE: &[Round] = &[Round::Validate];
-const BOTH: &[Round] = &[Round::Admit, Round::Validate];
+const ADMIT: &[AdmissionRound] = &[AdmissionRound::Admit];
+const VALIDATE: &[AdmissionRound] = &[AdmissionRound::Validate];
+const BOTH: &[AdmissionRound] = &[AdmissionRound::Admit, AdmissionRound::Validate];
 const NEW: &[Operation] = &[Create];
 const CHANGED: &[Operation] = &[Update];
 const WRITTEN: &[Operation] = &[Create, Update];
@@ -34,7 +34,7 @@ const WRITTEN_OR_GONE: &[Operation] = &[Create, Update, Delete];
 const ALL: &[Operation] = &[Connect, Create, Update, Delete];
 
 /// Whether a plugin handles an operation in a round.
-pub fn handles(plugin: &str, round: Round, operation: Operation) -> bool {
+pub fn handles(plugin: &str, round: AdmissionRound, operation: Operation) -> bool {
     let (rounds, operations) = handled(plugin);
     rounds.contains(&round) && operations.contains(&operation)
 }
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn a_plugin_is_measured_where_it_acts() {
-        assert!(handles("NamespaceLifecycle", Round::Admit, Delete));
-        assert!(!handles("NamespaceLifecycle", Round::Validate, Delete));
-        assert!(!handles("DefaultIngressClass", Round::Admit, Update));
-        assert!(handles("ResourceQuota", Round::Validate, Create));
-        assert!(!handles("ResourceQuota", Round::Validate, Delete));
+        assert!(handles("NamespaceLifecycle", AdmissionRound::Admit, Delete));
+        assert!(!handles("NamespaceLifecycle", AdmissionRound::Validate, Delete));
+        assert!(!handles("DefaultIngressClass", AdmissionRound::Admit, Update));
+        assert!(handles("ResourceQuota", AdmissionRound::Validate, Create));
+        assert!(!handles("ResourceQuota", AdmissionRound::Validate, Delete));
     }
 }

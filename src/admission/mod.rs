@@ -35,12 +35,12 @@ use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::meta::type_meta::{MissingKind, TypeMetaError};
 use crate::policy::mutation::Mutated;
-use crate::policy::request::{Name, Request};
+use crate::policy::request::{AdmissionRequest, GroupVersionName};
 use crate::value::Value;
 
 pub use configuration::Configuration;
 pub use figures::{AdmissionCall, AdmissionResult, Evaluated, Figures, WebhookCall};
-pub use handled::Round;
+pub use handled::AdmissionRound;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Listed, Objects, ScopedResource};
 pub use owner_references::OwnerReferences;
@@ -68,7 +68,7 @@ pub struct Attributes<'a> {
     /// The CreateOptions, UpdateOptions or DeleteOptions of the request.
     pub options: &'a Value,
     pub forms: &'a dyn Forms,
-    pub told: &'a Told,
+    pub told: &'a AdmissionNotes,
     pub reinvocation: &'a Reinvocation,
     /// What quotas were charged for in earlier tries of the request.
     pub charges: &'a plugins::Charges,
@@ -98,9 +98,9 @@ impl Attributes<'_> {
     pub fn request(&self, matched: &ServedVersion) -> Value {
         let kind = |version| {
             let GroupVersionKind { group, version, kind } = self.kind_in(version);
-            Name { group, version, name: kind }
+            GroupVersionName { group, version, name: kind }
         };
-        Request {
+        AdmissionRequest {
             kind: kind(matched),
             resource: resource(matched),
             request_kind: kind(self.version),
@@ -126,8 +126,8 @@ impl Attributes<'_> {
     }
 }
 
-fn resource(version: &ServedVersion) -> Name<'_> {
-    Name { group: &version.group, version: &version.version, name: &version.names.plural }
+fn resource(version: &ServedVersion) -> GroupVersionName<'_> {
+    GroupVersionName { group: &version.group, version: &version.version, name: &version.names.plural }
 }
 
 /// A write that a plugin refuses.
@@ -203,7 +203,7 @@ pub trait Forms: Send + Sync {
 
 /// What admission tells beside its verdict.
 #[derive(Default)]
-pub struct Told {
+pub struct AdmissionNotes {
     notes: Mutex<Notes>,
     /// The managedFields of the object before it was first replaced.
     owners_before: OnceLock<Option<Value>>,
@@ -216,7 +216,7 @@ pub struct Notes {
     pub annotations: BTreeMap<String, String>,
 }
 
-impl Told {
+impl AdmissionNotes {
     pub fn warn(&self, text: &str) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(text.to_owned());
     }
@@ -288,7 +288,7 @@ impl Chain {
         for (name, step) in self.asked(attributes) {
             let began = Instant::now();
             let outcome = step.mutate(attributes, object).await;
-            self.figures.asked(name, &AdmissionCall::new(Round::Admit, attributes, began, outcome.is_err()));
+            self.figures.asked(name, &AdmissionCall::new(AdmissionRound::Admit, attributes, began, outcome.is_err()));
             outcome?;
         }
         Ok(())
@@ -298,7 +298,8 @@ impl Chain {
         for (name, step) in self.asked(attributes) {
             let began = Instant::now();
             let outcome = step.validate(attributes, object).await;
-            self.figures.asked(name, &AdmissionCall::new(Round::Validate, attributes, began, outcome.is_err()));
+            self.figures
+                .asked(name, &AdmissionCall::new(AdmissionRound::Validate, attributes, began, outcome.is_err()));
             outcome?;
         }
         Ok(())
@@ -313,14 +314,14 @@ impl Admission for Chain {
         if outcome.is_ok() && attributes.reinvocation.begin() {
             outcome = self.mutate_once(attributes, object).await;
         }
-        self.figures.passed(&AdmissionCall::new(Round::Admit, attributes, began, outcome.is_err()));
+        self.figures.passed(&AdmissionCall::new(AdmissionRound::Admit, attributes, began, outcome.is_err()));
         outcome
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let began = Instant::now();
         let outcome = self.validate_once(attributes, object).await;
-        self.figures.passed(&AdmissionCall::new(Round::Validate, attributes, began, outcome.is_err()));
+        self.figures.passed(&AdmissionCall::new(AdmissionRound::Validate, attributes, began, outcome.is_err()));
         outcome
     }
 

@@ -20,7 +20,7 @@ use crate::author::check::BuiltIn;
 use crate::crd::write::ReadError;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
-use crate::policy::{Binding, GROUP, Policy, STATIC_SUFFIX};
+use crate::policy::{GROUP, Policy, PolicyBinding, STATIC_SUFFIX};
 use crate::value::{Value, go_quote as quoted, yaml};
 use crate::write::metadata::metadata_mut;
 
@@ -205,7 +205,7 @@ fn check_references(policies: &[Value], bindings: &[Value]) -> Result<(), LoadEr
 fn hooks<P: Policy>(policies: &[Value], bindings: &[Value], minor: Minor) -> Arc<[Hook<P>]> {
     let bound = policies.iter().map(|policy| {
         let is_its = |binding: &&Value| binding.str_at(&["spec", "policyName"]) == name_of(policy);
-        let bindings = bindings.iter().filter(is_its).map(|binding| Arc::new(Binding::decode(binding))).collect();
+        let bindings = bindings.iter().filter(is_its).map(|binding| Arc::new(PolicyBinding::decode(binding))).collect();
         Hook { policy: Arc::new(P::decode(policy, minor)), bindings }
     });
     bound.filter(|hook| !hook.bindings.is_empty()).collect()

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/audit/request.go` of apiserver, release 1.36.
 
-use super::{Extent, Level};
+use super::{AuditLevel, Extent};
 use crate::kinds::layout;
 use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Value, json};
@@ -47,8 +47,8 @@ impl Bodies {
     /// Appends the fields of an event that stand for them.
     pub(super) fn append_to(&self, event: &mut Vec<u8>, extent: &Extent) {
         let fields = [
-            (Level::Request, "requestObject", &self.request),
-            (Level::RequestResponse, "responseObject", &self.response),
+            (AuditLevel::Request, "requestObject", &self.request),
+            (AuditLevel::RequestResponse, "responseObject", &self.response),
         ];
         for (level, name, object) in fields {
             if let Some(object) = object

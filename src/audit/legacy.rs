@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use super::{Event, Stage, cut};
+use super::{AuditEvent, AuditStage, cut};
 use crate::value::go_quote;
 
-impl Event {
+impl AuditEvent {
     /// What was asked by whom, and the code of the answer, in one line with its line break.
-    pub(super) fn legacy_line(&self, stage: Stage) -> Vec<u8> {
+    pub(super) fn legacy_line(&self, stage: AuditStage) -> Vec<u8> {
         let user = Some(&self.user).filter(|user| !user.name.is_empty());
         let (user, groups) = user.map_or(("<none>", None), |user| (&user.name, Some(user.groups.as_slice())));
         let groups = groups.filter(|groups| !groups.is_empty()).map_or(Cow::Borrowed("<none>"), quoted);
@@ -20,7 +20,7 @@ impl Event {
         };
         let namespace = self.object.as_ref().map(|object| object.namespace.as_str());
         let namespace = namespace.filter(|namespace| !namespace.is_empty()).unwrap_or("<none>");
-        let response = if stage == Stage::RequestReceived { "<deferred>".into() } else { self.code.to_string() };
+        let response = if stage == AuditStage::RequestReceived { "<deferred>".into() } else { self.code.to_string() };
         let ip = self.source_ips.first().map_or("<unknown>", String::as_str);
         let line = format!(
             "{} AUDIT: id={} stage={} ip={} method={} user={} groups={} as={} asgroups={} user-agent={} namespace={} \
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_line_is_that_of_kube_apiserver() {
-        let event = Event {
+        let event = AuditEvent {
             id: "a-1".into(),
             uri: "/api/v1/namespaces/n/pods".into(),
             verb: "list".into(),
@@ -67,24 +67,24 @@ mod tests {
             object: Some(ObjectReference { namespace: "n".into(), ..ObjectReference::default() }),
             received: Timestamp::from_millisecond(1_500).expect("it is a time"),
             code: 200,
-            ..Event::default()
+            ..AuditEvent::default()
         };
-        let line = |event: &Event, stage| String::from_utf8(event.legacy_line(stage)).expect("it is text");
+        let line = |event: &AuditEvent, stage| String::from_utf8(event.legacy_line(stage)).expect("it is text");
         let expected = concat!(
             r#"1970-01-01T00:00:01.5Z AUDIT: id="a-1" stage="ResponseComplete" ip="10.0.0.1" method="list" user="jane" "#,
             r#"groups="\"ops\",\"system:authenticated\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1" "#,
             r#"namespace="n" uri="/api/v1/namespaces/n/pods" response="200""#,
             "\n"
         );
-        assert_eq!(line(&event, Stage::ResponseComplete), expected);
+        assert_eq!(line(&event, AuditStage::ResponseComplete), expected);
         let impersonated = Some(UserInfo { name: "joe".into(), groups: vec!["dev".into()], ..UserInfo::default() });
-        let event = Event { impersonated, ..Event::default() };
+        let event = AuditEvent { impersonated, ..AuditEvent::default() };
         let expected = concat!(
             r#"1970-01-01T00:00:00Z AUDIT: id="" stage="RequestReceived" ip="<unknown>" method="" user="<none>" "#,
             r#"groups="<none>" as="joe" asgroups="\"dev\"" user-agent="" namespace="<none>" uri="" "#,
             r#"response="<deferred>""#,
             "\n"
         );
-        assert_eq!(line(&event, Stage::RequestReceived), expected);
+        assert_eq!(line(&event, AuditStage::RequestReceived), expected);
     }
 }

@@ -24,7 +24,7 @@ use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Map, Value, json};
 
 pub use bodies::Bodies;
-pub use policy::{Extent, Level, Policy};
+pub use policy::{AuditLevel, Extent, Policy};
 pub use rotated::{RotatedFile, Rotation};
 
 /// Longer User-Agents are cut, as kube-apiserver cuts them.
@@ -92,7 +92,7 @@ static DETAILS: Layout = Struct(&[
 
 /// How far a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum AuditStage {
     RequestReceived,
     /// Of a watch: its head is sent, its events follow.
     ResponseStarted,
@@ -101,22 +101,23 @@ pub enum Stage {
     Panic,
 }
 
-impl Stage {
-    const ALL: [Stage; 4] = [Stage::RequestReceived, Stage::ResponseStarted, Stage::ResponseComplete, Stage::Panic];
+impl AuditStage {
+    const ALL: [AuditStage; 4] =
+        [AuditStage::RequestReceived, AuditStage::ResponseStarted, AuditStage::ResponseComplete, AuditStage::Panic];
 
     const fn as_str(self) -> &'static str {
         match self {
-            Stage::RequestReceived => "RequestReceived",
-            Stage::ResponseStarted => "ResponseStarted",
-            Stage::ResponseComplete => "ResponseComplete",
-            Stage::Panic => "Panic",
+            AuditStage::RequestReceived => "RequestReceived",
+            AuditStage::ResponseStarted => "ResponseStarted",
+            AuditStage::ResponseComplete => "ResponseComplete",
+            AuditStage::Panic => "Panic",
         }
     }
 }
 
 /// One request, and what became of it so far.
 #[derive(Clone, Debug, Default)]
-pub struct Event {
+pub struct AuditEvent {
     pub id: String,
     pub uri: String,
     pub verb: String,
@@ -156,9 +157,9 @@ pub struct ObjectReference {
     pub resource_version: String,
 }
 
-impl Event {
+impl AuditEvent {
     /// The line of the log, with its line break.
-    fn line(&self, stage: Stage, extent: &Extent, now: Timestamp) -> Vec<u8> {
+    fn line(&self, stage: AuditStage, extent: &Extent, now: Timestamp) -> Vec<u8> {
         let mut line = json::encode_as(&self.beginning(stage, extent.level), BEGINNING);
         // Both are objects, and neither is empty.
         line.pop();
@@ -169,7 +170,7 @@ impl Event {
         line
     }
 
-    fn beginning(&self, stage: Stage, level: Level) -> Value {
+    fn beginning(&self, stage: AuditStage, level: AuditLevel) -> Value {
         let mut event = object! {
             "kind" => "Event",
             "apiVersion" => "audit.k8s.io/v1",
@@ -197,18 +198,18 @@ impl Event {
         if let Some(object) = &self.object {
             fields.insert("objectRef", object.to_value());
         }
-        if stage != Stage::RequestReceived {
+        if stage != AuditStage::RequestReceived {
             fields.insert("responseStatus", self.response_status());
         }
         event
     }
 
-    fn end(&self, stage: Stage, now: Timestamp) -> Value {
+    fn end(&self, stage: AuditStage, now: Timestamp) -> Value {
         let mut end = object! {
             "requestReceivedTimestamp" => micro_time(self.received),
             "stageTimestamp" => micro_time(now),
         };
-        if stage != Stage::RequestReceived && !self.annotations.is_empty() {
+        if stage != AuditStage::RequestReceived && !self.annotations.is_empty() {
             let annotations =
                 self.annotations.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
             end.make_object().insert("annotations", Value::Object(annotations.collect::<Map>()));
@@ -217,7 +218,7 @@ impl Event {
     }
 
     /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused; `[a] ` before it where the plane `a` was asked.
-    fn brief_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+    fn brief_line(&self, stage: AuditStage, now: Timestamp) -> Vec<u8> {
         let took_us = now.as_microsecond().saturating_sub(self.received.as_microsecond());
         let agent = self.user_agent.split(' ').next().unwrap_or_default();
         let user = if self.user.name.is_empty() { "-" } else { &self.user.name };
@@ -226,7 +227,7 @@ impl Event {
         let (whole, tenth) = (took_us / 1000, took_us / 100 % 10);
         line.push_str(&format!("{} {} {} {whole}.{tenth} ms", self.verb, self.uri, self.code));
         line.push_str(&format!(" {user} {agent}"));
-        if stage == Stage::ResponseStarted && self.attempted.is_empty() {
+        if stage == AuditStage::ResponseStarted && self.attempted.is_empty() {
             line.push_str(" begins");
         }
         let faults = self.annotations.iter().filter(|(name, _)| name == FAULT);
@@ -341,22 +342,22 @@ impl Log {
     }
 
     /// What the log has of a request, which is decided before anything else is known of it.
-    pub fn extent(&self, event: &Event) -> Extent {
+    pub fn extent(&self, event: &AuditEvent) -> Extent {
         match &self.policy {
             Some(policy) => policy.extent(event),
-            None => Extent::of(Level::Metadata),
+            None => Extent::of(AuditLevel::Metadata),
         }
     }
 
     /// Writes the line of `event`, if the log has it. A log that can't be written to does not stop the server; that is told on standard error.
-    pub fn write(&self, event: &Event, extent: &Extent, stage: Stage, now: Timestamp) {
+    pub fn write(&self, event: &AuditEvent, extent: &Extent, stage: AuditStage, now: Timestamp) {
         if !extent.has(stage) {
             return;
         }
         let line = match (self.form, stage) {
             (LineFormat::Json, _) => event.line(stage, extent, now),
             (LineFormat::Legacy, _) => event.legacy_line(stage),
-            (LineFormat::Brief, Stage::RequestReceived) => return,
+            (LineFormat::Brief, AuditStage::RequestReceived) => return,
             (LineFormat::Brief, _) => event.brief_line(stage, now),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
@@ -370,8 +371,8 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn event() -> Event {
-        Event {
+    fn event() -> AuditEvent {
+        AuditEvent {
             id: "a-1".into(),
             uri: "/apis/g/v1/namespaces/n/widgets/w?x=1".into(),
             verb: "get".into(),
@@ -387,13 +388,13 @@ mod tests {
                 ..ObjectReference::default()
             }),
             received: Timestamp::UNIX_EPOCH,
-            ..Event::default()
+            ..AuditEvent::default()
         }
     }
 
     #[test]
     fn a_line_has_the_fields_of_an_event_in_gos_order() {
-        let line = event().line(Stage::RequestReceived, &Extent::of(Level::Metadata), Timestamp::UNIX_EPOCH);
+        let line = event().line(AuditStage::RequestReceived, &Extent::of(AuditLevel::Metadata), Timestamp::UNIX_EPOCH);
         let expected = concat!(
             r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a-1","#,
             r#""stage":"RequestReceived","requestURI":"/apis/g/v1/namespaces/n/widgets/w?x=1","verb":"get","#,
@@ -409,9 +410,9 @@ mod tests {
     #[test]
     fn a_brief_line_says_what_was_asked_and_answered() {
         let failure = Some(Status::not_found("g", "widgets", "w"));
-        let event = Event { code: 404, failure, ..event() };
+        let event = AuditEvent { code: 404, failure, ..event() };
         let now = Timestamp::from_microsecond(1_250).expect("it is a time");
-        let line = event.brief_line(Stage::ResponseComplete, now);
+        let line = event.brief_line(AuditStage::ResponseComplete, now);
         let expected =
             "get /apis/g/v1/namespaces/n/widgets/w?x=1 404 1.2 ms jane kubectl/v1: widgets.g \"w\" not found\n";
         assert_eq!(String::from_utf8_lossy(&line), expected);
@@ -421,12 +422,12 @@ mod tests {
     fn a_request_from_nobody_known_has_one_line() {
         let attempted = "Authentication failed, attempted: bearer".to_owned();
         let failure = Some(Status::unauthorized());
-        let event = Event { code: 401, failure, attempted, user: UserInfo::default(), ..event() };
-        let brief = event.brief_line(Stage::ResponseStarted, Timestamp::UNIX_EPOCH);
+        let event = AuditEvent { code: 401, failure, attempted, user: UserInfo::default(), ..event() };
+        let brief = event.brief_line(AuditStage::ResponseStarted, Timestamp::UNIX_EPOCH);
         let expected = "get /apis/g/v1/namespaces/n/widgets/w?x=1 401 0.0 ms - kubectl/v1: \
             Authentication failed, attempted: bearer\n";
         assert_eq!(String::from_utf8_lossy(&brief), expected);
-        let line = event.line(Stage::ResponseStarted, &Extent::of(Level::Metadata), Timestamp::UNIX_EPOCH);
+        let line = event.line(AuditStage::ResponseStarted, &Extent::of(AuditLevel::Metadata), Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
         let expected = r#""responseStatus":{"metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
         assert!(line.contains(expected) && line.contains(r#""user":{},"#), "{line}");
@@ -435,8 +436,8 @@ mod tests {
     #[test]
     fn a_refusal_is_told_with_its_reason() {
         let failure = Some(Status::not_found("g", "widgets", "w"));
-        let event = Event { code: 404, failure, annotations: vec![("a".into(), "b".into())], ..event() };
-        let line = event.line(Stage::ResponseComplete, &Extent::of(Level::Metadata), Timestamp::UNIX_EPOCH);
+        let event = AuditEvent { code: 404, failure, annotations: vec![("a".into(), "b".into())], ..event() };
+        let line = event.line(AuditStage::ResponseComplete, &Extent::of(AuditLevel::Metadata), Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
         let expected = concat!(
             r#""responseStatus":{"metadata":{},"status":"Failure","message":"widgets.g \"w\" not found","#,

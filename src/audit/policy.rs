@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::{fs, io};
 
-use super::{Event, Stage};
+use super::{AuditEvent, AuditStage};
 use crate::value::{Value, yaml};
 
 /// How much a log has of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum AuditLevel {
     #[default]
     None,
     /// Who asked for what, and how it went.
@@ -21,16 +21,17 @@ pub enum Level {
     RequestResponse,
 }
 
-impl Level {
-    const ALL: [Level; 4] = [Level::None, Level::Metadata, Level::Request, Level::RequestResponse];
+impl AuditLevel {
+    const ALL: [AuditLevel; 4] =
+        [AuditLevel::None, AuditLevel::Metadata, AuditLevel::Request, AuditLevel::RequestResponse];
 
     /// As policies and events name it.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Level::None => "None",
-            Level::Metadata => "Metadata",
-            Level::Request => "Request",
-            Level::RequestResponse => "RequestResponse",
+            AuditLevel::None => "None",
+            AuditLevel::Metadata => "Metadata",
+            AuditLevel::Request => "Request",
+            AuditLevel::RequestResponse => "RequestResponse",
         }
     }
 }
@@ -38,21 +39,21 @@ impl Level {
 /// What a log has of one request, decided when it comes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    pub level: Level,
+    pub level: AuditLevel,
     /// The stages that have no line.
-    omitted: Vec<Stage>,
+    omitted: Vec<AuditStage>,
     pub omits_managed_fields: bool,
 }
 
 impl Extent {
     /// Every stage, at a level.
-    pub fn of(level: Level) -> Self {
+    pub fn of(level: AuditLevel) -> Self {
         Extent { level, ..Extent::default() }
     }
 
     /// Whether the log has a line of this stage.
-    pub fn has(&self, stage: Stage) -> bool {
-        self.level > Level::None && !self.omitted.contains(&stage)
+    pub fn has(&self, stage: AuditStage) -> bool {
+        self.level > AuditLevel::None && !self.omitted.contains(&stage)
     }
 }
 
@@ -99,12 +100,12 @@ pub enum PolicyError {
     NoLevel,
     #[error("level: Unsupported value: {0:?}: supported values: {levels}", levels = levels())]
     Level(String),
-    #[error("{field}[{index}]: Invalid value: {name:?}: allowed stages are {stages}", stages = Stage::ALL.map(Stage::as_str).join(","))]
+    #[error("{field}[{index}]: Invalid value: {name:?}: allowed stages are {stages}", stages = AuditStage::ALL.map(AuditStage::as_str).join(","))]
     Stage { field: String, index: usize, name: String },
 }
 
 fn levels() -> String {
-    Level::ALL.map(|level| format!("{:?}", level.as_str())).join(", ")
+    AuditLevel::ALL.map(|level| format!("{:?}", level.as_str())).join(", ")
 }
 
 impl Policy {
@@ -132,7 +133,7 @@ impl Policy {
         }
         let omitted = stages(&policy, "omitStages")?;
         let omits_managed_fields = flag(&policy, "omitManagedFields").unwrap_or_default();
-        let default = Extent { level: Level::None, omitted, omits_managed_fields };
+        let default = Extent { level: AuditLevel::None, omitted, omits_managed_fields };
         let rules = policy.items_at(&["rules"]).iter().enumerate();
         let rules: Result<Vec<_>, _> = rules
             .map(|(index, rule)| {
@@ -146,7 +147,7 @@ impl Policy {
     }
 
     /// What the log has of a request, as it comes.
-    pub fn extent(&self, event: &Event) -> Extent {
+    pub fn extent(&self, event: &AuditEvent) -> Extent {
         let rule = self.rules.iter().find(|rule| rule.matches(event));
         rule.map(|rule| rule.extent.clone()).unwrap_or_default()
     }
@@ -171,13 +172,13 @@ impl AuditRule {
         })
     }
 
-    fn matches(&self, event: &Event) -> bool {
+    fn matches(&self, event: &AuditEvent) -> bool {
         let has = |list: &[String], text: &str| list.is_empty() || list.iter().any(|one| one == text);
         let in_group = self.groups.is_empty() || self.groups.iter().any(|group| event.user.is_in(group));
         has(&self.users, &event.user.name) && in_group && has(&self.verbs, &event.verb) && self.matches_target(event)
     }
 
-    fn matches_target(&self, event: &Event) -> bool {
+    fn matches_target(&self, event: &AuditEvent) -> bool {
         if self.namespaces.is_empty() && self.resources.is_empty() && self.paths.is_empty() {
             return true;
         }
@@ -209,18 +210,18 @@ impl AuditRule {
     }
 }
 
-fn level(rule: &Value) -> Result<Level, PolicyError> {
+fn level(rule: &Value) -> Result<AuditLevel, PolicyError> {
     let name = rule.str_at(&["level"]);
-    let known = Level::ALL.into_iter().find(|level| level.as_str() == name);
+    let known = AuditLevel::ALL.into_iter().find(|level| level.as_str() == name);
     known.ok_or_else(|| match name {
         "" => PolicyError::NoLevel,
         name => PolicyError::Level(name.to_owned()),
     })
 }
 
-fn stages(value: &Value, field: &str) -> Result<Vec<Stage>, PolicyError> {
+fn stages(value: &Value, field: &str) -> Result<Vec<AuditStage>, PolicyError> {
     let known = |(index, name): (usize, String)| {
-        let found = Stage::ALL.into_iter().find(|stage| stage.as_str() == name);
+        let found = AuditStage::ALL.into_iter().find(|stage| stage.as_str() == name);
         found.ok_or_else(|| PolicyError::Stage { field: field.to_owned(), index, name })
     };
     texts(value, field).into_iter().enumerate().map(known).collect()
@@ -247,7 +248,7 @@ mod tests {
                       {level: Request, verbs: [create], resources: [{group: '', resources: [pods, pods/log]}]}, \
                       {level: Metadata, namespaces: [n], resources: [{group: g}]}]}";
         let policy = Policy::parse(policy.as_bytes()).expect("it is a policy");
-        let event = |user: &str, verb: &str, group: &str, resource: &str| Event {
+        let event = |user: &str, verb: &str, group: &str, resource: &str| AuditEvent {
             user: UserInfo { name: user.to_owned(), ..UserInfo::default() },
             verb: verb.to_owned(),
             object: Some(ObjectReference {
@@ -256,16 +257,16 @@ mod tests {
                 namespace: "n".to_owned(),
                 ..ObjectReference::default()
             }),
-            ..Event::default()
+            ..AuditEvent::default()
         };
-        let done = |event: &Event| policy.extent(event).has(Stage::ResponseComplete);
+        let done = |event: &AuditEvent| policy.extent(event).has(AuditStage::ResponseComplete);
         assert!(done(&event("jane", "create", "", "pods")));
         assert!(!done(&event("jane", "get", "", "pods")));
         assert!(!done(&event("kubelet", "create", "", "pods")));
         assert!(done(&event("jane", "get", "g", "x")));
-        assert!(!policy.extent(&event("jane", "get", "g", "x")).has(Stage::RequestReceived));
-        assert_eq!(policy.extent(&event("jane", "create", "", "pods")).level, Level::Request);
-        assert!(!done(&Event { uri: "/healthz/ping?x".into(), ..Event::default() }));
+        assert!(!policy.extent(&event("jane", "get", "g", "x")).has(AuditStage::RequestReceived));
+        assert_eq!(policy.extent(&event("jane", "create", "", "pods")).level, AuditLevel::Request);
+        assert!(!done(&AuditEvent { uri: "/healthz/ping?x".into(), ..AuditEvent::default() }));
     }
 
     #[test]
@@ -290,9 +291,10 @@ mod tests {
                       {level: RequestResponse, resources: [{group: '*', resources: [widgets]}]}]}";
         let policy = Policy::parse(policy.as_bytes()).expect("it is a policy");
         let object = ObjectReference { group: "g".into(), resource: "widgets".into(), ..ObjectReference::default() };
-        let event = |verb: &str| Event { verb: verb.into(), object: Some(object.clone()), ..Event::default() };
-        let kept = Extent::of(Level::Request);
-        let left_out = Extent { omits_managed_fields: true, ..Extent::of(Level::RequestResponse) };
+        let event =
+            |verb: &str| AuditEvent { verb: verb.into(), object: Some(object.clone()), ..AuditEvent::default() };
+        let kept = Extent::of(AuditLevel::Request);
+        let left_out = Extent { omits_managed_fields: true, ..Extent::of(AuditLevel::RequestResponse) };
         assert_eq!([policy.extent(&event("get")), policy.extent(&event("list"))], [kept, left_out]);
     }
 }

@@ -6,30 +6,30 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::figures::{Figures, Named};
+use super::figures::{AuthorizerLabel, Figures};
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use crate::meta::Status;
 
 /// Authorisers in the order in which they are asked.
 pub struct Chain {
-    members: Vec<Member>,
+    members: Vec<ChainMember>,
     figures: Arc<Figures>,
 }
 
 /// One of the authorisers.
-pub struct Member {
+pub struct ChainMember {
     pub authorizer: Arc<dyn Authorizer>,
     /// As what its decisions are counted, if they are.
-    pub counted_as: Option<Named>,
+    pub counted_as: Option<AuthorizerLabel>,
 }
 
 impl Chain {
     /// The decisions are counted in `figures`.
-    pub fn new(figures: Arc<Figures>, members: Vec<Member>) -> Self {
+    pub fn new(figures: Arc<Figures>, members: Vec<ChainMember>) -> Self {
         Chain { members, figures }
     }
 
-    fn count(&self, member: &Member, decided: Verdict) {
+    fn count(&self, member: &ChainMember, decided: Verdict) {
         let decided = if decided == Verdict::Allow { "allowed" } else { "denied" };
         if let Some(by) = &member.counted_as {
             self.figures.decided(by, decided);
@@ -113,9 +113,9 @@ mod tests {
     }
 
     fn chain(all: &[(Verdict, &'static str)]) -> Chain {
-        let members = all.iter().map(|(verdict, text)| Member {
+        let members = all.iter().map(|(verdict, text)| ChainMember {
             authorizer: Arc::new(Says(*verdict, text)),
-            counted_as: (!text.is_empty()).then(|| Named { r#type: "RBAC", name: (*text).to_owned() }),
+            counted_as: (!text.is_empty()).then(|| AuthorizerLabel { r#type: "RBAC", name: (*text).to_owned() }),
         });
         Chain::new(Arc::default(), members.collect())
     }

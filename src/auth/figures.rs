@@ -25,23 +25,23 @@ pub struct Figures {
     calls: Family<AuthorizerCall, Counter>,
     call_seconds: Family<AuthorizerCall, Histogram, fn() -> Histogram>,
     fail_opens: Family<AuthorizerCall, Counter>,
-    conditions_errors: Family<Named, Counter>,
-    conditions_exclusions: Family<Named, Counter>,
-    conditions_seconds: Family<Named, Histogram, fn() -> Histogram>,
+    conditions_errors: Family<AuthorizerLabel, Counter>,
+    conditions_exclusions: Family<AuthorizerLabel, Counter>,
+    conditions_seconds: Family<AuthorizerLabel, Histogram, fn() -> Histogram>,
 }
 
 /// What an authoriser is, and what it is called.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub struct Named {
+pub struct AuthorizerLabel {
     /// Its mode, as `RBAC`.
     pub r#type: &'static str,
     pub name: String,
 }
 
-impl Named {
+impl AuthorizerLabel {
     /// A webhook of that name.
     pub fn webhook(name: &str) -> Self {
-        Named { r#type: WEBHOOK, name: name.to_owned() }
+        AuthorizerLabel { r#type: WEBHOOK, name: name.to_owned() }
     }
 }
 
@@ -53,7 +53,7 @@ struct Attempted {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Decided {
     #[prometheus(flatten)]
-    by: Named,
+    by: AuthorizerLabel,
     decision: &'static str,
 }
 
@@ -117,24 +117,24 @@ impl Figures {
     }
 
     /// Counts what an authoriser has decided: `allowed` or `denied`.
-    pub fn decided(&self, by: &Named, decision: &'static str) {
+    pub fn decided(&self, by: &AuthorizerLabel, decision: &'static str) {
         self.decisions.get_or_create(&Decided { by: by.clone(), decision }).inc();
     }
 
     /// Counts a call of a webhook: `success`, `timeout` or `error`.
-    pub fn called(&self, webhook: &Named, result: &'static str, took: Duration) {
+    pub fn called(&self, webhook: &AuthorizerLabel, result: &'static str, took: Duration) {
         let called = AuthorizerCall { name: webhook.name.clone(), result };
         self.calls.get_or_create(&called).inc();
         self.call_seconds.get_or_create(&called).observe(took.as_secs_f64());
     }
 
     /// Counts a webhook that could not be asked, so that others decide; `result` is that of its last call.
-    pub fn passed_over(&self, webhook: &Named, result: &'static str) {
+    pub fn passed_over(&self, webhook: &AuthorizerLabel, result: &'static str) {
         self.fail_opens.get_or_create(&AuthorizerCall { name: webhook.name.clone(), result }).inc();
     }
 
     /// Counts match conditions that were evaluated.
-    pub fn evaluated(&self, webhook: &Named, conditions: Conditions, took: Duration) {
+    pub fn evaluated(&self, webhook: &AuthorizerLabel, conditions: Conditions, took: Duration) {
         self.conditions_seconds.get_or_create(webhook).observe(took.as_secs_f64());
         match conditions {
             Conditions::Hold => {}
@@ -165,9 +165,9 @@ mod tests {
     fn figures_have_the_names_and_labels_of_kube_apiserver() {
         let (figures, mut registry) = (Figures::default(), Registry::default());
         figures.register(&mut registry);
-        let (took, webhook) = (Duration::from_millis(20), Named::webhook("w"));
+        let (took, webhook) = (Duration::from_millis(20), AuthorizerLabel::webhook("w"));
         figures.attempted("allowed", took);
-        figures.decided(&Named { r#type: "RBAC", name: "rbac".to_owned() }, "allowed");
+        figures.decided(&AuthorizerLabel { r#type: "RBAC", name: "rbac".to_owned() }, "allowed");
         figures.called(&webhook, "timeout", took);
         figures.passed_over(&webhook, "timeout");
         for conditions in [Conditions::Hold, Conditions::Exclude, Conditions::Fail] {

@@ -54,12 +54,12 @@ pub struct Claims {
 pub struct About {
     pub namespace: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<Named>,
+    pub node: Option<NamedObject>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pod: Option<Named>,
+    pub pod: Option<NamedObject>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret: Option<Named>,
-    pub serviceaccount: Named,
+    pub secret: Option<NamedObject>,
+    pub serviceaccount: NamedObject,
     /// From when on its use is worth a warning, in seconds since 1970, where it lives longer than it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnafter: Option<i64>,
@@ -67,7 +67,7 @@ pub struct About {
 
 /// One object, and no other of its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct NamedObject {
     pub name: String,
     pub uid: String,
 }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     fn claims() -> Claims {
-        let named = |name: &str, uid: &str| Named { name: name.to_owned(), uid: uid.to_owned() };
+        let named = |name: &str, uid: &str| NamedObject { name: name.to_owned(), uid: uid.to_owned() };
         Claims {
             audiences: vec!["api".to_owned(), "vault".to_owned()],
             expires_at_s: 4_600,

@@ -38,9 +38,9 @@ pub use authorize::{
     ResourceRule, Rules, Verdict,
 };
 pub use certificate::user_of_certificate;
-pub use chain::{Chain, Member};
-pub use figures::{Figures, Named as NamedAuthorizer};
-pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer, new_token_id};
+pub use chain::{Chain, ChainMember};
+pub use figures::{AuthorizerLabel as NamedAuthorizer, Figures};
+pub use jwt::{About, Claims, LEEWAY_S, NamedObject, OwnToken, TokenIssuer, new_token_id};
 pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use request_header::RequestHeader;
 pub use secret_token::SecretClaims;

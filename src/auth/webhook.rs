@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::answers::Answers;
 use super::chain::aggregate;
-use super::figures::{Conditions, Figures, Named};
+use super::figures::{AuthorizerLabel, Conditions, Figures};
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use crate::crd::review_answer::AnswerError;
 use crate::kinds;
@@ -157,7 +157,7 @@ impl From<FailedCall> for Unanswered {
 
 /// A service that is asked who may do what.
 pub struct AccessWebhook {
-    name: Named,
+    name: AuthorizerLabel,
     figures: Arc<Figures>,
     endpoint: Endpoint,
     client: Arc<Client>,
@@ -174,7 +174,14 @@ impl AccessWebhook {
         client: Arc<Client>,
         answering: Answering,
     ) -> Self {
-        AccessWebhook { name: Named::webhook(name), figures, endpoint, client, answering, answers: Mutex::default() }
+        AccessWebhook {
+            name: AuthorizerLabel::webhook(name),
+            figures,
+            endpoint,
+            client,
+            answering,
+            answers: Mutex::default(),
+        }
     }
 
     /// Whether the service is to be asked about `request`; what is wrong with the conditions, where that can't be said.

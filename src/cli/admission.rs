@@ -34,7 +34,7 @@ use crate::policy::{Mutating, Policy, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
 use crate::value::{Value, go_quote};
-use crate::webhook::{Access, Address, Client, Credentials, Endpoint, ServiceAddress};
+use crate::webhook::{Address, Client, Credentials, Endpoint, EndpointAccess, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const EVENT_RATE_LIMIT: &str = "EventRateLimit";
@@ -455,7 +455,11 @@ fn callers(configuration: &Value) -> Result<Arc<Credentials>, EndpointError> {
         return Ok(Arc::default());
     }
     let (users, current) = Config::users(Path::new(path))?;
-    let access = |config: Config| Access { identity: config.identity, headers: config.headers, ..Access::default() };
+    let access = |config: Config| EndpointAccess {
+        identity: config.identity,
+        headers: config.headers,
+        ..EndpointAccess::default()
+    };
     let users = users.into_iter().map(|(name, config)| (name, access(config))).collect();
     Ok(Arc::new(Credentials::new(users, current.as_deref())))
 }
@@ -481,7 +485,7 @@ pub fn endpoint(kubeconfig: &Path) -> Result<Endpoint, EndpointError> {
         return Err(EndpointError::NotHttps(config.server));
     }
     let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
-    let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));
+    let access = Some(Arc::new(EndpointAccess { is_insecure, server_name, identity, headers }));
     Ok(Endpoint { address: Address::Url(server), ca_bundle: authority_pem, access })
 }
 

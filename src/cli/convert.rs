@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use thiserror::Error;
 
 use super::command_error::CommandError;
-use super::definitions::{self, Definitions, each, is_definition};
+use super::definitions::{self, ReadDefinitions, each, is_definition};
 use super::documents;
 use super::print::{ending, output, tell};
 use super::project::named_or;
@@ -249,7 +249,7 @@ impl Convert {
 
 /// What is converted, and whether all could be read.
 struct Input {
-    definitions: Definitions,
+    definitions: ReadDefinitions,
     objects: Vec<(String, Value)>,
     is_readable: bool,
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::command_error::CommandError;
 use super::definitions::{each, is_definition, none_in};
-use super::documents::{self, Document, Source};
+use super::documents::{self, ManifestDocument, ManifestText};
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::{self, PolicyPrices};
@@ -21,7 +21,7 @@ use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
 use crate::crd::{Definition, defaults, strategy, validate};
-use crate::meta::field::{self, ErrorList, Subject};
+use crate::meta::field::{self, ErrorList, ErrorSubject};
 use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
@@ -100,7 +100,7 @@ impl Cost {
         let sources = documents::read_each(&self.crds);
         let faults = || sources.iter().flat_map(|source| &source.faults);
         faults().for_each(|fault| tell(&fault.message));
-        let definitions: Vec<(&Source, &Document)> =
+        let definitions: Vec<(&ManifestText, &ManifestDocument)> =
             each(&sources).filter(|(_, document)| is_definition(&document.value)).collect();
         let is_empty = definitions.is_empty() && !policies::has_prices(&sources);
         if is_empty && faults().next().is_none() {
@@ -149,7 +149,7 @@ impl Cost {
 }
 
 /// What the rules of definitions cost in that version of Kubernetes, and which of them are over the limit, a line each.
-fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) -> Said {
+fn say(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)], is_readable: bool) -> Said {
     let mut said = Said { is_fine: true, is_readable, ..Said::default() };
     for outcome in parallel::map("definitions", definitions, |(source, document)| price(minor, source, document)) {
         let (definition, errors, _, reports) = match outcome {
@@ -175,7 +175,7 @@ fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) ->
     said
 }
 
-fn price(minor: Minor, source: &Source, document: &Document) -> CostResult {
+fn price(minor: Minor, source: &ManifestText, document: &ManifestDocument) -> CostResult {
     let (mut definition, _) = definition::decode_in(minor, &document.value)
         .map_err(|error| CommandError::Definition { file: source.name.clone(), source: error })?;
     defaults::set_defaults(&mut definition);
@@ -187,13 +187,13 @@ fn price(minor: Minor, source: &Source, document: &Document) -> CostResult {
 
 /// Tells on stderr what is wrong with a definition, and where, but for limits that the report shows.
 fn report_errors(
-    (source, document): (&Source, &Document),
+    (source, document): (&ManifestText, &ManifestDocument),
     definition: &Definition,
     errors: &ErrorList,
     costs: &[SchemaCosts],
 ) {
     let is_in_report = |error: &field::Error| {
-        error.subject == Subject::EstimatedCost && costs.iter().any(|costs| error.field.starts_with(&costs.path))
+        error.subject == ErrorSubject::EstimatedCost && costs.iter().any(|costs| error.field.starts_with(&costs.path))
     };
     for error in errors.iter().filter(|error| !is_in_report(error)) {
         let at = document.error_place(&error.field).map_or(String::new(), |place| format!(":{}", place.line));
@@ -469,7 +469,7 @@ spec:
 ";
 
     fn reports(crd: &str) -> Vec<Report> {
-        let source = Source::of_text("crd.yaml", crd.into());
+        let source = ManifestText::of_text("crd.yaml", crd.into());
         price(Minor::NEWEST, &source, &source.documents[0]).expect("the test is a definition").3
     }
 

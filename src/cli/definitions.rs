@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::documents::{self, Document, Source};
+use super::documents::{self, ManifestDocument, ManifestText};
 use super::print::tell;
 use crate::author::{Catalog, DefinedKind};
 use crate::crd::definition::KIND;
@@ -21,15 +21,16 @@ pub enum DefinitionsError {
 }
 
 /// Definitions, and what of their files can't be read.
-pub struct Definitions {
+pub struct ReadDefinitions {
     pub catalog: Catalog,
     pub faults: Vec<String>,
 }
 
 /// Where a field of the definition `name` stands, if it is among `sources`: its file, and the place there.
-pub fn place_in(sources: &[Source], name: &str, field: &str) -> Option<(String, Option<TextPosition>)> {
-    let is_it =
-        |document: &Document| is_definition(&document.value) && document.value.str_at(&["metadata", "name"]) == name;
+pub fn place_in(sources: &[ManifestText], name: &str, field: &str) -> Option<(String, Option<TextPosition>)> {
+    let is_it = |document: &ManifestDocument| {
+        is_definition(&document.value) && document.value.str_at(&["metadata", "name"]) == name
+    };
     let (source, document) = each(sources).find(|(_, document)| is_it(document))?;
     Some((source.name.clone(), document.error_place(field)))
 }
@@ -46,14 +47,14 @@ pub fn schema_of(kind: &DefinedKind, version: &str, path: &str) -> String {
     place
 }
 
-impl Definitions {
+impl ReadDefinitions {
     /// Whether all could be read.
     pub fn is_whole(&self) -> bool {
         self.faults.is_empty()
     }
 
     /// Those among manifests, as that version of Kubernetes takes them.
-    pub fn of(minor: Minor, sources: &[Source]) -> Self {
+    pub fn of(minor: Minor, sources: &[ManifestText]) -> Self {
         let mut catalog = Catalog::of_minor(minor);
         let mut faults: Vec<String> =
             sources.iter().flat_map(|source| &source.faults).map(|fault| fault.message.clone()).collect();
@@ -62,7 +63,7 @@ impl Definitions {
                 faults.push(format!("`{}`: {error}", source.name));
             }
         }
-        Definitions { catalog, faults }
+        ReadDefinitions { catalog, faults }
     }
 }
 
@@ -71,8 +72,8 @@ impl Definitions {
 ///
 /// # Errors
 /// That there is none.
-pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Definitions, DefinitionsError> {
-    let definitions = Definitions::of(minor, &documents::read_each(paths));
+pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<ReadDefinitions, DefinitionsError> {
+    let definitions = ReadDefinitions::of(minor, &documents::read_each(paths));
     if definitions.catalog.kinds().next().is_none() {
         let faults = definitions.faults;
         let none = || DefinitionsError::None(paths.to_vec());
@@ -95,6 +96,6 @@ pub fn is_definition(object: &Value) -> bool {
 }
 
 /// Each document with its source.
-pub fn each(sources: &[Source]) -> impl Iterator<Item = (&Source, &Document)> {
+pub fn each(sources: &[ManifestText]) -> impl Iterator<Item = (&ManifestText, &ManifestDocument)> {
     sources.iter().flat_map(|source| source.documents.iter().map(move |document| (source, document)))
 }

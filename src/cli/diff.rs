@@ -7,17 +7,17 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::annotate::{self, Annotation, Level};
+use super::annotate::{self, Annotation, AnnotationLevel};
 use super::cluster::{Access, Cluster};
 use super::command_error::CommandError;
-use super::definitions::{Definitions, DefinitionsError, each, place_in, schema_of};
-use super::documents::{self, Source};
+use super::definitions::{DefinitionsError, ReadDefinitions, each, place_in, schema_of};
+use super::documents::{self, ManifestText};
 use super::git;
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::print::{Stdout, UNUSABLE, tell};
 use super::project::{Project, ProjectError};
-use crate::author::diff::{Change, Degree, Refused, Replayed, diff, refused, replay};
+use crate::author::diff::{DefinitionChange, Degree, NewError, Replayed, diff, refused, replay};
 use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::object;
@@ -91,8 +91,8 @@ enum DiffOutput {
 /// What changed, each with the name of the definition.
 #[derive(Default)]
 struct Report {
-    refused: Vec<(String, Refused)>,
-    changes: Vec<(String, Change)>,
+    refused: Vec<(String, NewError)>,
+    changes: Vec<(String, DefinitionChange)>,
 }
 
 /// An object by its name, and what it comes to.
@@ -100,10 +100,10 @@ type Replay = (String, Replayed);
 
 /// What is compared.
 struct Input {
-    old: Definitions,
-    new: Definitions,
+    old: ReadDefinitions,
+    new: ReadDefinitions,
     /// The texts of the new ones.
-    new_sources: Vec<Source>,
+    new_sources: Vec<ManifestText>,
     /// What is named where a change has no place.
     new_name: String,
     objects: Vec<(String, Value)>,
@@ -176,12 +176,12 @@ impl Diff {
     fn say(&self, input: &Input) -> Said {
         let report = compare(input);
         let mut lines = Vec::new();
-        for (name, Refused { error, is_update }) in &report.refused {
+        for (name, NewError { error, is_update }) in &report.refused {
             let when = if *is_update { "in place of the old one: " } else { "" };
             lines.push(format!("{name}: REFUSED {when}{error}"));
         }
         for (name, change) in &report.changes {
-            let Change { path, id, degree, detail, version } = change;
+            let DefinitionChange { path, id, degree, detail, version } = change;
             let about = [name.as_str(), version.as_deref().unwrap_or_default()].join(" ");
             lines.push(format!("{}: {} {path}: {id}: {detail}", about.trim_end(), word(*degree).trim_end()));
         }
@@ -210,7 +210,7 @@ impl Diff {
             None => documents::read_each(&old_paths),
         };
         let new_sources = documents::read_each(&new_paths);
-        let (old, new) = (Definitions::of(minor, &old), Definitions::of(minor, &new_sources));
+        let (old, new) = (ReadDefinitions::of(minor, &old), ReadDefinitions::of(minor, &new_sources));
         for (definitions, paths) in [(&old, &old_paths), (&new, &new_paths)] {
             definitions.faults.iter().for_each(tell);
             if definitions.faults.is_empty() && definitions.catalog.kinds().next().is_none() {
@@ -256,23 +256,24 @@ impl Diff {
 impl Diff {
     /// What is refused, and the changes that break or may, each at its place in the new definition.
     fn annotations(report: &Report, input: &Input) -> Vec<Annotation> {
-        let annotation = |name: &str, field: &str, level: Level, id: &str, text: String| {
+        let annotation = |name: &str, field: &str, level: AnnotationLevel, id: &str, text: String| {
             let there = place_in(&input.new_sources, name, field);
             let (file, place) = there.unwrap_or_else(|| (input.new_name.clone(), None));
             Annotation { file, place, level, id: id.to_owned(), message: format!("{name}: {text}") }
         };
         let refused = report.refused.iter().map(|(name, refused)| {
-            annotation(name, &refused.error.field, Level::Error, "refused", refused.error.to_string())
+            annotation(name, &refused.error.field, AnnotationLevel::Error, "refused", refused.error.to_string())
         });
         let changes =
             report.changes.iter().filter(|(_, change)| change.degree != Degree::Safe).map(|(name, change)| {
-                let level = if change.degree == Degree::Breaking { Level::Error } else { Level::Warning };
+                let level =
+                    if change.degree == Degree::Breaking { AnnotationLevel::Error } else { AnnotationLevel::Warning };
                 let kind = input.new.catalog.kinds().find(|kind| kind.definition.name() == name);
                 let field = match (&change.version, kind) {
                     (Some(version), Some(kind)) => schema_of(kind, version, &change.path),
                     _ => change.path.clone(),
                 };
-                let Change { path, id, detail, .. } = change;
+                let DefinitionChange { path, id, detail, .. } = change;
                 annotation(name, &field, level, id, format!("{path}: {detail}"))
             });
         refused.chain(changes).collect()
@@ -327,8 +328,8 @@ fn title(object: &Value) -> String {
     }
 }
 
-fn whole(id: &'static str, degree: Degree, detail: &str) -> Change {
-    Change { version: None, path: "metadata.name".to_owned(), id, degree, detail: detail.to_owned() }
+fn whole(id: &'static str, degree: Degree, detail: &str) -> DefinitionChange {
+    DefinitionChange { version: None, path: "metadata.name".to_owned(), id, degree, detail: detail.to_owned() }
 }
 
 /// The changes, and then the objects as they come.
@@ -376,7 +377,7 @@ fn show_changes(report: &Report, input: &Input) -> String {
         }
     };
     // Writing to a String can't fail.
-    for (name, Refused { error, is_update }) in &report.refused {
+    for (name, NewError { error, is_update }) in &report.refused {
         head(&mut out, name, "");
         let when = if *is_update { "in place of the old one: " } else { "" };
         let _ = writeln!(out, "  REFUSED   {when}{error}");
@@ -386,7 +387,7 @@ fn show_changes(report: &Report, input: &Input) -> String {
     }
     for (name, change) in &report.changes {
         head(&mut out, name, change.version.as_deref().unwrap_or_default());
-        let Change { path, id, degree, detail, .. } = change;
+        let DefinitionChange { path, id, degree, detail, .. } = change;
         let _ = writeln!(out, "  {} {path}: {id}: {detail}", word(*degree));
     }
     let count = |degree| report.changes.iter().filter(|(_, change)| change.degree == degree).count();
@@ -422,7 +423,7 @@ fn show_replayed((name, replayed): &Replay) -> String {
 
 fn show_json(report: &Report, replayed: &[Replay]) -> String {
     let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
-    let refused = report.refused.iter().map(|(name, Refused { error, is_update })| {
+    let refused = report.refused.iter().map(|(name, NewError { error, is_update })| {
         object! {
             "crd" => name.as_str(),
             "field" => error.field.as_str(),

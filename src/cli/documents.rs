@@ -9,17 +9,17 @@ use std::sync::{Arc, OnceLock};
 use super::definitions::is_definition;
 use super::parallel;
 use super::print::tell;
-use super::text::Text;
+use super::text::SharedText;
 use crate::author::written_field;
 use crate::value::yaml::{self, Broken, Located, RepeatedKey, TextPosition};
 use crate::value::{Value, json};
 
 /// A text with manifests.
-pub struct Source {
+pub struct ManifestText {
     /// As it was named; `-` for stdin.
     pub name: String,
-    pub text: Text,
-    pub documents: Vec<Document>,
+    pub text: SharedText,
+    pub documents: Vec<ManifestDocument>,
     /// What of it can't be read.
     pub faults: Vec<DocumentError>,
 }
@@ -37,12 +37,12 @@ pub struct DocumentError {
 /// What stands in a text.
 #[derive(Clone, Copy)]
 pub enum TextEntry<'s> {
-    Document(&'s Document),
+    Document(&'s ManifestDocument),
     Fault(&'s DocumentError),
 }
 
 /// A manifest.
-pub struct Document {
+pub struct ManifestDocument {
     /// Which of the documents of its text, from 0.
     pub index: usize,
     pub value: Value,
@@ -65,14 +65,14 @@ pub struct Repeated {
 
 /// Where the fields of a document stand; found when somebody asks, as most documents have no faults.
 struct Places {
-    text: Text,
+    text: SharedText,
     index: usize,
     located: OnceLock<Option<Located>>,
     template: OnceLock<Option<String>>,
 }
 
 impl Places {
-    fn new(text: &Text, index: usize, located: OnceLock<Option<Located>>) -> Arc<Self> {
+    fn new(text: &SharedText, index: usize, located: OnceLock<Option<Located>>) -> Arc<Self> {
         Arc::new(Places { text: text.clone(), index, located, template: OnceLock::new() })
     }
 
@@ -87,20 +87,20 @@ impl Places {
 #[error("{0}")]
 pub struct Unreadable(String);
 
-impl Source {
+impl ManifestText {
     /// Manifests that no text of ours holds.
     pub fn of_values(name: &str, values: Vec<Value>) -> Self {
-        let text = Text::from("");
+        let text = SharedText::from("");
         let document = |(index, value)| {
             let places = Places::new(&text, index, OnceLock::from(None));
-            Document { index, value, repeated: Vec::new(), places, within: String::new() }
+            ManifestDocument { index, value, repeated: Vec::new(), places, within: String::new() }
         };
         let documents = values.into_iter().enumerate().map(document).collect();
-        Source { name: name.to_owned(), text: text.clone(), documents, faults: Vec::new() }
+        ManifestText { name: name.to_owned(), text: text.clone(), documents, faults: Vec::new() }
     }
 
     /// The manifests of a text; those of a List one by one. Empty documents count, but are none.
-    pub fn of_text(name: &str, text: Text) -> Self {
+    pub fn of_text(name: &str, text: SharedText) -> Self {
         let (documents, broken) = decode_each(&text);
         let fault = |(index, mut broken): (usize, Broken)| {
             broken.place = on_text(&text, broken.place);
@@ -108,11 +108,11 @@ impl Source {
             DocumentError { index, place: Some(broken.place), message }
         };
         let faults = broken.into_iter().map(fault).collect();
-        Source { name: name.to_owned(), text, documents, faults }
+        ManifestText { name: name.to_owned(), text, documents, faults }
     }
 
     /// Its documents and its faults, as they stand in the text.
-    pub fn entries(&self) -> impl Iterator<Item = (&Source, TextEntry<'_>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&ManifestText, TextEntry<'_>)> {
         let mut faults = self.faults.iter().peekable();
         let mut documents = self.documents.iter().peekable();
         std::iter::from_fn(move || {
@@ -124,7 +124,7 @@ impl Source {
 
     fn unreadable(Unreadable(message): Unreadable, path: &Path) -> Self {
         let faults = vec![DocumentError { index: 0, place: None, message }];
-        Source { name: path.display().to_string(), text: Text::from(""), documents: Vec::new(), faults }
+        ManifestText { name: path.display().to_string(), text: SharedText::from(""), documents: Vec::new(), faults }
     }
 }
 
@@ -133,14 +133,14 @@ fn told(Broken { problem, place }: &Broken) -> String {
 }
 
 /// A reader may come to the end of a text before it misses something: then the last line with a text is meant.
-fn on_text(text: &Text, place: TextPosition) -> TextPosition {
+fn on_text(text: &SharedText, place: TextPosition) -> TextPosition {
     let is_text = |line: usize| text.line(line).is_some_and(|line| !line.trim().is_empty());
     let last = (1..=place.line).rev().find(|line| is_text(*line));
     let last = last.filter(|_| (place.line + 1..).map_while(|line| text.line(line)).all(|line| line.trim().is_empty()));
     last.map_or(place, |line| TextPosition { line, ..place })
 }
 
-impl Document {
+impl ManifestDocument {
     /// Where the field of an error stands in the text.
     pub fn place(&self, field: &str) -> Option<TextPosition> {
         self.places.located().map(|located| located.place(&self.path(field)))
@@ -184,7 +184,7 @@ impl Document {
 }
 
 /// Reads all that `arguments` name, tells what can't be read, and goes on; whether all could be.
-pub fn read_telling(arguments: &[PathBuf]) -> (Vec<Source>, bool) {
+pub fn read_telling(arguments: &[PathBuf]) -> (Vec<ManifestText>, bool) {
     let sources = read_each(arguments);
     let faults: Vec<&DocumentError> = sources.iter().flat_map(|source| &source.faults).collect();
     faults.iter().for_each(|fault| tell(&fault.message));
@@ -196,7 +196,7 @@ pub fn read_telling(arguments: &[PathBuf]) -> (Vec<Source>, bool) {
 ///
 /// # Errors
 /// The first thing that can't be read.
-pub fn read(arguments: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
+pub fn read(arguments: &[PathBuf]) -> Result<Vec<ManifestText>, Unreadable> {
     let sources = read_each(arguments);
     match sources.iter().flat_map(|source| &source.faults).next() {
         Some(fault) => Err(Unreadable(fault.message.clone())),
@@ -205,7 +205,7 @@ pub fn read(arguments: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
 }
 
 /// The same, but what can't be read is a fault of its source, and hides nothing else.
-pub fn read_each(arguments: &[PathBuf]) -> Vec<Source> {
+pub fn read_each(arguments: &[PathBuf]) -> Vec<ManifestText> {
     let mut paths = Vec::new();
     for argument in arguments {
         if let Err(error) = expand(argument, &mut paths) {
@@ -214,10 +214,10 @@ pub fn read_each(arguments: &[PathBuf]) -> Vec<Source> {
     }
     parallel::map("files", &paths, |path| match path {
         Ok(path) => match read_text(path) {
-            Ok(text) => Source::of_text(&path.display().to_string(), text.into()),
-            Err(error) => Source::unreadable(error, path),
+            Ok(text) => ManifestText::of_text(&path.display().to_string(), text.into()),
+            Err(error) => ManifestText::unreadable(error, path),
         },
-        Err((path, error)) => Source::unreadable(error.clone(), path),
+        Err((path, error)) => ManifestText::unreadable(error.clone(), path),
     })
 }
 
@@ -290,7 +290,7 @@ pub fn is_manifest(path: &Path) -> bool {
 ///
 /// # Errors
 /// The first document that can't be read.
-pub fn decode(text: &Text) -> Result<Vec<Document>, Unreadable> {
+pub fn decode(text: &SharedText) -> Result<Vec<ManifestDocument>, Unreadable> {
     match decode_each(text) {
         (documents, broken) if broken.is_empty() => Ok(documents),
         (_, broken) => Err(Unreadable(told(&broken[0].1))),
@@ -298,7 +298,7 @@ pub fn decode(text: &Text) -> Result<Vec<Document>, Unreadable> {
 }
 
 /// The manifests of a text, and those of its documents that can't be read, with their numbers.
-fn decode_each(text: &Text) -> (Vec<Document>, Vec<(usize, Broken)>) {
+fn decode_each(text: &SharedText) -> (Vec<ManifestDocument>, Vec<(usize, Broken)>) {
     let (mut documents, mut broken) = (Vec::new(), Vec::new());
     if text.trim_start().starts_with('{')
         && let Ok((value, repeated)) = json::decode_strict(text.as_bytes())
@@ -316,7 +316,7 @@ fn decode_each(text: &Text) -> (Vec<Document>, Vec<(usize, Broken)>) {
     (documents, broken)
 }
 
-fn document_of_json(text: &Text, value: Value, repeated: Vec<json::Repeated>) -> Document {
+fn document_of_json(text: &SharedText, value: Value, repeated: Vec<json::RepeatedField>) -> ManifestDocument {
     let places = Places::new(text, 0, OnceLock::new());
     let known = if repeated.is_empty() { None } else { places.located() };
     let place = |number: usize| Some(known?.repeated.get(number)?.place);
@@ -326,10 +326,10 @@ fn document_of_json(text: &Text, value: Value, repeated: Vec<json::Repeated>) ->
         field: field.path,
     });
     let repeated = repeated.collect();
-    Document { index: 0, value, repeated, places, within: String::new() }
+    ManifestDocument { index: 0, value, repeated, places, within: String::new() }
 }
 
-fn document_of_yaml(text: &Text, index: usize, mut located: Located) -> Document {
+fn document_of_yaml(text: &SharedText, index: usize, mut located: Located) -> ManifestDocument {
     let value = std::mem::take(&mut located.value);
     let repeated = located.repeated.iter().map(|repeated| Repeated {
         place: Some(repeated.place),
@@ -341,10 +341,10 @@ fn document_of_yaml(text: &Text, index: usize, mut located: Located) -> Document
     });
     let repeated = repeated.collect();
     let places = Places::new(text, index, OnceLock::from(Some(located)));
-    Document { index, value, repeated, places, within: String::new() }
+    ManifestDocument { index, value, repeated, places, within: String::new() }
 }
 
-fn flatten(document: Document, documents: &mut Vec<Document>) {
+fn flatten(document: ManifestDocument, documents: &mut Vec<ManifestDocument>) {
     let value = &document.value;
     let is_list = value.str_at(&["apiVersion"]) == "v1" && value.str_at(&["kind"]) == "List";
     let Some(items) = value.get("items").and_then(Value::as_array).filter(|_| is_list) else {
@@ -352,7 +352,7 @@ fn flatten(document: Document, documents: &mut Vec<Document>) {
         return;
     };
     for (number, item) in items.iter().enumerate() {
-        documents.push(Document {
+        documents.push(ManifestDocument {
             index: document.index,
             value: item.clone(),
             // A strict reader minds the text, not one of its items.

@@ -16,14 +16,14 @@ use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::command_error::CommandError;
-use super::definitions::{self, Definitions};
+use super::definitions::{self, ReadDefinitions};
 use super::documents;
 use super::print::{UNUSABLE, note, output, tell};
 use super::project::Project;
 use crate::author::check::node_at;
 use crate::author::convert;
 use crate::author::editor::names::Name;
-use crate::author::eval::{Evaluated, Evaluator, ExpressionError, Variable, value_at};
+use crate::author::eval::{EvalVariable, Evaluated, Evaluator, ExpressionError, value_at};
 use crate::author::{Catalog, DefinedKind};
 use crate::crd::ServedVersion;
 use crate::meta::minor::Minor;
@@ -109,10 +109,10 @@ impl Eval {
     }
 
     /// The variables, and whether all files could be read.
-    fn variables(&self) -> Result<(Vec<Variable>, bool), CommandError> {
+    fn variables(&self) -> Result<(Vec<EvalVariable>, bool), CommandError> {
         let mut variables = Vec::new();
         let definitions = self.definitions()?;
-        let mut is_whole = definitions.as_ref().is_none_or(Definitions::is_whole);
+        let mut is_whole = definitions.as_ref().is_none_or(ReadDefinitions::is_whole);
         for (name, path) in [("self", &self.object), ("oldSelf", &self.old)] {
             let Some(path) = path else { continue };
             let catalog = definitions.as_ref().map(|definitions| &definitions.catalog);
@@ -121,16 +121,16 @@ impl Eval {
             let kind = catalog.map(|catalog| self.kind(catalog, &object)).transpose()?;
             variables.push(match kind.flatten() {
                 Some(kind) => self.of_kind(name, kind, object)?,
-                None => Variable::untyped(name, self.part(&object)?.clone()),
+                None => EvalVariable::untyped(name, self.part(&object)?.clone()),
             });
         }
-        let own = self.variables.iter().map(|(name, value)| Variable::untyped(name, value.clone()));
+        let own = self.variables.iter().map(|(name, value)| EvalVariable::untyped(name, value.clone()));
         variables.extend(own);
         Ok((variables, is_whole))
     }
 
     /// The definitions that an object may be of: those named, or else those of the project.
-    fn definitions(&self) -> Result<Option<Definitions>, CommandError> {
+    fn definitions(&self) -> Result<Option<ReadDefinitions>, CommandError> {
         if self.object.is_none() {
             return Ok(None);
         }
@@ -148,12 +148,12 @@ impl Eval {
         }
     }
 
-    fn of_kind(&self, name: &str, kind: &DefinedKind, mut object: Value) -> Result<Variable, CommandError> {
+    fn of_kind(&self, name: &str, kind: &DefinedKind, mut object: Value) -> Result<EvalVariable, CommandError> {
         convert::read(kind, &mut object).map_err(|error| CommandError::Said(error.to_string()))?;
         let version = version_of(kind, &object)?;
         let (node, is_resource) = node_at(&version.structural, &self.at)
             .ok_or_else(|| CommandError::Said(format!("{} has no field `{}`", version.names.kind, self.at)))?;
-        Ok(Variable::of_node(name, self.part(&object)?.clone(), node, is_resource))
+        Ok(EvalVariable::of_node(name, self.part(&object)?.clone(), node, is_resource))
     }
 
     fn part<'o>(&self, object: &'o Value) -> Result<&'o Value, CommandError> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::command_error::CommandError;
-use super::definitions::{self, Definitions};
+use super::definitions::{self, ReadDefinitions};
 use super::minors::{Minors, Said};
 use super::print::{ending, output, tell};
 use super::project::named_or;
@@ -95,7 +95,7 @@ impl Explain {
     }
 
     /// The definitions, and the field that is asked for. Of a built-in kind, no definitions are needed.
-    fn read(&self, minor: Minor) -> Result<(Definitions, String), CommandError> {
+    fn read(&self, minor: Minor) -> Result<(ReadDefinitions, String), CommandError> {
         let Some(field) = self.field() else {
             let paths =
                 named_or(self.crd.as_slice(), "a file with definitions", |project| project.definitions.clone())?;
@@ -104,7 +104,7 @@ impl Explain {
         let paths = named_or(&[], "a file with definitions, or a built-in kind", |project| project.definitions.clone());
         let definitions = match paths {
             Ok(paths) => definitions::read_in(minor, &paths)?,
-            Err(_) if self.built_in(minor, &field).is_some() => Definitions::of(minor, &[]),
+            Err(_) if self.built_in(minor, &field).is_some() => ReadDefinitions::of(minor, &[]),
             Err(failure) => return Err(failure.into()),
         };
         Ok((definitions, field))
@@ -119,7 +119,7 @@ impl Explain {
     /// What is told of the field in that version of Kubernetes, and what is wrong with the definition.
     fn say(&self, minor: Minor) -> Said {
         let refused = |failure: CommandError| Said { lines: vec![failure.to_string()], ..Said::default() };
-        let (Definitions { catalog, faults }, path) = match self.read(minor) {
+        let (ReadDefinitions { catalog, faults }, path) = match self.read(minor) {
             Ok(read) => read,
             Err(message) => return refused(message),
         };

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::documents::{Source, is_manifest};
+use super::documents::{ManifestText, is_manifest};
 use super::parallel;
 
 /// Why there is nothing from a commit.
@@ -26,7 +26,7 @@ pub enum GitError {
 ///
 /// # Errors
 /// What git says, and that there is no git.
-pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, GitError> {
+pub fn read(reference: &str, path: &Path) -> Result<Vec<ManifestText>, GitError> {
     if reference.starts_with('-') {
         return Err(GitError::Reference(reference.to_owned()));
     }
@@ -53,7 +53,7 @@ pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, GitError> {
     let read = parallel::map("files", &names, |name| {
         let text = git(folder, &["show".as_ref(), format!("{reference}:./{name}").as_ref()])?;
         let shown = format!("{reference}:{}", folder.join(name).display());
-        Ok(Source::of_text(&shown, String::from_utf8_lossy(&text).into_owned().into()))
+        Ok(ManifestText::of_text(&shown, String::from_utf8_lossy(&text).into_owned().into()))
     });
     read.into_iter().collect()
 }

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::annotate::{self, Annotation, Described, Level};
+use super::annotate::{self, Annotation, AnnotationLevel, Described};
 use super::command_error::CommandError;
 use super::definitions::{DefinitionsError, is_definition};
-use super::documents::{self, Document, Source};
+use super::documents::{self, ManifestDocument, ManifestText};
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::values;
@@ -247,7 +247,7 @@ impl Lint {
     }
 
     /// Fixes what can be fixed in all files, and adds what is found then; whether all could be read and written.
-    fn fix_all(&self, sources: Vec<Source>, minor: Minor, found: &mut Vec<FileFindings>) -> bool {
+    fn fix_all(&self, sources: Vec<ManifestText>, minor: Minor, found: &mut Vec<FileFindings>) -> bool {
         let mut is_readable = true;
         let looked = parallel::map("files", &sources, |source| {
             let found = self.look(source, minor)?;
@@ -277,7 +277,7 @@ impl Lint {
     fn fix_policies(
         &self,
         minor: Minor,
-        sources: &mut [Source],
+        sources: &mut [ManifestText],
         found: &mut [FileFindings],
     ) -> Result<(), CommandError> {
         let places = places(sources);
@@ -300,7 +300,7 @@ impl Lint {
     }
 
     /// Adds what is found in the policies of a file.
-    fn take_policies(&self, source: &Source, findings: Vec<(usize, Finding)>, found: &mut FileFindings) {
+    fn take_policies(&self, source: &ManifestText, findings: Vec<(usize, Finding)>, found: &mut FileFindings) {
         found.policies += source.documents.iter().filter(|document| is_policy(&document.value)).count();
         for (index, finding) in findings {
             self.take(&source.documents[index], vec![finding], found);
@@ -330,7 +330,7 @@ impl Lint {
     }
 
     /// What is found in the definitions of a file.
-    fn look(&self, source: &Source, minor: Minor) -> Result<FileFindings, CommandError> {
+    fn look(&self, source: &ManifestText, minor: Minor) -> Result<FileFindings, CommandError> {
         let mut found = FileFindings { file: source.name.clone(), ..FileFindings::default() };
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
             let wrong = |error| CommandError::Definition { file: source.name.clone(), source: error };
@@ -351,7 +351,7 @@ impl Lint {
     }
 
     /// Adds what is wanted of the findings in a document, and counts what is of less than the severity that was asked for.
-    fn take(&self, document: &Document, findings: Vec<Finding>, found: &mut FileFindings) {
+    fn take(&self, document: &ManifestDocument, findings: Vec<Finding>, found: &mut FileFindings) {
         let (wanted, hidden): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| self.is_wanted(finding.lint));
         // What was left out by name is not to be told of either.
         let is_minor = |finding: &&Finding| self.only.is_empty() && finding.lint.severity < self.least();
@@ -369,10 +369,10 @@ impl Lint {
     /// Fixes what can be fixed, and looks again at what is left, which comes with it.
     fn fix_file(
         &self,
-        source: &Source,
+        source: &ManifestText,
         found: FileFindings,
         minor: Minor,
-    ) -> Result<(FileFindings, Option<Source>), CommandError> {
+    ) -> Result<(FileFindings, Option<ManifestText>), CommandError> {
         let editable = found.findings.iter().filter(|found| found.is_whole);
         let editable: Vec<(usize, &Finding)> = editable.map(|found| (found.index, &found.finding)).collect();
         let Some((fixed, edited)) = rewrite(source, &editable)? else { return Ok((found, None)) };
@@ -382,7 +382,10 @@ impl Lint {
 }
 
 /// Fixes what can be fixed in a file; how much that is, with what it reads then.
-fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(usize, Source)>, CommandError> {
+fn rewrite(
+    source: &ManifestText,
+    findings: &[(usize, &Finding)],
+) -> Result<Option<(usize, ManifestText)>, CommandError> {
     if source.name == "-" {
         return Err(CommandError::said("what comes from stdin can't be fixed: name a file"));
     }
@@ -392,7 +395,7 @@ fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(us
         return Ok(None);
     }
     fs::write(&source.name, &edited.text).map_err(CommandError::write(Path::new(&source.name)))?;
-    let edited = Source::of_text(&source.name, edited.text.into());
+    let edited = ManifestText::of_text(&source.name, edited.text.into());
     match edited.faults.first() {
         Some(fault) => Err(CommandError::Said(fault.message.clone())),
         None => Ok(Some((fixed, edited))),
@@ -400,7 +403,7 @@ fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(us
 }
 
 /// What is found in a file; what it can't be is told, and then there is nothing.
-fn or_tell(looked: Result<FileFindings, CommandError>, source: &Source, is_readable: &mut bool) -> FileFindings {
+fn or_tell(looked: Result<FileFindings, CommandError>, source: &ManifestText, is_readable: &mut bool) -> FileFindings {
     looked.unwrap_or_else(|message| {
         tell(message);
         *is_readable = false;
@@ -409,7 +412,7 @@ fn or_tell(looked: Result<FileFindings, CommandError>, source: &Source, is_reada
 }
 
 /// What is found in policies, for which all files count together: by the number of the file, each with that of its document.
-fn policy_findings(sources: &[Source], minor: Minor) -> BTreeMap<usize, Vec<(usize, Finding)>> {
+fn policy_findings(sources: &[ManifestText], minor: Minor) -> BTreeMap<usize, Vec<(usize, Finding)>> {
     let numbered = sources.iter().enumerate();
     let places = numbered.flat_map(|(at, source)| (0..source.documents.len()).map(move |index| (at, index)));
     let places: Vec<(usize, usize)> = places.collect();
@@ -423,7 +426,7 @@ fn policy_findings(sources: &[Source], minor: Minor) -> BTreeMap<usize, Vec<(usi
 }
 
 /// All documents, each with the number of its file.
-fn places(sources: &[Source]) -> Vec<(usize, &Document)> {
+fn places(sources: &[ManifestText]) -> Vec<(usize, &ManifestDocument)> {
     let numbered = sources.iter().enumerate();
     numbered.flat_map(|(at, source)| source.documents.iter().map(move |document| (at, document))).collect()
 }
@@ -532,9 +535,9 @@ fn annotations(found: &[FileFindings]) -> Vec<Annotation> {
         file: file.to_owned(),
         place: located.place,
         level: match located.finding.lint.severity {
-            Severity::Error => Level::Error,
-            Severity::Warning => Level::Warning,
-            Severity::Advice => Level::Note,
+            Severity::Error => AnnotationLevel::Error,
+            Severity::Warning => AnnotationLevel::Warning,
+            Severity::Advice => AnnotationLevel::Note,
         },
         id: located.finding.lint.id.to_owned(),
         message: format!("{}: {} (fix: {})", about(located), located.finding.message, located.finding.fix),

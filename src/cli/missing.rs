@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::definitions::is_definition;
-use crate::author::near::{Name, Names, group_of};
+use crate::author::near::{KnownNames, NamedKind, group_of};
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// The kinds that are known, and in which group and version.
 pub struct KnownKinds {
-    names: Names,
+    names: KnownNames,
     /// What was said, by version and kind.
     said: Mutex<HashMap<(String, String), String>>,
 }
@@ -19,7 +19,7 @@ impl KnownKinds {
     /// The built-in kinds of that minor, and those of `definitions`: documents that are none are left out.
     pub fn new<'v>(minor: Minor, definitions: impl Iterator<Item = &'v Value>) -> Self {
         let defined = definitions.filter(|document| is_definition(document)).filter_map(defined_name);
-        KnownKinds { names: Names::with(minor, defined), said: Mutex::default() }
+        KnownKinds { names: KnownNames::with(minor, defined), said: Mutex::default() }
     }
 
     /// Why `object` was not checked: its kind is not among these. With a guess where one is near.
@@ -32,18 +32,18 @@ impl KnownKinds {
 }
 
 /// The kind of a definition, in the version that it is stored in if that is served.
-fn defined_name(definition: &Value) -> Option<Name> {
+fn defined_name(definition: &Value) -> Option<NamedKind> {
     let versions = definition.items_at(&["spec", "versions"]).iter();
     let is = |version: &Value, name| version.get(name).and_then(Value::as_bool) == Some(true);
     let version = versions.filter(|version| is(version, "served")).max_by_key(|version| is(version, "storage"))?;
     let api_version = format!("{}/{}", definition.str_at(&["spec", "group"]), version.str_at(&["name"]));
-    Some(Name { api_version, kind: definition.str_at(&["spec", "names", "kind"]).to_owned() })
+    Some(NamedKind { api_version, kind: definition.str_at(&["spec", "names", "kind"]).to_owned() })
 }
 
 /// The kinds that may go unchecked: all, or those named, as `KIND` or `KIND.GROUP`.
-pub struct Allowed<'a>(pub Option<&'a [String]>);
+pub struct AllowedMissing<'a>(pub Option<&'a [String]>);
 
-impl Allowed<'_> {
+impl AllowedMissing<'_> {
     /// Whether `object` may go unchecked.
     pub fn has(&self, object: &Value) -> bool {
         let kind = object.str_at(&["kind"]);
@@ -86,7 +86,7 @@ mod tests {
         let crane = object! { "apiVersion" => "harbour.example.org/v1", "kind" => "Crane" };
         let has = |names: Option<&[&str]>, object: &Value| {
             let names: Option<Vec<String>> = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-            Allowed(names.as_deref()).has(object)
+            AllowedMissing(names.as_deref()).has(object)
         };
         assert_eq!([has(None, &crane), has(Some(&[]), &crane)], [false, true]);
         assert_eq!([has(Some(&["Crane"]), &crane), has(Some(&["Crane.harbour.example.org"]), &crane)], [true, true]);

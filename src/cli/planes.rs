@@ -45,7 +45,9 @@ use crate::controllers::{self, NodePlan, Switches};
 use crate::http::{self, App, Issuing, MAIN, Plane, PlaneRequest, Shared, WantedWorkloads, missing};
 use crate::meta::Status;
 use crate::registry::Registry;
-use crate::server::{Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Tls, Trust};
+use crate::server::{
+    Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, OpenConnections, Tls, Trust,
+};
 use crate::store::{Config, Location, Storage, StoreError};
 
 /// How many there may be.
@@ -70,7 +72,7 @@ pub struct Planes {
     main: Origin,
     shared: Shared,
     /// The places of connections.
-    places: Open,
+    places: OpenConnections,
     logs: Arc<[audit::Log]>,
     known: Mutex<BTreeMap<Arc<str>, PlaneState>>,
     /// What is being made or ended holds a clone; the receiver ends when this and the last one are gone.
@@ -125,7 +127,7 @@ impl Planes {
         ip: IpAddr,
         main: Origin,
         shared: Shared,
-        places: Open,
+        places: OpenConnections,
         logs: Arc<[audit::Log]>,
     ) -> Self {
         let (at_work, all_done) = mpsc::channel(1);

@@ -9,9 +9,9 @@ use std::thread;
 use tokio::sync::mpsc;
 
 use super::definitions::{each, is_definition};
-use super::documents::{self, Source};
+use super::documents::{self, ManifestText};
 use super::print::tell;
-use super::watch::Watch;
+use super::watch::FileWatch;
 use crate::meta::Status;
 use crate::registry::Registry;
 use crate::value::Value;
@@ -74,7 +74,7 @@ impl Seed {
         let folders = self.paths.iter().map(|path| {
             if path.is_dir() { path.clone() } else { path.parent().map(Path::to_owned).unwrap_or_default() }
         });
-        let mut watch = Watch::new(folders.collect());
+        let mut watch = FileWatch::new(folders.collect());
         let (changed, mut changes) = mpsc::channel(1);
         thread::Builder::new().name("files".to_owned()).spawn(move || {
             while changed.blocking_send(()).is_ok() {
@@ -124,7 +124,7 @@ impl Seed {
 }
 
 /// Whether a file is an example of a suite, which `skiff test` runs: it may be one that is to be refused.
-fn is_example(source: &Source) -> bool {
+fn is_example(source: &ManifestText) -> bool {
     let folder = Path::new(&source.name).parent();
     let is_named = folder.and_then(Path::file_name).is_some_and(|name| name == "valid" || name == "invalid");
     is_named && folder.and_then(Path::parent).is_some_and(|above| above.join("crd.yaml").is_file())

@@ -34,7 +34,7 @@ use crate::meta::Status;
 use crate::registry::{Converter, Definitions, Lifetimes, Registry, Resource, StoredPolicy};
 use crate::server::{
     AUTHORITY_SECRET, AllowedOrigins, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig,
-    NamedIdentity, Open, Secrets, SecretsError, Tls, Trust, connections_max, stop_requested, threads,
+    NamedIdentity, OpenConnections, Secrets, SecretsError, Tls, Trust, connections_max, stop_requested, threads,
 };
 use crate::store::{Config, Storage};
 
@@ -169,7 +169,8 @@ impl Server {
         let server = Arc::new(self);
         // Without an answer there is no runtime, and nothing gets here.
         let beside = threads().map_or(1, |threads| threads.blocking);
-        let (shared, places) = (Shared::among(beside, Arc::clone(&server.store.memory)), Open::new(connections_max()));
+        let (shared, places) =
+            (Shared::among(beside, Arc::clone(&server.store.memory)), OpenConnections::new(connections_max()));
         let main = Origin {
             registry: Arc::clone(&registry),
             issuer: Arc::clone(&issuer),

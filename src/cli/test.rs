@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
-use super::annotate::{self, Annotation, Level};
+use super::annotate::{self, Annotation, AnnotationLevel};
 use super::command_error::CommandError;
 use super::definitions::{each, is_definition};
-use super::documents::{self, Source};
+use super::documents::{self, ManifestText};
 use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::{self, Given};
 use super::print::{Stdout, UNUSABLE, is_styled, note, output, tell};
 use super::project::named_or;
 use super::report::{self, show_junit};
-use super::watch::Watch;
+use super::watch::FileWatch;
 use crate::author::Catalog;
 use crate::author::policies::case::Setting;
-use crate::author::suite::{self, BrokenCase, Case, Counts, Coverage, Expected, Stage, Suite, WriteTarget};
+use crate::author::suite::{self, BrokenCase, Case, Coverage, Expected, RuleCounts, Suite, SuiteStage, WriteTarget};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::yaml::{self, Located, TextPosition};
@@ -116,7 +116,7 @@ impl UnreadableSuite {
     }
 
     /// What of files can't be read, told of the suite that needs them.
-    fn of_sources(path: &Path, sources: &[Source]) -> Vec<UnreadableSuite> {
+    fn of_sources(path: &Path, sources: &[ManifestText]) -> Vec<UnreadableSuite> {
         let faults = sources.iter().flat_map(|source| &source.faults);
         faults.flat_map(|fault| UnreadableSuite::new(path, fault.message.clone())).collect()
     }
@@ -167,7 +167,7 @@ impl Test {
         if !self.watch {
             return self.run_once();
         }
-        let mut watch = Watch::new(self.watched());
+        let mut watch = FileWatch::new(self.watched());
         loop {
             if io::stdout().is_terminal() {
                 _ = output(CLEAR, ExitCode::SUCCESS);
@@ -326,7 +326,7 @@ impl Test {
         let given = given(minor, path, &suite)?;
         coverage.policies.expect(&given.set);
         let find_user = |user| given.request_user(user);
-        let stage = Stage { catalog: &catalog, policies: &given.set, find_user: &find_user };
+        let stage = SuiteStage { catalog: &catalog, policies: &given.set, find_user: &find_user };
         for (case, (file, place)) in suite.cases.iter().zip(places) {
             let begun = Instant::now();
             let before = taken.get(&case.name);
@@ -677,8 +677,8 @@ impl Style {
 }
 
 /// What no case has tried of a rule.
-fn gaps(counts: &Counts) -> Vec<String> {
-    if counts == &Counts::default() {
+fn gaps(counts: &RuleCounts) -> Vec<String> {
+    if counts == &RuleCounts::default() {
         return vec!["never evaluated".to_owned()];
     }
     let mut gaps = Vec::new();
@@ -729,7 +729,7 @@ fn show_json(run: &TestRun) -> String {
     json::encode_to_string(&object! { "suites" => suites, "coverage" => coverage, "policies" => policies })
 }
 
-fn rule_json(path: &str, rule: &str, counts: &Counts) -> Value {
+fn rule_json(path: &str, rule: &str, counts: &RuleCounts) -> Value {
     let integer = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
     let part = |(text, (held, failed)): (&String, &(u64, u64))| {
         object! { "text" => text.as_str(), "true" => integer(*held), "false" => integer(*failed) }
@@ -745,14 +745,14 @@ fn rule_json(path: &str, rule: &str, counts: &Counts) -> Value {
 }
 
 fn junit_suites(tested: &[Tested]) -> Vec<report::Suite> {
-    let case = |case: &TestedCase| report::Case {
+    let case = |case: &TestedCase| report::JunitCase {
         name: case.name.clone(),
         class: case.file.clone(),
         failures: case.failures.clone(),
         is_skipped: false,
         taken: Some(case.taken),
     };
-    let fault = |fault: &UnreadableSuite| report::Case {
+    let fault = |fault: &UnreadableSuite| report::JunitCase {
         name: "the suite can be read".to_owned(),
         class: fault.file.clone(),
         failures: vec![format!("{}: {}", located(&fault.file, fault.place), fault.text)],
@@ -771,7 +771,7 @@ fn annotations(run: &TestRun) -> Vec<Annotation> {
     let annotation = |file: &str, place: Option<TextPosition>, id: &str, message: String| Annotation {
         file: file.to_owned(),
         place,
-        level: Level::Error,
+        level: AnnotationLevel::Error,
         id: id.to_owned(),
         message,
     };

@@ -7,7 +7,7 @@ use crate::work;
 
 /// A text that many share; its lines are counted once, when the first is asked for.
 #[derive(Clone)]
-pub struct Text(Arc<Lines>);
+pub struct SharedText(Arc<Lines>);
 
 struct Lines {
     text: String,
@@ -15,13 +15,13 @@ struct Lines {
     starts: OnceLock<Vec<usize>>,
 }
 
-impl<T: Into<String>> From<T> for Text {
+impl<T: Into<String>> From<T> for SharedText {
     fn from(text: T) -> Self {
-        Text(Arc::new(Lines { text: text.into(), starts: OnceLock::new() }))
+        SharedText(Arc::new(Lines { text: text.into(), starts: OnceLock::new() }))
     }
 }
 
-impl Deref for Text {
+impl Deref for SharedText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -29,7 +29,7 @@ impl Deref for Text {
     }
 }
 
-impl Text {
+impl SharedText {
     /// A line without its end, by its number from 1.
     pub fn line(&self, number: usize) -> Option<&str> {
         work::step();
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn lines_have_numbers() {
-        let text = Text::from("a\r\n\nb");
+        let text = SharedText::from("a\r\n\nb");
         assert_eq!([0, 1, 2, 3, 4].map(|number| text.line(number)), [None, Some("a"), Some(""), Some("b"), None]);
     }
 }

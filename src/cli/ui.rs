@@ -7,7 +7,7 @@ use axum::Router;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::playground::{Live, Page, Token, Writes, bind};
+use super::playground::{LiveApi, PageToken, PlaygroundPage, Writes, bind};
 use super::print::output;
 
 /// The page beside a server.
@@ -57,7 +57,7 @@ impl Ui {
 
 /// A page that listens, and the link to it.
 pub struct Opened {
-    pub page: Page,
+    pub page: PlaygroundPage,
     pub listener: TcpListener,
     link: String,
 }
@@ -70,10 +70,10 @@ impl Opened {
     pub async fn new(PageRequest { listen, writes }: PageRequest, api: Router) -> std::io::Result<Opened> {
         let listener = bind(listen, LISTEN).await?;
         let address = listener.local_addr()?;
-        let token = Token::generate();
+        let token = PageToken::generate();
         // Browsers keep what stands behind the mark to themselves.
         let link = format!("http://{address}/#token={token}");
-        Ok(Opened { page: Page::beside(address, Live::new(api, token, writes)), listener, link })
+        Ok(Opened { page: PlaygroundPage::beside(address, LiveApi::new(api, token, writes)), listener, link })
     }
 
     /// Prints the link.

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::print::tell;
 use crate::auth::{
-    AlwaysAllow, AlwaysDeny, Authorizer, Chain, Figures, Masters, Member, NamedAuthorizer, NoSigningKey, SigningKey,
-    TokenFile, TokenFileError, TokenIssuer, Tokens, VerifyingKey,
+    AlwaysAllow, AlwaysDeny, Authorizer, Chain, ChainMember, Figures, Masters, NamedAuthorizer, NoSigningKey,
+    SigningKey, TokenFile, TokenFileError, TokenIssuer, Tokens, VerifyingKey,
 };
 use crate::meta::minor::Minor;
 use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
@@ -130,9 +130,9 @@ impl Users {
         let members = self
             .authorization_mode
             .iter()
-            .filter_map(|mode| Some(Member { authorizer: decides(mode)?, counted_as: Some(mode.named()) }));
+            .filter_map(|mode| Some(ChainMember { authorizer: decides(mode)?, counted_as: Some(mode.named()) }));
         // Nobody is asked about members of system:masters.
-        let masters = Member { authorizer: Arc::new(Masters), counted_as: None };
+        let masters = ChainMember { authorizer: Arc::new(Masters), counted_as: None };
         let members = std::iter::once(masters).chain(members).collect();
         (Arc::new(Chain::new(Arc::clone(&self.authorization_figures), members)), policy)
     }

@@ -10,17 +10,17 @@ use clap::{Args, ValueEnum};
 use super::cluster::{Access, Cluster};
 use super::command_error::CommandError;
 use super::definitions::{DefinitionsError, each, is_definition};
-use super::documents::{self, Document, Source, TextEntry};
+use super::documents::{self, ManifestDocument, ManifestText, TextEntry};
 use super::minors::{Minors, Said};
-use super::missing::{Allowed, KnownKinds};
+use super::missing::{AllowedMissing, KnownKinds};
 use super::parallel;
 use super::policies::{self, Given, Requester, values};
 use super::print::{self, Stdout, UNUSABLE, tell};
 use super::project::{Project, ProjectError};
-use super::report::{DocumentVerdict, Format, Item, Printer};
+use super::report::{DocumentVerdict, Printer, ReportFormat, ReportedDocument};
 use crate::author::policies::admit::Admitted;
 use crate::author::policies::is_policy;
-use crate::author::{self, Catalog, Checked, DefinedKind, Options};
+use crate::author::{self, Catalog, CheckOptions, Checked, DefinedKind};
 use crate::crd::write::split_api_version;
 use crate::meta::field::ErrorType;
 use crate::meta::minor::Minor;
@@ -72,8 +72,8 @@ pub struct Validate {
     ignore_missing: Option<Vec<String>>,
 
     /// How to print
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    output: ReportFormat,
 
     /// Files, folders or patterns with manifests; - for stdin; the objects of skiff.toml unless named
     #[arg(value_name = "FILE")]
@@ -96,13 +96,13 @@ struct Findings {
 }
 
 impl Findings {
-    fn new(format: Format) -> Self {
+    fn new(format: ReportFormat) -> Self {
         let printer = Printer::new(format, print::is_styled());
         Findings { printer, out: Stdout::default(), is_fine: true, is_readable: true }
     }
 
-    fn tell(&mut self, items: &[Item]) -> ControlFlow<()> {
-        self.is_fine &= items.iter().all(Item::is_fine);
+    fn tell(&mut self, items: &[ReportedDocument]) -> ControlFlow<()> {
+        self.is_fine &= items.iter().all(ReportedDocument::is_fine);
         self.is_readable &= items.iter().all(|item| item.verdict != DocumentVerdict::Unreadable);
         self.out.write(self.printer.show(items))
     }
@@ -142,7 +142,7 @@ impl Validate {
 
     /// Takes what was not named from the project.
     fn take_project(&mut self) -> Result<(), CommandError> {
-        self.minors.take_project(matches!(self.output, Format::Text | Format::Json))?;
+        self.minors.take_project(matches!(self.output, ReportFormat::Text | ReportFormat::Json))?;
         if !self.crds.is_empty() && !self.files.is_empty() {
             return Ok(());
         }
@@ -157,39 +157,42 @@ impl Validate {
     }
 
     /// Prints the verdicts of several minors as one table.
-    fn tell_each(&self, given: &[Source]) -> ExitCode {
+    fn tell_each(&self, given: &[ManifestText]) -> ExitCode {
         let sources = documents::read_each(&self.files);
         let before = documents::read_each(self.old.as_slice());
         let faults: Vec<&documents::DocumentError> =
             given.iter().chain(&before).chain(&sources).flat_map(|source| &source.faults).collect();
         faults.iter().for_each(|fault| tell(&fault.message));
-        let documents: Vec<(&Source, &Document)> = each(&sources).collect();
+        let documents: Vec<(&ManifestText, &ManifestDocument)> = each(&sources).collect();
         let is_empty = !self.misses(&sources).is_empty();
-        self.minors.tell(self.output == Format::Json, |minor| {
+        self.minors.tell(self.output == ReportFormat::Json, |minor| {
             let (checker, faulty) = self.checker(given, &sources, &before, minor);
-            let item = |(source, document): &(&Source, &Document)| checker.item(source, TextEntry::Document(document));
-            let items: Vec<Item> = faulty.into_iter().chain(parallel::map("documents", &documents, item)).collect();
+            let item = |(source, document): &(&ManifestText, &ManifestDocument)| {
+                checker.item(source, TextEntry::Document(document))
+            };
+            let items: Vec<ReportedDocument> =
+                faulty.into_iter().chain(parallel::map("documents", &documents, item)).collect();
             Said {
                 lines: items.iter().flat_map(statements).collect(),
-                is_fine: items.iter().all(Item::is_fine) && !is_empty,
+                is_fine: items.iter().all(ReportedDocument::is_fine) && !is_empty,
                 is_readable: faults.is_empty(),
             }
         })
     }
 
-    fn check(&self, given: &[Source], minor: Minor, findings: &mut Findings) -> ControlFlow<()> {
+    fn check(&self, given: &[ManifestText], minor: Minor, findings: &mut Findings) -> ControlFlow<()> {
         let sources = documents::read_each(&self.files);
         let before = documents::read_each(self.old.as_slice());
         let unreadable =
-            given.iter().chain(&before).flat_map(Source::entries).filter_map(|(source, entry)| match entry {
+            given.iter().chain(&before).flat_map(ManifestText::entries).filter_map(|(source, entry)| match entry {
                 TextEntry::Document(_) => None,
-                TextEntry::Fault(fault) => Some(Item::unreadable(source, fault)),
+                TextEntry::Fault(fault) => Some(ReportedDocument::unreadable(source, fault)),
             });
         findings.tell(&unreadable.collect::<Vec<_>>())?;
         findings.is_fine &= self.misses(&sources).is_empty();
         let (checker, faulty) = self.checker(given, &sources, &before, minor);
         findings.tell(&faulty)?;
-        let entries: Vec<(&Source, TextEntry<'_>)> = sources.iter().flat_map(Source::entries).collect();
+        let entries: Vec<(&ManifestText, TextEntry<'_>)> = sources.iter().flat_map(ManifestText::entries).collect();
         let mut told = ControlFlow::Continue(());
         parallel::each(
             "documents",
@@ -206,11 +209,11 @@ impl Validate {
     /// What objects are checked against in that version of Kubernetes, and what is wrong with it.
     fn checker<'c>(
         &'c self,
-        given: &'c [Source],
-        sources: &'c [Source],
-        before: &'c [Source],
+        given: &'c [ManifestText],
+        sources: &'c [ManifestText],
+        before: &'c [ManifestText],
         minor: Minor,
-    ) -> (ObjectChecker<'c>, Vec<Item>) {
+    ) -> (ObjectChecker<'c>, Vec<ReportedDocument>) {
         let (catalog, faulty) = self.catalog(given, sources, minor);
         let all = values(given).chain(values(sources));
         let (known, policies) = (KnownKinds::new(minor, all.clone()), Given::new(minor, all));
@@ -219,10 +222,10 @@ impl Validate {
     }
 
     /// Where there is nothing to check, in a folder or in all that was named: that is told.
-    fn misses(&self, sources: &[Source]) -> Vec<String> {
-        let is_read = |source: &&Source| !source.documents.is_empty() || !source.faults.is_empty();
-        let is_within = |source: &Source, path: &PathBuf| PathBuf::from(&source.name).starts_with(path);
-        let read: Vec<&Source> = sources.iter().filter(is_read).collect();
+    fn misses(&self, sources: &[ManifestText]) -> Vec<String> {
+        let is_read = |source: &&ManifestText| !source.documents.is_empty() || !source.faults.is_empty();
+        let is_within = |source: &ManifestText, path: &PathBuf| PathBuf::from(&source.name).starts_with(path);
+        let read: Vec<&ManifestText> = sources.iter().filter(is_read).collect();
         let is_empty =
             |path: &&PathBuf| read.is_empty() || (path.is_dir() && !read.iter().any(|source| is_within(source, path)));
         let empty: Vec<String> =
@@ -234,12 +237,12 @@ impl Validate {
         empty
     }
 
-    fn allowed(&self) -> Allowed<'_> {
-        Allowed(self.ignore_missing.as_deref())
+    fn allowed(&self) -> AllowedMissing<'_> {
+        AllowedMissing(self.ignore_missing.as_deref())
     }
 
     /// The definitions that the objects may be of, from files and from the server.
-    async fn definitions(&self) -> Result<Vec<Source>, CommandError> {
+    async fn definitions(&self) -> Result<Vec<ManifestText>, CommandError> {
         let mut given = documents::read_each(&self.crds);
         let is_readable = given.iter().all(|source| source.faults.is_empty());
         let is_of_use = |value: &Value| is_definition(value) || is_policy(value);
@@ -248,17 +251,22 @@ impl Validate {
         }
         if self.from_cluster {
             let cluster = Cluster::new(&self.access)?;
-            given.push(Source::of_values(cluster.url(), cluster.definitions().await?));
+            given.push(ManifestText::of_values(cluster.url(), cluster.definitions().await?));
         }
         Ok(given)
     }
 
     /// The kinds of all definitions among the files, and of those given that one of the files needs: a definition with all
     /// its rules takes longer to read than most objects. With them comes what is wrong with those given.
-    fn catalog(&self, given: &[Source], sources: &[Source], minor: Minor) -> (Catalog, Vec<Item>) {
+    fn catalog(
+        &self,
+        given: &[ManifestText],
+        sources: &[ManifestText],
+        minor: Minor,
+    ) -> (Catalog, Vec<ReportedDocument>) {
         let needed: HashSet<(&str, &str)> = each(sources).map(|(_, document)| kind_of(&document.value)).collect();
-        let is_needed = |document: &Document| needed.contains(&defined_kind(&document.value));
-        let definitions: Vec<(&Source, &Document, bool)> = each(given)
+        let is_needed = |document: &ManifestDocument| needed.contains(&defined_kind(&document.value));
+        let definitions: Vec<(&ManifestText, &ManifestDocument, bool)> = each(given)
             .filter(|(_, document)| is_needed(document))
             .map(|(source, document)| (source, document, true))
             .chain(each(sources).map(|(source, document)| (source, document, false)))
@@ -293,10 +301,10 @@ struct ObjectChecker<'c> {
 }
 
 impl ObjectChecker<'_> {
-    fn item(&self, source: &Source, entry: TextEntry<'_>) -> Item {
+    fn item(&self, source: &ManifestText, entry: TextEntry<'_>) -> ReportedDocument {
         let document = match entry {
             TextEntry::Document(document) => document,
-            TextEntry::Fault(fault) => return Item::unreadable(source, fault),
+            TextEntry::Fault(fault) => return ReportedDocument::unreadable(source, fault),
         };
         let object = &document.value;
         let old = self.old.get(&ObjectIdentity::of(object)).copied();
@@ -322,16 +330,17 @@ impl ObjectChecker<'_> {
     }
 
     fn check_custom(&self, kind: &DefinedKind, object: &Value, old: Option<&Value>) -> Checked {
-        let (explains, skips_holding) = (self.validate.output == Format::Text, self.validate.output != Format::Json);
-        let options = Options { explains, skips_holding, ..Options::default() };
+        let (explains, skips_holding) =
+            (self.validate.output == ReportFormat::Text, self.validate.output != ReportFormat::Json);
+        let options = CheckOptions { explains, skips_holding, ..CheckOptions::default() };
         match old {
             None => author::create(kind, object, options),
             Some(old) => author::update(kind, object, old, options),
         }
     }
 
-    fn unchecked(&self, source: &Source, document: &Document) -> Item {
-        let mut item = Item::new(source, document);
+    fn unchecked(&self, source: &ManifestText, document: &ManifestDocument) -> ReportedDocument {
+        let mut item = ReportedDocument::new(source, document);
         item.object = document.value.clone();
         let why = self.known.why_unchecked(&document.value);
         if self.validate.allowed().has(&document.value) {
@@ -344,7 +353,7 @@ impl ObjectChecker<'_> {
 }
 
 /// The verdict on a document, what is wrong with it and what it is warned of, a line each.
-fn statements(item: &Item) -> Vec<String> {
+fn statements(item: &ReportedDocument) -> Vec<String> {
     let about = format!("{}: {}", item.file, item.title());
     let verdict = format!("{about}: {}", if item.is_fine() { "valid" } else { "INVALID" });
     let faults = item.faults.iter().map(|fault| format!("{about}: {}", fault.text()));
@@ -353,8 +362,13 @@ fn statements(item: &Item) -> Vec<String> {
 }
 
 /// The verdict on a document, with what a strict reader minds.
-fn item(validate: &Validate, source: &Source, document: &Document, admitted: Admitted) -> Item {
-    let mut item = Item::new(source, document);
+fn item(
+    validate: &Validate,
+    source: &ManifestText,
+    document: &ManifestDocument,
+    admitted: Admitted,
+) -> ReportedDocument {
+    let mut item = ReportedDocument::new(source, document);
     let repeated = document
         .repeated
         .iter()
@@ -425,13 +439,14 @@ mod tests {
         let text: String = (0..count).map(document).collect();
         let Cli { validate } = Cli::parse_from(["skiff", "-"]);
         let told = || {
-            let source = Source::of_text("-", text.into());
+            let source = ManifestText::of_text("-", text.into());
             let known = KnownKinds::new(Minor::NEWEST, [].into_iter());
             let (catalog, policies) = (Catalog::default(), Given::new(Minor::NEWEST, [].into_iter()));
             let checker = ObjectChecker { validate: &validate, catalog, policies, known, old: HashMap::new() };
-            let items: Vec<Item> = source.entries().map(|(source, entry)| checker.item(source, entry)).collect();
+            let items: Vec<ReportedDocument> =
+                source.entries().map(|(source, entry)| checker.item(source, entry)).collect();
             assert_eq!(items.iter().filter(|item| !item.is_fine()).count(), count.div_ceil(3));
-            let mut printer = Printer::new(Format::Text, false);
+            let mut printer = Printer::new(ReportFormat::Text, false);
             assert!(printer.show(&items).lines().count() > count);
         };
         work::counted(told).1

@@ -13,18 +13,18 @@ use std::time::{Duration, SystemTime};
 const INTERVAL: Duration = Duration::from_millis(300);
 
 /// Files and those of folders, and when they were written.
-pub struct Watch {
+pub struct FileWatch {
     paths: Vec<PathBuf>,
     seen: FileStates,
 }
 
 type FileStates = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-impl Watch {
+impl FileWatch {
     /// Watches files, and folders with all below; an empty path is the current folder.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         let seen = look(&paths);
-        Watch { paths, seen }
+        FileWatch { paths, seen }
     }
 
     /// Watches `paths` from now on. What changed in those that were watched before is not forgotten.

@@ -9,17 +9,17 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use futures_util::stream;
 use hyper::body::{Frame, SizeHint};
 
-use crate::audit::Level;
+use crate::audit::AuditLevel;
 use crate::kinds::{self, layout};
 use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
 use crate::value::{Value, json, yaml};
 
-use super::document_cache::Document;
+use super::document_cache::CachedDocument;
 use super::exchange::Exchange;
 use super::frame::{Compressed, GZIP_THRESHOLD_BYTES, gzip};
 use super::list_pieces::ListPieces;
-use super::negotiate::{self, Encoding, Format};
+use super::negotiate::{self, AnswerFormat, Encoding};
 use super::path;
 
 /// How many bytes an indented text may have beside those that its value has in another form: what stands deep has a long line
@@ -30,26 +30,26 @@ const TOO_DEEP_FOR_YAML: &str = "the object is nested too deep to be indented, a
 const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
 
 /// What is answered, before it has a form.
-pub(super) enum Content {
+pub(super) enum AnswerContent {
     Value(Value),
     /// Compact JSON.
     Json(Vec<u8>),
 }
 
 /// Tells the audit log what is answered, where it has that.
-fn tell(exchange: &Exchange, content: &Content) {
+fn tell(exchange: &Exchange, content: &AnswerContent) {
     exchange.observe(|observed| match content {
-        Content::Value(value) => observed.answers(value),
+        AnswerContent::Value(value) => observed.answers(value),
         // It is not a Status, and those alone are looked at for less.
-        Content::Json(bytes) if observed.is_logged(Level::RequestResponse) => {
+        AnswerContent::Json(bytes) if observed.is_logged(AuditLevel::RequestResponse) => {
             observed.answers(&json::decode(bytes).unwrap_or_default());
         }
-        Content::Json(_) => {}
+        AnswerContent::Json(_) => {}
     });
 }
 
 /// An object or list in the form chosen. A kind that has no message goes out as JSON in place of protobuf.
-pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: Content) -> Response<Body> {
+pub(super) fn content(exchange: &Exchange, code: u16, format: AnswerFormat, content: AnswerContent) -> Response<Body> {
     tell(exchange, &content);
     let (encoding, bytes) = match format.encoding {
         Encoding::Json => (Encoding::Json, to_json(format, content)),
@@ -64,7 +64,7 @@ pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: C
             let value = value(content);
             match kinds::seal(&value) {
                 Some(bytes) => (Encoding::Protobuf, bytes),
-                None => (Encoding::Json, to_json(format, Content::Value(value))),
+                None => (Encoding::Json, to_json(format, AnswerContent::Value(value))),
             }
         }
     };
@@ -77,10 +77,10 @@ fn indented_bytes_max(bytes: usize) -> usize {
 }
 
 /// What would be too long if it were indented stays in one line.
-fn to_json(format: Format, content: Content) -> Vec<u8> {
+fn to_json(format: AnswerFormat, content: AnswerContent) -> Vec<u8> {
     let mut bytes = match content {
-        Content::Json(bytes) => layout::lay_out(bytes),
-        Content::Value(value) => json::encode_as(&value, layout::of(&value)),
+        AnswerContent::Json(bytes) => layout::lay_out(bytes),
+        AnswerContent::Value(value) => json::encode_as(&value, layout::of(&value)),
     };
     if format.pretty
         && let Some(indented) = json::indent_within(&bytes, indented_bytes_max(bytes.len()))
@@ -91,11 +91,11 @@ fn to_json(format: Format, content: Content) -> Vec<u8> {
     bytes
 }
 
-fn value(content: Content) -> Value {
+fn value(content: AnswerContent) -> Value {
     match content {
-        Content::Value(value) => value,
+        AnswerContent::Value(value) => value,
         // Our own encoding; what can't be read back is shown as nothing.
-        Content::Json(bytes) => json::decode(&bytes).unwrap_or_default(),
+        AnswerContent::Json(bytes) => json::decode(&bytes).unwrap_or_default(),
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn status(exchange: &Exchange, status: &Status) -> Response<Body> {
     let mut format = negotiate::error_format(&exchange.accept, &exchange.user_agent, &exchange.query);
     format.transform = None;
     exchange.observe(|observed| observed.refused(status));
-    let mut response = content(exchange, status.code, format, Content::Value(status.to_value()));
+    let mut response = content(exchange, status.code, format, AnswerContent::Value(status.to_value()));
     if let Some(seconds) = status.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -179,7 +179,7 @@ impl HttpBody for ListBody {
 }
 
 /// A document of a given type.
-pub(super) fn document(exchange: &Exchange, content_type: &str, document: &Document) -> Response<Body> {
+pub(super) fn document(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
     let compress = document.bytes.len() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
     let compressed = if compress { document.compressed() } else { None };
     let is_compressed = compressed.is_some();

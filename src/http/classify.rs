@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::Method;
 use jiff::Timestamp;
 
-use crate::audit::{Event, ObjectReference};
+use crate::audit::{AuditEvent, ObjectReference};
 
 use super::exchange::Exchange;
 use super::limits::RequestKind;
@@ -33,7 +33,7 @@ fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
 }
 
 /// What is known of a request before it is answered.
-pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
+pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent {
     let (verb, object) = match target {
         Some(Target::Resource(path)) => {
             let verb = exchange.verb(path);
@@ -50,7 +50,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
         }
         _ => (exchange.method.as_str().to_lowercase(), None),
     };
-    Event {
+    AuditEvent {
         id: exchange.audit_id.clone(),
         uri: exchange.uri.clone(),
         verb,
@@ -59,7 +59,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
         user_agent: exchange.user_agent.clone(),
         object,
         received: Timestamp::now(),
-        ..Event::default()
+        ..AuditEvent::default()
     }
 }
 

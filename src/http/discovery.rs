@@ -21,7 +21,7 @@ use crate::work;
 
 /// A version of a resource, and what can be done with it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resource {
+pub struct DiscoveredResource {
     pub version: Arc<ServedVersion>,
     pub verbs: &'static [&'static str],
     pub subresources: Vec<Subresource>,
@@ -40,7 +40,7 @@ const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "pa
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
-impl Resource {
+impl DiscoveredResource {
     /// A custom resource. While its definition is terminating, only what takes objects away is on offer.
     pub fn custom(version: Arc<ServedVersion>, is_terminating: bool) -> Self {
         let verbs = if is_terminating { TERMINATING_VERBS } else { CUSTOM_VERBS };
@@ -48,7 +48,7 @@ impl Resource {
         let status = version.status.then(|| subresource("status", None));
         let scale = version.scale.as_ref().map(|_| subresource("scale", Some(("autoscaling", "v1", "Scale"))));
         let subresources = status.into_iter().chain(scale).collect();
-        Resource { version, verbs, subresources }
+        DiscoveredResource { version, verbs, subresources }
     }
 
     /// A built-in resource.
@@ -62,7 +62,7 @@ impl Resource {
         });
         let mut subresources: Vec<_> = parts.chain(status).collect();
         subresources.sort_by_key(|subresource| subresource.name);
-        Resource { version, verbs, subresources }
+        DiscoveredResource { version, verbs, subresources }
     }
 
     fn is_of(&self, group: &str, version: &str) -> bool {
@@ -81,7 +81,7 @@ pub fn core_versions(server_address: &str) -> Value {
 }
 
 /// `/apis`.
-pub fn groups(resources: &[Resource]) -> Value {
+pub fn groups(resources: &[DiscoveredResource]) -> Value {
     let groups = DiscoveryGroups::of(resources);
     let fields = groups.0.iter().filter(|group| !group.name.is_empty()).filter_map(DiscoveryGroup::fields);
     let fields: Vec<Value> = fields.map(Value::from).collect();
@@ -89,7 +89,7 @@ pub fn groups(resources: &[Resource]) -> Value {
 }
 
 /// `/apis/GROUP`; `None` if no version of it is served.
-pub fn group(name: &str, resources: &[Resource]) -> Option<Value> {
+pub fn group(name: &str, resources: &[DiscoveredResource]) -> Option<Value> {
     let groups = DiscoveryGroups::of(resources);
     let mut fields = groups.0.iter().find(|group| group.name == name)?.fields()?;
     fields.insert("kind", "APIGroup".into());
@@ -98,7 +98,7 @@ pub fn group(name: &str, resources: &[Resource]) -> Option<Value> {
 }
 
 /// `/apis/GROUP/VERSION` and `/api/VERSION`; `None` if nothing in it is served.
-pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Option<Value> {
+pub fn group_version(group: &str, version: &str, resources: &[DiscoveredResource]) -> Option<Value> {
     let mut listed = Vec::new();
     let storage = StorageVersions::of(resources);
     for resource in resources.iter().filter(|resource| resource.is_of(group, version)) {
@@ -117,7 +117,7 @@ pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Opti
 }
 
 /// The aggregated form of `/api` (`core`) and `/apis`, in the version that [`wants_aggregated`] found.
-pub fn aggregated(core: bool, version: &str, resources: &[Resource]) -> Value {
+pub fn aggregated(core: bool, version: &str, resources: &[DiscoveredResource]) -> Value {
     let groups = DiscoveryGroups::of(resources);
     let items = groups.0.iter().filter(|group| group.name.is_empty() == core).map(|group| {
         let versions = group.versions.iter().map(|(version, resources)| {
@@ -222,13 +222,13 @@ struct DiscoveryGroups<'r>(Vec<DiscoveryGroup<'r>>);
 struct DiscoveryGroup<'r> {
     name: &'r str,
     /// The versions, best first, each with its resources.
-    versions: Vec<(&'r str, Vec<&'r Resource>)>,
+    versions: Vec<(&'r str, Vec<&'r DiscoveredResource>)>,
 }
 
 impl<'r> DiscoveryGroups<'r> {
-    fn of(resources: &'r [Resource]) -> Self {
+    fn of(resources: &'r [DiscoveredResource]) -> Self {
         work::steps(resources.len());
-        let mut by_name: HashMap<&str, HashMap<&str, Vec<&Resource>>> = HashMap::new();
+        let mut by_name: HashMap<&str, HashMap<&str, Vec<&DiscoveredResource>>> = HashMap::new();
         for resource in resources.iter().filter(|resource| resource.version.served) {
             let ServedVersion { group, version, .. } = resource.version.as_ref();
             by_name.entry(group).or_default().entry(version).or_default().push(resource);
@@ -241,7 +241,7 @@ impl<'r> DiscoveryGroups<'r> {
 }
 
 impl<'r> DiscoveryGroup<'r> {
-    fn new(name: &'r str, versions: HashMap<&'r str, Vec<&'r Resource>>) -> Self {
+    fn new(name: &'r str, versions: HashMap<&'r str, Vec<&'r DiscoveredResource>>) -> Self {
         let mut versions: Vec<_> = versions.into_iter().collect();
         versions.sort_by(|(left, _), (right, _)| compare_versions(left, right).then_with(|| left.cmp(right)));
         DiscoveryGroup { name, versions }
@@ -262,7 +262,7 @@ impl<'r> DiscoveryGroup<'r> {
     }
 }
 
-fn list_resource(resource: &Resource, storage_version_hash: Option<String>, listed: &mut Vec<Value>) {
+fn list_resource(resource: &DiscoveredResource, storage_version_hash: Option<String>, listed: &mut Vec<Value>) {
     let version = &resource.version;
     let names = &version.names;
     let mut fields = Map::new();
@@ -294,7 +294,7 @@ fn list_resource(resource: &Resource, storage_version_hash: Option<String>, list
     }
 }
 
-fn aggregate_resource(resource: &Resource) -> Value {
+fn aggregate_resource(resource: &DiscoveredResource) -> Value {
     let version = &resource.version;
     let names = &version.names;
     let kind = |group: &str, version: &str, kind: &str| {
@@ -320,7 +320,7 @@ fn aggregate_resource(resource: &Resource) -> Value {
     fields.into()
 }
 
-fn insert_names(resource: &Resource, fields: &mut Map) {
+fn insert_names(resource: &DiscoveredResource, fields: &mut Map) {
     let names = &resource.version.names;
     for (field, names) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
         if !names.is_empty() {
@@ -343,7 +343,7 @@ struct StorageVersions<'r> {
 }
 
 impl<'r> StorageVersions<'r> {
-    fn of(resources: &'r [Resource]) -> Self {
+    fn of(resources: &'r [DiscoveredResource]) -> Self {
         work::steps(resources.len());
         let mut versions = StorageVersions { served: HashMap::new(), by_kind: HashMap::new() };
         for version in resources.iter().map(|resource| resource.version.as_ref()).filter(|version| version.storage) {
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
     use crate::crd::{Names, Scale, Scope};
 
-    fn foo(version: &str, storage: bool) -> Resource {
+    fn foo(version: &str, storage: bool) -> DiscoveredResource {
         let names = Names {
             plural: "foos".into(),
             singular: "foo".into(),
@@ -403,7 +403,7 @@ mod tests {
             deprecation_warning: None,
             minor: Default::default(),
         };
-        Resource::custom(Arc::new(version), false)
+        DiscoveredResource::custom(Arc::new(version), false)
     }
 
     #[test]
@@ -448,7 +448,7 @@ mod tests {
     }
 
     /// So many versions, each in a group of its own if `apart`.
-    fn many(count: usize, apart: bool) -> Vec<Resource> {
+    fn many(count: usize, apart: bool) -> Vec<DiscoveredResource> {
         let one = |at: usize| {
             let mut resource = foo(&format!("v{}", at + 1), at == 0);
             let version = Arc::make_mut(&mut resource.version);
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn ten_times_the_resources_take_ten_times_the_steps() {
-        type Document = fn(&[Resource]) -> Option<Value>;
+        type Document = fn(&[DiscoveredResource]) -> Option<Value>;
         let documents: [Document; 4] = [
             |resources| Some(groups(resources)),
             |resources| Some(aggregated(false, "v2", resources)),

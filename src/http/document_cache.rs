@@ -23,21 +23,21 @@ pub(super) struct Documents {
 #[derive(Clone)]
 struct HashedDocument {
     hash: String,
-    document: Arc<Document>,
+    document: Arc<CachedDocument>,
 }
 
 /// A document, with what is the same each time it is sent. All answers share its bytes.
-pub(super) struct Document {
+pub(super) struct CachedDocument {
     pub bytes: Bytes,
     /// Its entity tag, in quotes.
     pub tag: String,
     compressed: OnceLock<Bytes>,
 }
 
-impl Document {
+impl CachedDocument {
     pub fn new(bytes: Vec<u8>) -> Self {
         let tag = format!("\"{}\"", openapi::etag(&bytes));
-        Document { bytes: bytes.into(), tag, compressed: OnceLock::new() }
+        CachedDocument { bytes: bytes.into(), tag, compressed: OnceLock::new() }
     }
 
     /// Its bytes under gzip; `None` where they can't be compressed. They are made outside of the lock, as that may be ended.
@@ -56,13 +56,13 @@ impl Document {
 
 impl Documents {
     /// The document is made outside of the lock, as that may take long and be ended.
-    pub fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<Document> {
+    pub fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<CachedDocument> {
         let is_it = |made: &&HashedDocument| made.hash == hash;
         let known = self.locked().get(name).and_then(|made| made.iter().find(is_it).cloned());
         if let Some(made) = known {
             return made.document;
         }
-        let document = Arc::new(Document::new(make()));
+        let document = Arc::new(CachedDocument::new(make()));
         let mut known = self.locked();
         let kept: usize = known.values().flatten().map(|made| made.document.size_bytes()).sum();
         if kept + document.size_bytes() > KEPT_BYTES_MAX {

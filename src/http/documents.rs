@@ -17,9 +17,9 @@ use crate::value::json::Layout;
 use crate::value::{Value, json};
 use crate::work;
 
-use super::answer::{self, Content};
+use super::answer::{self, AnswerContent};
 use super::app::App;
-use super::document_cache::Document;
+use super::document_cache::CachedDocument;
 use super::exchange::Exchange;
 use super::negotiate::{self, Encoding, Endpoint};
 use super::path::{NOT_FOUND_TEXT, Target};
@@ -83,7 +83,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             match discovery::wants_aggregated(&exchange.accept) {
                 Some(version) => {
                     let bytes = layout::lay_out(json::encode(&discovery::aggregated(core, version, &resources)));
-                    tagged(exchange, &discovery::aggregated_content_type(version), &Document::new(bytes))
+                    tagged(exchange, &discovery::aggregated_content_type(version), &CachedDocument::new(bytes))
                 }
                 None if core => value(exchange, discovery::core_versions(""))?,
                 None => value(exchange, discovery::groups(&resources))?,
@@ -103,7 +103,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, (hash, _))| (path.as_str(), hash.as_str()));
-            let index = Document::new(json::encode(&openapi::v3_index(index)));
+            let index = CachedDocument::new(json::encode(&openapi::v3_index(index)));
             tagged(exchange, Encoding::Json.content_type(), &index)
         }
         Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
@@ -124,7 +124,7 @@ fn is_route(app: &App, target: &Target) -> bool {
 fn value(exchange: &Exchange, value: Value) -> Result<Response<Body>, Status> {
     let format = negotiate::format(&exchange.accept, &exchange.user_agent, &exchange.query, Endpoint::Plain)
         .map_err(|error| Status::not_acceptable(&error.to_string()))?;
-    Ok(answer::content(exchange, 200, format, Content::Value(value)))
+    Ok(answer::content(exchange, 200, format, AnswerContent::Value(value)))
 }
 
 /// Pretty JSON, whatever the client accepts.
@@ -134,7 +134,7 @@ fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body
 }
 
 /// JSON with a tag: a client that has it already gets 304.
-fn tagged(exchange: &Exchange, content_type: &str, document: &Document) -> Response<Body> {
+fn tagged(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
     let known = exchange.if_none_match.split(',').any(|known| known.trim() == document.tag);
     let mut response = if known {
         answer::body(exchange, 304, content_type, Vec::new())
@@ -228,14 +228,14 @@ async fn served(app: &App) -> Result<Vec<DocumentedVersion>, Status> {
     Ok(served)
 }
 
-fn resources(served: &[DocumentedVersion]) -> Vec<discovery::Resource> {
+fn resources(served: &[DocumentedVersion]) -> Vec<discovery::DiscoveredResource> {
     let resources = served.iter().map(|served| {
         let version = Arc::clone(&served.version);
         match &served.resource.definition {
-            Some(definition) => discovery::Resource::custom(version, definition.terminating),
+            Some(definition) => discovery::DiscoveredResource::custom(version, definition.terminating),
             None => {
                 let verbs = kinds::find(&version.group, &version.names.plural).map_or(&[][..], |kind| kind.verbs);
-                discovery::Resource::built_in(version, verbs)
+                discovery::DiscoveredResource::built_in(version, verbs)
             }
         }
     });

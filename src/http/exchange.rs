@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, HeaderName, Method, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use crate::audit::Level;
+use crate::audit::AuditLevel;
 use crate::auth::UserInfo;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::{FieldSelector, LabelSelector};
@@ -185,7 +185,7 @@ impl Exchange {
     /// Warnings of a verb that reads an object, which is kept for the audit log where there is one.
     pub fn warnings_of_object(&self) -> Warnings {
         let mut is_logged = false;
-        self.observe(|observed| is_logged = observed.is_logged(Level::Metadata));
+        self.observe(|observed| is_logged = observed.is_logged(AuditLevel::Metadata));
         if is_logged { Warnings::with_sent_object() } else { Warnings::default() }
     }
 

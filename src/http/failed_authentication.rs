@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
-use crate::audit::{Event, Log, PLANE, Stage};
+use crate::audit::{AuditEvent, AuditStage, Log, PLANE};
 use crate::meta::Status;
 
 use super::classify;
@@ -40,7 +40,7 @@ impl FailedAuthentication {
             attempted(request.headers(), &Query::parse(request.uri().query().unwrap_or_default()), certified);
         let (exchange, _) = Exchange::read(head);
         let refusal = Status::unauthorized();
-        let mut event = Event {
+        let mut event = AuditEvent {
             code: StatusCode::UNAUTHORIZED.as_u16(),
             failure: Some(refusal),
             attempted,
@@ -53,7 +53,7 @@ impl FailedAuthentication {
             event.annotations.push((PLANE.into(), self.plane.to_string()));
         }
         let now = Timestamp::now();
-        self.logs.iter().for_each(|log| log.write(&event, &log.extent(&event), Stage::ResponseStarted, now));
+        self.logs.iter().for_each(|log| log.write(&event, &log.extent(&event), AuditStage::ResponseStarted, now));
     }
 }
 

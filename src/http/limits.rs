@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::metrics::Metrics;
-use crate::processor::Expected;
+use crate::processor::ExpectedWork;
 use crate::webhook::patience::Releasable;
 
 /// What clients are told that find no permit.
@@ -138,13 +138,13 @@ impl Permits {
     }
 
     /// A permit for a request; `None` where there is none for it.
-    pub async fn take(&self, kind: RequestKind, expected: Expected) -> Option<Permit> {
+    pub async fn take(&self, kind: RequestKind, expected: ExpectedWork) -> Option<Permit> {
         let [reading, changing] = &self.in_flight;
         let (row, in_flight) = match kind {
             RequestKind::ReadOnly => (&self.read_only, reading),
             RequestKind::Mutating | RequestKind::LongRunning => (&self.mutating, changing),
         };
-        let row = if expected == Expected::Long { &self.long } else { row };
+        let row = if expected == ExpectedWork::Long { &self.long } else { row };
         let permit = match &row.free {
             Some(free) => Some(timeout(self.wait, Arc::clone(free).acquire_owned()).await.ok()?.ok()?),
             None => None,
@@ -154,7 +154,7 @@ impl Permits {
             may_wait: AtomicBool::new(permit.is_none()),
             permit: Mutex::new(permit),
             aside: Arc::clone(&row.aside),
-            long: self.long.free.clone().filter(|_| expected == Expected::Short),
+            long: self.long.free.clone().filter(|_| expected == ExpectedWork::Short),
             in_flight: in_flight.clone(),
         })
     }
@@ -169,20 +169,20 @@ mod tests {
     async fn who_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
         let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
-        let taken = permits.take(RequestKind::ReadOnly, Expected::Short).await;
+        let taken = permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await;
         assert!(taken.is_some());
-        assert!(permits.take(RequestKind::ReadOnly, Expected::Short).await.is_none());
-        assert!(permits.take(RequestKind::Mutating, Expected::Short).await.is_some(), "it has permits of its own");
+        assert!(permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await.is_none());
+        assert!(permits.take(RequestKind::Mutating, ExpectedWork::Short).await.is_some(), "it has permits of its own");
         drop(taken);
-        assert!(permits.take(RequestKind::ReadOnly, Expected::Short).await.is_some());
+        assert!(permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn masters_wait_for_a_place() {
         let limits = Limits { mutating: 1, ..Limits::default() }.of_masters();
         let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
-        let taken = permits.take(RequestKind::Mutating, Expected::Short).await;
-        let next = permits.take(RequestKind::Mutating, Expected::Short);
+        let taken = permits.take(RequestKind::Mutating, ExpectedWork::Short).await;
+        let next = permits.take(RequestKind::Mutating, ExpectedWork::Short);
         let (next, ()) = tokio::join!(next, async {
             tokio::time::sleep(Duration::from_secs(10)).await;
             drop(taken);
@@ -194,13 +194,13 @@ mod tests {
     async fn what_turns_out_to_be_long_makes_room_for_what_is_short() {
         let limits = Limits { mutating: 1, ..Limits::default() };
         let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
-        let first = permits.take(RequestKind::Mutating, Expected::Short).await.expect("there is one");
-        assert!(permits.take(RequestKind::Mutating, Expected::Short).await.is_none());
+        let first = permits.take(RequestKind::Mutating, ExpectedWork::Short).await.expect("there is one");
+        assert!(permits.take(RequestKind::Mutating, ExpectedWork::Short).await.is_none());
         first.make_room();
         first.make_room();
         let free = permits.long.free.as_ref().expect("they are counted");
         assert_eq!(free.available_permits(), LONG_MAX - 1);
-        assert!(permits.take(RequestKind::Mutating, Expected::Short).await.is_some());
+        assert!(permits.take(RequestKind::Mutating, ExpectedWork::Short).await.is_some());
         drop(first);
         assert_eq!(free.available_permits(), LONG_MAX);
     }
@@ -209,9 +209,9 @@ mod tests {
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
         let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
-        let first = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
+        let first = permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await.expect("there is one");
         assert!(first.release().await && first.release().await, "it is asked before each call");
-        let second = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");
+        let second = permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await.expect("there is one again");
         assert!(!second.release().await);
         drop(first);
         assert!(second.release().await);

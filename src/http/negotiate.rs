@@ -73,7 +73,7 @@ pub enum TransformKind {
 
 /// How an answer goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct AnswerFormat {
     pub encoding: Encoding,
     /// JSON with line breaks and two spaces of indentation.
     pub pretty: bool,
@@ -117,15 +117,20 @@ impl fmt::Display for UnsupportedMediaType {
 }
 
 /// Chooses the form of an answer. An absent Accept header is the empty text.
-pub fn format(accept: &str, user_agent: &str, query: &Query, endpoint: Endpoint) -> Result<Format, NotAcceptable> {
+pub fn format(
+    accept: &str,
+    user_agent: &str,
+    query: &Query,
+    endpoint: Endpoint,
+) -> Result<AnswerFormat, NotAcceptable> {
     let offered = || NotAcceptable { offered: Encoding::ALL.map(|encoding| encoding.content_type().to_owned()).into() };
     let (encoding, parameters) = choose(accept, endpoint).ok_or_else(offered)?;
     let pretty = parameters.pretty || wants_pretty(user_agent, query);
-    Ok(Format { encoding, pretty: pretty && encoding == Encoding::Json, transform: parameters.transform })
+    Ok(AnswerFormat { encoding, pretty: pretty && encoding == Encoding::Json, transform: parameters.transform })
 }
 
 /// Checks that a watch can go out in the form chosen.
-pub fn stream(format: Format) -> Result<Format, NotAcceptable> {
+pub fn stream(format: AnswerFormat) -> Result<AnswerFormat, NotAcceptable> {
     if format.encoding.streams() {
         Ok(format)
     } else {
@@ -159,8 +164,8 @@ pub fn open_api_v2(accept: &str) -> Option<Encoding> {
 }
 
 /// The form of an error. Where the client accepts nothing that is offered, it is indented JSON all the same.
-pub fn error_format(accept: &str, user_agent: &str, query: &Query) -> Format {
-    let fallback = Format { encoding: Encoding::Json, pretty: true, transform: None };
+pub fn error_format(accept: &str, user_agent: &str, query: &Query) -> AnswerFormat {
+    let fallback = AnswerFormat { encoding: Encoding::Json, pretty: true, transform: None };
     format(accept, user_agent, query, Endpoint::Plain).unwrap_or(fallback)
 }
 

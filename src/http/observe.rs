@@ -10,7 +10,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::audit::{Event, Extent, Level, Log, Stage};
+use crate::audit::{AuditEvent, AuditLevel, AuditStage, Extent, Log};
 use crate::auth::{Decision, Verdict};
 use crate::meta::Status;
 use crate::value::{Value, json};
@@ -36,7 +36,7 @@ pub(super) struct Observed {
     begun: Instant,
     dry_run: &'static str,
     /// `None` without a log.
-    event: Option<Mutex<Event>>,
+    event: Option<Mutex<AuditEvent>>,
     /// What each log has of the request.
     extents: Vec<Extent>,
     route: OnceLock<(Route, Option<Gauge>)>,
@@ -55,7 +55,7 @@ impl Observed {
         observer: &Observer,
         kind: RequestKind,
         dry_run: &'static str,
-        event: impl FnOnce() -> Event,
+        event: impl FnOnce() -> AuditEvent,
     ) -> Arc<Self> {
         let event = (!observer.logs.is_empty()).then(event);
         let extents = event.iter().flat_map(|event| observer.logs.iter().map(|log| log.extent(event))).collect();
@@ -69,7 +69,7 @@ impl Observed {
             route: OnceLock::new(),
             answer: OnceLock::new(),
         };
-        observed.write(Stage::RequestReceived);
+        observed.write(AuditStage::RequestReceived);
         Arc::new(observed)
     }
 
@@ -113,13 +113,13 @@ impl Observed {
     }
 
     /// Whether a log has as much as `level` of the request.
-    pub fn is_logged(&self, level: Level) -> bool {
+    pub fn is_logged(&self, level: AuditLevel) -> bool {
         self.extents.iter().any(|extent| extent.level >= level)
     }
 
     /// The object of the request is known: it says what else the request is about.
     pub fn sent(&self, object: Value) {
-        let keeps = self.is_logged(Level::Request);
+        let keeps = self.is_logged(AuditLevel::Request);
         self.with_event(|event| {
             if let Some(reference) = &mut event.object {
                 let fill = |text: &mut String, name: &str| {
@@ -138,14 +138,14 @@ impl Observed {
 
     /// The patch of the request is known. What is not JSON has no place in an event.
     pub fn sent_patch(&self, patch: &[u8]) {
-        if self.is_logged(Level::Request) {
+        if self.is_logged(AuditLevel::Request) {
             self.with_event(|event| event.bodies.request = json::decode(patch).ok());
         }
     }
 
     /// What is answered is known.
     pub fn answers(&self, answer: &Value) {
-        let keeps = self.is_logged(Level::RequestResponse);
+        let keeps = self.is_logged(AuditLevel::RequestResponse);
         self.with_event(|event| event.bodies.answer(answer, keeps));
     }
 
@@ -166,17 +166,17 @@ impl Observed {
         _ = self.answer.set(ObservedAnswer { code, size_bytes });
         self.with_event(|event| event.code = code);
         if self.kind == RequestKind::LongRunning {
-            self.write(Stage::ResponseStarted);
+            self.write(AuditStage::ResponseStarted);
         }
     }
 
-    fn with_event(&self, change: impl FnOnce(&mut Event)) {
+    fn with_event(&self, change: impl FnOnce(&mut AuditEvent)) {
         if let Some(event) = &self.event {
             change(&mut event.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    fn write(&self, stage: Stage) {
+    fn write(&self, stage: AuditStage) {
         let now = Timestamp::now();
         self.with_event(|event| {
             let logs = self.observer.logs.iter().zip(&self.extents);
@@ -195,7 +195,7 @@ impl Drop for Observed {
                 event.failure = Some(Status::plain(200, CLOSED_EARLY));
             });
         }
-        self.write(Stage::ResponseComplete);
+        self.write(AuditStage::ResponseComplete);
         let Some((route, gauge)) = self.route.take() else { return };
         if let Some(gauge) = gauge {
             gauge.dec();
@@ -240,7 +240,7 @@ mod tests {
         let log = Log::to(sheet.clone()).of(Policy::parse(policy.as_bytes()).expect("it is a policy"));
         let observer = Observer { metrics: Arc::new(Metrics::new(Minor::default())), logs: Arc::new([log]) };
         let reference = ObjectReference { resource: "configmaps".into(), ..ObjectReference::default() };
-        let event = || Event { verb: "create".into(), object: Some(reference), ..Event::default() };
+        let event = || AuditEvent { verb: "create".into(), object: Some(reference), ..AuditEvent::default() };
         tell(&Observed::begin(&observer, RequestKind::Mutating, "", event));
         let line = sheet.0.lock().expect("nobody panics").clone();
         json::decode(&line).expect("it is one event")

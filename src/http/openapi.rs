@@ -16,7 +16,7 @@ use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::meta::minor::Minor;
 use crate::object;
-use crate::schema::openapi::{self, Dialect, Options, PublishedKind};
+use crate::schema::openapi::{self, Dialect, OpenApiOptions, PublishedKind};
 use crate::types::{self, collect_references};
 use crate::value::{Map, Value};
 use crate::work;
@@ -192,7 +192,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         return;
     }
     let schema = Some(version.structural.as_ref());
-    let definition = openapi::publish(schema, &kind, version.preserve_unknown_fields, Options::all(dialect));
+    let definition = openapi::publish(schema, &kind, version.preserve_unknown_fields, OpenApiOptions::all(dialect));
     let mut list = openapi::publish_list(&kind, dialect);
     if let Some(items) = list.at_mut(&["properties", "items", "items"]) {
         *items = dialect.reference(&name);

@@ -14,7 +14,7 @@ use crate::audit::PLANE;
 use crate::auth::{Attributes, UserInfo};
 use crate::meta::Status;
 use crate::meta::gates::Gate;
-use crate::processor::{Expected, Share, metered};
+use crate::processor::{ExpectedWork, Share, metered};
 use crate::webhook::patience;
 
 use super::app::App;
@@ -52,7 +52,7 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
     // They are set here alone.
     _ = exchange.observed.set(Arc::clone(&observed));
     _ = exchange.share.set(Arc::clone(&share));
-    let is_apart = observed.kind() == RequestKind::Mutating || share.expected() == Expected::Long;
+    let is_apart = observed.kind() == RequestKind::Mutating || share.expected() == ExpectedWork::Long;
     let work = work(app, exchange, observed, Arc::clone(&share), target, body);
     if is_apart { share::apart(share, work).await } else { work.await }
 }
@@ -195,7 +195,7 @@ async fn within_limits<T>(
 ) -> Result<T, Response<Body>> {
     let Patience::Limited { allowed, why } = patience else { return Ok(work.await) };
     let share = exchange.share.get();
-    let expected = share.map_or(Expected::Short, |share| share.expected());
+    let expected = share.map_or(ExpectedWork::Short, |share| share.expected());
     let Some(permit) = app.permits.take(observed.kind(), expected).await else {
         return Err(share::too_many_requests(exchange, observed));
     };

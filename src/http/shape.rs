@@ -12,7 +12,7 @@ use super::table::{self, Columns};
 
 /// What an answer makes of objects.
 #[derive(Clone)]
-pub(super) struct Shape {
+pub(super) struct AnswerShape {
     pub transform: Option<Transform>,
     pub include: IncludeObject,
     /// Of a Table.
@@ -21,7 +21,7 @@ pub(super) struct Shape {
     pub clock: Clock,
 }
 
-impl Shape {
+impl AnswerShape {
     /// Whether objects can't take the form, as it is that of lists.
     pub fn is_for_lists(&self) -> bool {
         self.transform.is_some_and(|transform| transform.kind == TransformKind::PartialObjectMetadataList)

@@ -18,7 +18,7 @@ use super::limits::{RequestKind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
-use crate::processor::{BUDGET, Expected, Share, background_meter, meter};
+use crate::processor::{BUDGET, ExpectedWork, Share, background_meter, meter};
 use crate::work::{Broken, Ended};
 
 /// How many seconds they are told to wait.
@@ -33,7 +33,7 @@ const LONG_BODY_BYTES: usize = 32 << 10;
 /// The share of a request.
 pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: RequestKind) -> Arc<Share> {
     let processor = &app.processor;
-    let guess = if exchange.content_length >= LONG_BODY_BYTES { Expected::Long } else { Expected::Short };
+    let guess = if exchange.content_length >= LONG_BODY_BYTES { ExpectedWork::Long } else { ExpectedWork::Short };
     let method = exchange.method.as_str();
     // Users of one name in two control planes are two.
     let user = &match &*app.plane {

@@ -11,14 +11,14 @@ use crate::kinds::{self, layout};
 use crate::meta::Revision;
 use crate::object;
 use crate::protobuf;
-use crate::registry::{Event, EventType, SharedChange, Target};
+use crate::registry::{EventType, SharedChange, Target, WatchEvent};
 use crate::store::{ClientForm, Encoded};
 use crate::value::{Value, json};
 
 use super::frame::{gzip_part, write_event};
 use super::negotiate::Encoding;
 use super::pieces::Pieces;
-use super::shape::Shape;
+use super::shape::AnswerShape;
 
 /// Counts the objects that were brought into the form of a watch on this thread, for the test that holds it.
 #[cfg(test)]
@@ -44,7 +44,7 @@ const AROUND_BYTES_MAX: usize = 40;
 /// How the events of one watch are framed.
 pub(super) struct Framing {
     pub encoding: Encoding,
-    shape: Shape,
+    shape: AnswerShape,
     target: Target,
     /// Column definitions go with the first event of a Table alone.
     first: bool,
@@ -58,7 +58,7 @@ pub(super) struct Packed {
 }
 
 impl Framing {
-    pub fn new(encoding: Encoding, shape: Shape, target: Target) -> Self {
+    pub fn new(encoding: Encoding, shape: AnswerShape, target: Target) -> Self {
         Framing { encoding, shape, target, first: true }
     }
 
@@ -69,19 +69,19 @@ impl Framing {
 
     /// Whether the frame of an event is made for this watch alone, and not shared with others that send it or with whoever
     /// has the object.
-    pub fn is_made_for_one(&self, event: &Event) -> bool {
+    pub fn is_made_for_one(&self, event: &WatchEvent) -> bool {
         match event {
-            Event::Object { shared, .. } => self.is_table() || (shared.is_none() && !self.is_raw()),
-            Event::Bookmark { .. } | Event::Error(_) => false,
+            WatchEvent::Object { shared, .. } => self.is_table() || (shared.is_none() && !self.is_raw()),
+            WatchEvent::Bookmark { .. } | WatchEvent::Error(_) => false,
         }
     }
 
     /// Appends the frame of an event.
-    pub fn write(&mut self, event: Event, out: &mut Pieces) {
+    pub fn write(&mut self, event: WatchEvent, out: &mut Pieces) {
         let version = &self.target.version;
         match event {
-            Event::Error(status) => self.write_value(EventType::Error, &status.to_value(), out),
-            Event::Bookmark { revision, initial_end } => {
+            WatchEvent::Error(status) => self.write_value(EventType::Error, &status.to_value(), out),
+            WatchEvent::Bookmark { revision, initial_end } => {
                 let mut metadata = object! { "resourceVersion" => revision.to_string() };
                 if initial_end && let Value::Object(metadata) = &mut metadata {
                     metadata.insert("annotations", object! { "k8s.io/initial-events-end" => "true" });
@@ -96,10 +96,12 @@ impl Framing {
                 self.write_value(EventType::Bookmark, &shaped, out);
             }
             // They are copied, or shared, faster than they are looked up.
-            Event::Object { kind, object, revision, shared: Some(shared) } if !self.is_raw() && !self.is_table() => {
+            WatchEvent::Object { kind, object, revision, shared: Some(shared) }
+                if !self.is_raw() && !self.is_table() =>
+            {
                 out.share(self.frame(kind, &object, revision, &shared));
             }
-            Event::Object { kind, object, revision, .. } => {
+            WatchEvent::Object { kind, object, revision, .. } => {
                 self.write_object(kind, &object, revision, out);
                 self.first = false;
             }
@@ -110,8 +112,8 @@ impl Framing {
     /// event.
     ///
     /// Errors: those of the compressor.
-    pub fn packed(&self, event: &Event) -> io::Result<Option<Packed>> {
-        let Event::Object { kind, object, revision, shared: Some(shared) } = event else { return Ok(None) };
+    pub fn packed(&self, event: &WatchEvent) -> io::Result<Option<Packed>> {
+        let WatchEvent::Object { kind, object, revision, shared: Some(shared) } = event else { return Ok(None) };
         if self.is_table() {
             return Ok(None);
         }
@@ -193,12 +195,13 @@ mod tests {
     const WATCHERS: usize = 50;
 
     fn framing(encoding: Encoding, transform: Option<Transform>, target: &Target) -> Framing {
-        let shape = Shape { transform, include: IncludeObject::default(), columns: None, clock: Clock::default() };
+        let shape =
+            AnswerShape { transform, include: IncludeObject::default(), columns: None, clock: Clock::default() };
         Framing::new(encoding, shape, target.clone())
     }
 
     /// The next events of so many watches, each with its own.
-    async fn events(registry: &Arc<Registry>, target: &Target, name: &str) -> Vec<Event> {
+    async fn events(registry: &Arc<Registry>, target: &Target, name: &str) -> Vec<WatchEvent> {
         let request = WatchRequest {
             start: Start::After(newest(registry)),
             select: ListRequest::default(),

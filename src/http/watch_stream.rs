@@ -10,18 +10,18 @@ use futures_util::stream;
 
 use crate::audit::FAULT;
 use crate::memory::{Full, Reservation};
-use crate::registry::{Event, Target, Watch};
+use crate::registry::{Target, Watch, WatchEvent};
 
 use super::Stopping;
 use super::answer::add_warnings;
 use super::exchange::Exchange;
-use super::faults::{self, Cut, End, Look, WatchFaults};
+use super::faults::{self, Cut, WatchEnd, WatchFault, WatchFaults};
 use super::frame::gzip_part;
 use super::metrics::WatchCounters;
-use super::negotiate::{self, Encoding, Format};
+use super::negotiate::{self, AnswerFormat, Encoding};
 use super::observe::Observed;
 use super::pieces::{COPIED_BYTES_MAX, Pieces};
-use super::shape::Shape;
+use super::shape::AnswerShape;
 use super::watch_frame::{Framing, Packed};
 use super::websocket;
 
@@ -36,7 +36,7 @@ const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 ///
 /// Those of a watch that begins with what there is (`is_watch_list`) are compressed for clients that accept it: what is
 /// sent at once is a member of its own, so that it can be read at once.
-pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_watch_list: bool) -> Response<Body> {
+pub(super) fn answer(exchange: &Exchange, format: AnswerFormat, frames: Frames, is_watch_list: bool) -> Response<Body> {
     let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
         let part = if compress { frames.packed().await } else { frames.part().await.map(Ok) };
@@ -81,7 +81,7 @@ impl Frames {
     pub fn new(
         exchange: &Exchange,
         encoding: Encoding,
-        shape: Shape,
+        shape: AnswerShape,
         target: Target,
         watch: Watch,
         (counters, faults): (WatchCounters, WatchFaults),
@@ -143,14 +143,14 @@ impl Frames {
     }
 
     /// Waits for the next event; `None` at the end. Cancel-safe.
-    async fn wait(&mut self) -> Option<Event> {
+    async fn wait(&mut self) -> Option<WatchEvent> {
         // What was made before is sent.
         self.reserved_for_own = None;
         let event = loop {
             let (may_send, until) = match self.faults.look() {
-                Look::Free(until) => (true, until),
-                Look::Stalled => (false, None),
-                Look::Ends(end, label) => return self.end(end, &label).await,
+                WatchFault::Free(until) => (true, until),
+                WatchFault::Stalled => (false, None),
+                WatchFault::Ends(end, label) => return self.end(end, &label).await,
             };
             tokio::select! {
                 biased;
@@ -159,15 +159,15 @@ impl Frames {
                 event = self.watch.next(), if may_send => break event?,
             }
         };
-        if self.framing.is_for_lists() && !matches!(event, Event::Error(_)) {
+        if self.framing.is_for_lists() && !matches!(event, WatchEvent::Error(_)) {
             return None;
         }
         Some(self.taken(event))
     }
 
     /// The next event, if it is there already and may be sent.
-    fn ready(&mut self) -> Option<Event> {
-        if self.watch.is_quiet() || !matches!(self.faults.look(), Look::Free(_)) {
+    fn ready(&mut self) -> Option<WatchEvent> {
+        if self.watch.is_quiet() || !matches!(self.faults.look(), WatchFault::Free(_)) {
             return None;
         }
         let event = futures_util::FutureExt::now_or_never(self.watch.next())??;
@@ -184,15 +184,15 @@ impl Frames {
     }
 
     /// An event that is about to be sent; faults count them.
-    fn taken(&mut self, event: Event) -> Event {
-        if matches!(event, Event::Object { .. }) {
+    fn taken(&mut self, event: WatchEvent) -> WatchEvent {
+        if matches!(event, WatchEvent::Object { .. }) {
             self.faults.sent();
         }
         event
     }
 
     /// Ends as a fault asks for it: with an event, with none, or with a connection that breaks.
-    async fn end(&mut self, end: End, label: &str) -> Option<Event> {
+    async fn end(&mut self, end: WatchEnd, label: &str) -> Option<WatchEvent> {
         if std::mem::replace(&mut self.is_over, true) {
             return None;
         }
@@ -200,18 +200,18 @@ impl Frames {
             observed.annotate(FAULT, label);
         }
         match end {
-            End::Expired => Some(Event::Error(faults::watch_expired())),
-            End::Cut => {
+            WatchEnd::Expired => Some(WatchEvent::Error(faults::watch_expired())),
+            WatchEnd::Cut => {
                 self.is_cut = true;
                 // What was sent before is to arrive: a reset overtakes it.
                 tokio::time::sleep(BEFORE_CUT).await;
                 None
             }
-            End::Closed | End::Stalled => None,
+            WatchEnd::Closed | WatchEnd::Stalled => None,
         }
     }
 
-    fn write(&mut self, event: Event) {
+    fn write(&mut self, event: WatchEvent) {
         let before = self.pieces.size_bytes();
         let is_own = self.framing.is_made_for_one(&event);
         self.framing.write(event, &mut self.pieces);

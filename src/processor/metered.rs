@@ -53,11 +53,11 @@ mod tests {
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::processor::{Expected, Processor, THREADS_BESIDE};
+    use crate::processor::{ExpectedWork, Processor, THREADS_BESIDE};
     use crate::work::{self, Ended, NoThread, commit, step};
 
     fn share(processor: &Processor) -> Arc<Share> {
-        processor.share("jane", "a kind", Expected::Short)
+        processor.share("jane", "a kind", ExpectedWork::Short)
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -78,8 +78,8 @@ mod tests {
         let ended = work.await.expect("it does not panic");
         assert!(matches!(ended, Err(Broken::Ended(Ended::Cancelled))));
         processor.done(&share);
-        assert_eq!(processor.share("jane", "a kind", Expected::Short).expected(), Expected::Long);
-        assert_eq!(processor.share("joe", "a kind", Expected::Short).expected(), Expected::Short);
+        assert_eq!(processor.share("jane", "a kind", ExpectedWork::Short).expected(), ExpectedWork::Long);
+        assert_eq!(processor.share("joe", "a kind", ExpectedWork::Short).expected(), ExpectedWork::Short);
     }
 
     #[tokio::test]
@@ -94,7 +94,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_waits_for_a_service_gives_up_its_turn_until_its_deadline() {
         let processor = Processor::of(1, THREADS_BESIDE);
-        let share = processor.share("jane", "a kind", Expected::Long);
+        let share = processor.share("jane", "a kind", ExpectedWork::Long);
         let joe = Arc::from("joe");
         let asks = async {
             share.ready().await?;
@@ -115,7 +115,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn few_hold_a_thread_while_they_wait_for_a_service() {
         let processor = Processor::of(1, 4);
-        let [first, second] = ["jane", "joe"].map(|user| processor.share(user, "a kind", Expected::Short));
+        let [first, second] = ["jane", "joe"].map(|user| processor.share(user, "a kind", ExpectedWork::Short));
         let mut meter = meter(&second);
         let refused = metered(&first, async {
             let mut refused = None;
@@ -135,7 +135,7 @@ mod tests {
         let share = share(&processor);
         assert_eq!(metered(&share, async { yield_now().await }).await.ok(), Some(()));
         processor.done(&share);
-        assert_eq!(share.expected(), Expected::Short);
+        assert_eq!(share.expected(), ExpectedWork::Short);
         assert_eq!(background(async { 1 }).await, 1);
     }
 
@@ -153,9 +153,9 @@ mod tests {
                 step();
             }
         };
-        let read = processor.share("jane", "a read", Expected::Short);
+        let read = processor.share("jane", "a read", ExpectedWork::Short);
         assert!(matches!(metered(&read, work()).await, Err(Broken::Ended(Ended::Overload))));
-        let change = processor.share_of_change("jane", "a change", Expected::Short);
+        let change = processor.share_of_change("jane", "a change", ExpectedWork::Short);
         assert_eq!(metered(&change, work()).await.ok(), Some(()));
     }
 
@@ -171,12 +171,12 @@ mod tests {
             (0..until_steps).for_each(|_| step());
         };
         is_out.store(true, Ordering::SeqCst);
-        let small = processor.share("jane", "a small one", Expected::Short);
+        let small = processor.share("jane", "a small one", ExpectedWork::Short);
         assert_eq!(metered(&small, work(false, 2_000)).await.ok(), Some(()), "what is short goes on");
-        let change = processor.share_of_change("jane", "a change", Expected::Short);
+        let change = processor.share_of_change("jane", "a change", ExpectedWork::Short);
         let ended = metered(&change, work(false, u64::MAX)).await;
         assert!(matches!(ended, Err(Broken::Ended(Ended::Overload))));
-        let written = processor.share_of_change("jane", "a change", Expected::Short);
+        let written = processor.share_of_change("jane", "a change", ExpectedWork::Short);
         written.set_deadline(Instant::now() + Duration::from_millis(50));
         let ended = metered(&written, work(true, u64::MAX)).await;
         assert!(
@@ -190,7 +190,7 @@ mod tests {
         let processor = Arc::new(Processor::of(1, THREADS_BESIDE));
         let begun = Arc::new(AtomicUsize::new(0));
         let work = |_| {
-            let share = processor.share_of_change("jane", "a kind", Expected::Short);
+            let share = processor.share_of_change("jane", "a kind", ExpectedWork::Short);
             let begun = Arc::clone(&begun);
             tokio::spawn(async move {
                 let work = async {
@@ -245,7 +245,7 @@ mod tests {
     async fn long_work_needs_one_turn_and_gives_it_back() {
         let processor = Processor::of(1, THREADS_BESIDE);
         let work = |expected| {
-            let share = processor.share("jane", expected == Expected::Long, expected);
+            let share = processor.share("jane", expected == ExpectedWork::Long, expected);
             tokio::spawn(async move {
                 let work = async {
                     share.ready().await?;
@@ -258,7 +258,8 @@ mod tests {
                 metered(&share, work).await.ok()
             })
         };
-        let working: Vec<_> = [Expected::Long, Expected::Short].into_iter().cycle().take(10).map(work).collect();
+        let working: Vec<_> =
+            [ExpectedWork::Long, ExpectedWork::Short].into_iter().cycle().take(10).map(work).collect();
         for work in working {
             assert_eq!(work.await.expect("it does not panic"), Some(Ok::<(), Ended>(())));
         }

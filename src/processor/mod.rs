@@ -93,7 +93,7 @@ pub struct Share {
     kind: u64,
     record: Arc<Record>,
     /// What was known when it came.
-    expected: Expected,
+    expected: ExpectedWork,
     /// Whether it may write something, after which it must not be told to come again.
     is_change: bool,
     /// Whether it has.
@@ -112,7 +112,7 @@ pub struct Share {
 
 /// How long a request will take, as far as can be told before it is begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedWork {
     Short,
     Long,
 }
@@ -148,12 +148,12 @@ impl Processor {
 
     /// The share of a request of `user`. What is equal in `kind` took about as long until now; where nothing is known of
     /// it, `guess` counts.
-    pub fn share(&self, user: &str, kind: impl Hash, guess: Expected) -> Arc<Share> {
+    pub fn share(&self, user: &str, kind: impl Hash, guess: ExpectedWork) -> Arc<Share> {
         self.made(user, kind, guess, false)
     }
 
     /// The same of a request that may write something: once it has begun, it is not refused for others that wait.
-    pub fn share_of_change(&self, user: &str, kind: impl Hash, guess: Expected) -> Arc<Share> {
+    pub fn share_of_change(&self, user: &str, kind: impl Hash, guess: ExpectedWork) -> Arc<Share> {
         self.made(user, kind, guess, true)
     }
 
@@ -166,7 +166,7 @@ impl Processor {
             turns: Arc::clone(&self.turns),
             stopped: Arc::clone(&self.stopped),
             kind,
-            expected: Expected::Short,
+            expected: ExpectedWork::Short,
             record: Arc::clone(&self.record),
             is_change: true,
             has_written: AtomicBool::new(false),
@@ -180,7 +180,7 @@ impl Processor {
         })
     }
 
-    fn made(&self, user: &str, kind: impl Hash, guess: Expected, is_change: bool) -> Arc<Share> {
+    fn made(&self, user: &str, kind: impl Hash, guess: ExpectedWork, is_change: bool) -> Arc<Share> {
         let kind = self.hasher.hash_one((user, kind));
         Arc::new(Share {
             user: Arc::from(user),
@@ -208,30 +208,30 @@ impl Processor {
 
     /// Remembers that it did not take long, where that is news.
     pub fn done(&self, share: &Share) {
-        if share.expected == Expected::Long && !share.was_long.load(Ordering::Relaxed) {
-            self.record.note(share.kind, Expected::Short);
+        if share.expected == ExpectedWork::Long && !share.was_long.load(Ordering::Relaxed) {
+            self.record.note(share.kind, ExpectedWork::Short);
         }
     }
 }
 
 impl Share {
     /// How long it is expected to take by now.
-    pub fn expected(&self) -> Expected {
+    pub fn expected(&self) -> ExpectedWork {
         match self.record.expected(self.kind) {
-            Some(Expected::Long) => Expected::Long,
+            Some(ExpectedWork::Long) => ExpectedWork::Long,
             _ => self.expected,
         }
     }
 
     /// Whether it waits for a turn before it begins.
     pub fn waits(&self) -> bool {
-        self.expected() == Expected::Long || self.turns.are_short_for(&self.user)
+        self.expected() == ExpectedWork::Long || self.turns.are_short_for(&self.user)
     }
 
     /// Remembers that it takes long, at once: a thousand like it may wait to begin.
     fn note_long(&self) {
         if !self.was_long.swap(true, Ordering::Relaxed) {
-            self.record.note(self.kind, Expected::Long);
+            self.record.note(self.kind, ExpectedWork::Long);
         }
     }
 

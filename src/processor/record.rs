@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Expected;
+use super::ExpectedWork;
 
 const PLACES: usize = 4096;
 /// The bit of an entry that says that it took long; the others are of the hash.
@@ -21,15 +21,19 @@ impl Default for Record {
 
 impl Record {
     /// What is known of a kind of requests, by its hash.
-    pub fn expected(&self, kind: u64) -> Option<Expected> {
+    pub fn expected(&self, kind: u64) -> Option<ExpectedWork> {
         let entry = self.place(kind).load(Ordering::Relaxed);
-        (entry | LONG == kind | LONG).then_some(if entry & LONG == LONG { Expected::Long } else { Expected::Short })
+        (entry | LONG == kind | LONG).then_some(if entry & LONG == LONG {
+            ExpectedWork::Long
+        } else {
+            ExpectedWork::Short
+        })
     }
 
-    pub fn note(&self, kind: u64, was: Expected) {
+    pub fn note(&self, kind: u64, was: ExpectedWork) {
         let entry = match was {
-            Expected::Long => kind | LONG,
-            Expected::Short => kind & !LONG,
+            ExpectedWork::Long => kind | LONG,
+            ExpectedWork::Short => kind & !LONG,
         };
         self.place(kind).store(entry, Ordering::Relaxed);
     }
@@ -48,10 +52,10 @@ mod tests {
     fn the_last_word_on_a_kind_counts() {
         let record = Record::default();
         assert_eq!(record.expected(0xabc), None);
-        record.note(0xabc, Expected::Long);
-        assert_eq!(record.expected(0xabc), Some(Expected::Long));
+        record.note(0xabc, ExpectedWork::Long);
+        assert_eq!(record.expected(0xabc), Some(ExpectedWork::Long));
         assert_eq!(record.expected(0xabc + ((PLACES as u64) << 1)), None, "another in the same place");
-        record.note(0xabc, Expected::Short);
-        assert_eq!(record.expected(0xabc), Some(Expected::Short));
+        record.note(0xabc, ExpectedWork::Short);
+        assert_eq!(record.expected(0xabc), Some(ExpectedWork::Short));
     }
 }

@@ -78,7 +78,7 @@ struct Waiter {
 pub(super) struct Turn(Arc<Turns>);
 
 /// A turn that is waited for.
-pub(super) struct Waiting {
+pub(super) struct WaitingTurn {
     turns: Arc<Turns>,
     user: Arc<str>,
     waiter: Arc<Waiter>,
@@ -97,7 +97,7 @@ impl Turns {
     /// The next turn of `user`.
     ///
     /// Errors: too many wait.
-    pub fn take(self: &Arc<Self>, user: &Arc<str>) -> Result<Waiting, Ended> {
+    pub fn take(self: &Arc<Self>, user: &Arc<str>) -> Result<WaitingTurn, Ended> {
         let waiter = Arc::new(Waiter::default());
         let mut queue = self.queue();
         if queue.free > 0 {
@@ -107,7 +107,7 @@ impl Turns {
             queue.add(user, &waiter)?;
         }
         drop(queue);
-        Ok(Waiting { turns: Arc::clone(self), user: Arc::clone(user), waiter, is_done: false })
+        Ok(WaitingTurn { turns: Arc::clone(self), user: Arc::clone(user), waiter, is_done: false })
     }
 
     /// The next turn of `user`, waited for on this thread as long as `wanted` says so.
@@ -221,7 +221,7 @@ impl Waiter {
     }
 }
 
-impl Future for Waiting {
+impl Future for WaitingTurn {
     type Output = Turn;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
@@ -235,7 +235,7 @@ impl Future for Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingTurn {
     fn drop(&mut self) {
         if self.is_done {
             return;
@@ -261,7 +261,7 @@ struct HoldingThread<'a>(&'a Turns);
 
 impl<'a> HoldingThread<'a> {
     /// Errors: too many do.
-    fn new(turns: &'a Turns, waiting: &Waiting) -> Result<Self, Ended> {
+    fn new(turns: &'a Turns, waiting: &WaitingTurn) -> Result<Self, Ended> {
         let mut queue = turns.queue();
         if queue.threads >= turns.bounds.threads_waiting_max && !waiting.waiter.granted.load(Ordering::Acquire) {
             return Err(Ended::Overload);
@@ -337,14 +337,14 @@ mod tests {
         turns
     }
 
-    fn poll(waiting: &mut Waiting) -> Option<Turn> {
+    fn poll(waiting: &mut WaitingTurn) -> Option<Turn> {
         match Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(turn) => Some(turn),
             Poll::Pending => None,
         }
     }
 
-    fn take(turns: &Arc<Turns>, user: &str) -> Waiting {
+    fn take(turns: &Arc<Turns>, user: &str) -> WaitingTurn {
         turns.take(&Arc::from(user)).expect("few wait")
     }
 

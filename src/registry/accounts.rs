@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
 use crate::auth::{
-    AccountError, Authenticated, Claims, LEEWAY_S, Named, OwnToken, SecretClaims, TokenAuthenticator, TokenError,
+    AccountError, Authenticated, Claims, LEEWAY_S, NamedObject, OwnToken, SecretClaims, TokenAuthenticator, TokenError,
     TokenIssuer, UserInfo,
 };
 use crate::meta::Status;
@@ -157,7 +157,7 @@ impl StoredAccounts {
         &self,
         plural: &str,
         key: &str,
-        bound: &Named,
+        bound: &NamedObject,
         what: &'static str,
         claim: &'static str,
     ) -> Result<(), AccountError> {

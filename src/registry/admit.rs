@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use crate::admission::matcher::NamespaceLabels;
 use crate::admission::plugins::Charges;
-use crate::admission::webhooks::{Configuration, Source, WebhookKind};
-use crate::admission::{Attributes, FormError, Forms, Misread, Operation, Reinvocation, Told};
+use crate::admission::webhooks::{Configuration, WebhookKind, WebhookSource};
+use crate::admission::{AdmissionNotes, Attributes, FormError, Forms, Misread, Operation, Reinvocation};
 use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
@@ -74,7 +74,7 @@ impl Registry {
         object: &mut Value,
         warnings: &mut Warnings,
     ) -> Result<(), Status> {
-        let told = Told::default();
+        let told = AdmissionNotes::default();
         let (options, forms) = (write.options(), self.forms(write));
         let reinvocation = Reinvocation::default();
         let attributes = attributes(write, &options, &forms, &told, &reinvocation);
@@ -93,7 +93,7 @@ impl Registry {
         object: &Value,
         warnings: &mut Warnings,
     ) -> Result<(), Status> {
-        let told = Told::default();
+        let told = AdmissionNotes::default();
         let (options, forms) = (write.options(), self.forms(write));
         let reinvocation = Reinvocation::default();
         let attributes = attributes(write, &options, &forms, &told, &reinvocation);
@@ -116,7 +116,7 @@ fn attributes<'a>(
     write: &Admitted<'a>,
     options: &'a Value,
     forms: &'a ResourceForms<'_>,
-    told: &'a Told,
+    told: &'a AdmissionNotes,
     reinvocation: &'a Reinvocation,
 ) -> Attributes<'a> {
     Attributes {
@@ -139,7 +139,7 @@ fn attributes<'a>(
 /// Who owns which fields stays as it was where admission left it in no valid state.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go`, release 1.37.
-fn restore_broken_owners(object: &mut Value, before: Option<&Value>, told: &Told) {
+fn restore_broken_owners(object: &mut Value, before: Option<&Value>, told: &AdmissionNotes) {
     if object.at(&["metadata", "managedFields"]) == before {
         return;
     }
@@ -316,7 +316,7 @@ impl StoredWebhooks {
 }
 
 #[async_trait]
-impl Source for StoredWebhooks {
+impl WebhookSource for StoredWebhooks {
     async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status> {
         let (group, plural) = ("admissionregistration.k8s.io", kind.plural());
         let collection = Collection::new(group, plural);

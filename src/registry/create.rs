@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::write::metadata::{dedup_owner_references, ensure_namespace, wipe_system_fields};
 
 use super::decode::{Body, FieldValidation, decode_object};
-use super::write::{Desired, Presence, Sent, Write};
+use super::write::{Desired, Presence, RequestedWrite, Sent};
 use super::{Registry, Target, Warnings, Written};
 
 /// How often a generated name that is taken is generated anew. Source: Kubernetes 1.37.
@@ -40,7 +40,7 @@ impl Registry {
         let text = |name: &str| object.str_at(&["metadata", name]);
         let generates = text("name").is_empty() && !text("generateName").is_empty();
         let again = || read(target, request, &mut Warnings::default());
-        let write = Write {
+        let write = RequestedWrite {
             user,
             dry_run: request.dry_run,
             options: &request.options,

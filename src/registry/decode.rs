@@ -233,7 +233,7 @@ struct Tree {
     object: Value,
     /// What a strict reader minds beside fields that stand twice in JSON.
     strict: Vec<String>,
-    repeated: Vec<json::Repeated>,
+    repeated: Vec<json::RepeatedField>,
     /// Why the body is not an object of its kind, found while parsing; the type of the object is looked at before it.
     unfit: Option<String>,
 }

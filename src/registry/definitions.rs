@@ -26,7 +26,7 @@ use crate::value::{Value, json};
 use crate::work;
 
 use super::convert::Conversion;
-use super::resource::{Definition, Resource};
+use super::resource::{Resource, StoredDefinition};
 use super::{
     Body, BuiltIn, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target,
     Warnings, store_failed,
@@ -209,7 +209,7 @@ impl Registry {
         let Some(first) = versions.first() else { return Ok(None) };
         let collection = Collection::new(&first.group, &first.names.plural);
         let mut resource = Resource::custom(collection, versions, &Custom);
-        resource.definition = Some(Definition {
+        resource.definition = Some(StoredDefinition {
             key: Arc::clone(&stored.key),
             revision: stored.revision,
             terminating: crd::is_terminating(&definition),

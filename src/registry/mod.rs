@@ -79,7 +79,7 @@ pub use objects::StoredObjects;
 pub use patch::{PatchRequest, PatchType};
 pub use policies::StoredPolicies;
 pub use policy::{Current, StoredPolicy};
-pub use resource::{Definition, Resource};
+pub use resource::{Resource, StoredDefinition};
 pub use review::Reviewers;
 pub use sent::as_sent;
 pub use service_network::{ServiceNetwork, ServiceRanges, ServiceRangesError};
@@ -87,7 +87,7 @@ pub use service_repair::Repaired;
 pub use token_request::IssuedToken;
 pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
-pub use watch::{Event, EventType, SharedChange, Start, Watch, WatchRequest};
+pub use watch::{EventType, SharedChange, Start, Watch, WatchEvent, WatchRequest};
 
 /// Everything that serves requests.
 pub struct Registry {

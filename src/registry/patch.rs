@@ -23,7 +23,7 @@ use crate::write::metadata::{check_name, ensure_namespace};
 
 use super::decode::{FieldValidation, add_strict_warning, not_convertible, strict_error};
 use super::update::creates_on_update;
-use super::write::{Desired, Presence, Write};
+use super::write::{Desired, Presence, RequestedWrite};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
 /// How a patch is written, by its media type.
@@ -83,7 +83,7 @@ impl Registry {
         }
         let is_main = target.subresource == Subresource::Main;
         let creates = request.patch_type == PatchType::Apply && (is_main || creates_on_update(target));
-        let write = Write {
+        let write = RequestedWrite {
             user,
             dry_run: request.dry_run,
             options: &request.options,
@@ -242,7 +242,7 @@ pub(super) fn merge_strategically(
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
-    let decoded = strategic_merge::Patch::decode(&request.bytes, strict);
+    let decoded = strategic_merge::StrategicMergePatch::decode(&request.bytes, strict);
     let (patch, mut errors) = decoded.map_err(|error| Status::bad_request(&error.to_string()))?;
     let version = &target.version;
     let message = kinds::message_of(&version.api_version(), &version.names.kind);
@@ -299,7 +299,7 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
             Ok((patch.apply(live, layout).map_err(failed)?, errors))
         }
         _ => {
-            let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
+            let (patch, errors) = merge_patch::MergePatch::decode(&request.bytes, strict).map_err(failed)?;
             Ok((patch.apply(live, layout), errors))
         }
     }

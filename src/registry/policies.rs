@@ -13,11 +13,11 @@ use tokio::sync::Mutex;
 
 use super::derive::set_resource_version;
 use super::store_failed;
-use crate::admission::policies::{Hook, Namespaces, Source};
+use crate::admission::policies::{Hook, NamespaceLookup, PolicySource};
 use crate::meta::minor::Minor;
 use crate::meta::{Revision, Status};
 use crate::policy::environment::show_namespace;
-use crate::policy::{Binding, Policy};
+use crate::policy::{Policy, PolicyBinding};
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 use crate::work;
@@ -100,11 +100,11 @@ impl<P: Policy> LoadedPolicies<P> {
         let [policies, bindings] = snapshots.as_slice() else {
             return LoadedPolicies { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
         };
-        let mut bound: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
+        let mut bound: BTreeMap<String, Vec<Arc<PolicyBinding>>> = BTreeMap::new();
         for stored in bindings.range("", None) {
             work::step();
             if let Ok(object) = json::decode(&stored.bytes) {
-                let binding = Binding::decode(&object);
+                let binding = PolicyBinding::decode(&object);
                 bound.entry(binding.policy.clone()).or_default().push(Arc::new(binding));
             }
         }
@@ -130,7 +130,7 @@ impl<P: Policy> LoadedPolicies<P> {
 }
 
 #[async_trait]
-impl<P: Policy> Source<P> for StoredPolicies<P> {
+impl<P: Policy> PolicySource<P> for StoredPolicies<P> {
     async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status> {
         if let Some(hooks) = self.known(&self.snapshots().await?) {
             return Ok(hooks);
@@ -152,7 +152,7 @@ impl<P: Policy> Source<P> for StoredPolicies<P> {
 }
 
 #[async_trait]
-impl<P: Policy> Namespaces for StoredPolicies<P> {
+impl<P: Policy> NamespaceLookup for StoredPolicies<P> {
     async fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status> {
         let collection = Collection::new("", "namespaces");
         let stored = self.storage.get(&collection, name).await;

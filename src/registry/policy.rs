@@ -10,7 +10,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 
 use super::store_failed;
-use crate::auth::rbac::{GROUP, Policy};
+use crate::auth::rbac::{GROUP, RbacPolicy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::meta::Status;
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
@@ -35,16 +35,16 @@ pub struct StoredPolicy {
 struct LoadedRoles {
     /// One for each collection; none before the first time.
     snapshots: Vec<Snapshot>,
-    policy: Policy,
+    policy: RbacPolicy,
 }
 
 /// The policy as it was at one moment.
 pub struct Current(Arc<LoadedRoles>);
 
 impl std::ops::Deref for Current {
-    type Target = Policy;
+    type Target = RbacPolicy;
 
-    fn deref(&self) -> &Policy {
+    fn deref(&self) -> &RbacPolicy {
         &self.0.policy
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&St
 }
 
 /// What can't be read grants nothing.
-fn take_in(policy: &mut Policy, is_role: bool, key: &str, stored: Option<&Stored>) {
+fn take_in(policy: &mut RbacPolicy, is_role: bool, key: &str, stored: Option<&Stored>) {
     let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
     match (is_role, object) {
         (true, Some(role)) => policy.set_role(key, &role),

@@ -31,7 +31,7 @@ pub struct Resource {
     reset_fields: Vec<[ResetFields; 2]>,
     pub strategy: &'static dyn Strategy,
     /// The definition behind a custom resource; `None` for a built-in kind.
-    pub definition: Option<Definition>,
+    pub definition: Option<StoredDefinition>,
     pub conversion: Conversion,
     /// Which control plane's generations its own is one of; 0 for those that are not copies.
     pub(super) lineage: i64,
@@ -47,7 +47,7 @@ pub(super) fn lazily(make: impl FnOnce() -> TypeSchema + Send + 'static) -> Lazy
 
 /// The CustomResourceDefinition that a resource was compiled from.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct StoredDefinition {
     /// Its name, which is its key in the store.
     pub key: Arc<str>,
     pub revision: Revision,

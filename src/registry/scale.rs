@@ -22,7 +22,7 @@ use super::built_in::SCALE;
 use super::convert::Conversions;
 use super::decode::{decode_object, names_version};
 use super::patch::{applied, apply_failed, decode_applied, merge_strategically, patch_object};
-use super::write::{Desired, Presence, Write, uid_precondition};
+use super::write::{Desired, Presence, RequestedWrite, uid_precondition};
 use super::{PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings, Written};
 
 /// The replicas of an object that has none, while it is changed: a change must not leave them so.
@@ -94,7 +94,7 @@ impl Registry {
         check_name(&wanted, &target.name)?;
         let (uid, names_version) = (uid_precondition(&wanted), names_version(&request.body));
         let put = ScaleRequest::Put { scale: &wanted, names_version, manager: &request.manager };
-        let write = Write {
+        let write = RequestedWrite {
             user,
             dry_run: request.dry_run,
             options: &request.options,
@@ -113,7 +113,7 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         let patch = ScaleRequest::Patch(request);
-        let write = Write {
+        let write = RequestedWrite {
             user,
             dry_run: request.dry_run,
             options: &request.options,
@@ -127,7 +127,7 @@ impl Registry {
     async fn write_scale(
         &self,
         target: &Target,
-        write: &Write<'_>,
+        write: &RequestedWrite<'_>,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         let written = self.write(target, write, warnings).await?;

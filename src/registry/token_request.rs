@@ -10,7 +10,7 @@ use super::sent::as_sent;
 use super::{CreateRequest, Registry, Target, Warnings, store_failed};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
-use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo, new_token_id};
+use crate::auth::{About, Claims, NamedObject, TokenIssuer, UserInfo, new_token_id};
 use crate::meta::field::{Error, Path};
 use crate::meta::gates::Gate;
 use crate::meta::{Status, time};
@@ -158,7 +158,7 @@ impl Registry {
     }
 
     /// Notes a pod of the account, and the node on which it runs.
-    async fn bind_pod<'a>(&self, about: &'a mut About, name: &str) -> Result<&'a Named, Status> {
+    async fn bind_pod<'a>(&self, about: &'a mut About, name: &str) -> Result<&'a NamedObject, Status> {
         let stored = self.stored_in_core("pods", &format!("{}/{name}", about.namespace), name).await?;
         let pod = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
         let account = &about.serviceaccount.name;
@@ -171,19 +171,19 @@ impl Registry {
         let node = pod.str_at(&["spec", "nodeName"]);
         if !node.is_empty() {
             // Without the node the token still says where the pod runs.
-            let unknown = Named { name: node.to_owned(), uid: String::new() };
+            let unknown = NamedObject { name: node.to_owned(), uid: String::new() };
             about.node = Some(match self.named("nodes", node, node).await {
                 Err(status) if status.code == 404 => unknown,
                 found => found?,
             });
         }
-        Ok(about.pod.insert(Named { name: name.to_owned(), uid: stored.uid.to_string() }))
+        Ok(about.pod.insert(NamedObject { name: name.to_owned(), uid: stored.uid.to_string() }))
     }
 
     /// The name and uid of an object of the core group.
-    async fn named(&self, plural: &str, key: &str, name: &str) -> Result<Named, Status> {
+    async fn named(&self, plural: &str, key: &str, name: &str) -> Result<NamedObject, Status> {
         let stored = self.stored_in_core(plural, key, name).await?;
-        Ok(Named { name: name.to_owned(), uid: stored.uid.to_string() })
+        Ok(NamedObject { name: name.to_owned(), uid: stored.uid.to_string() })
     }
 
     async fn stored_in_core(&self, plural: &str, key: &str, name: &str) -> Result<Arc<Stored>, Status> {
@@ -206,7 +206,13 @@ fn check_name(request: &Value, account: &str) -> Result<(), Status> {
 }
 
 /// Fills in what the request leaves out, and what it is not asked for.
-fn complete(request: &mut Value, target: &Target, account: &Named, issuer: &TokenIssuer, moment: jiff::Timestamp) {
+fn complete(
+    request: &mut Value,
+    target: &Target,
+    account: &NamedObject,
+    issuer: &TokenIssuer,
+    moment: jiff::Timestamp,
+) {
     let spec = request.make_object().entry("spec").make_object();
     if spec.get("audiences").and_then(Value::as_array).is_none_or(<[Value]>::is_empty) {
         let audiences = issuer.api_audiences().iter().map(|audience| Value::from(audience.as_str()));
@@ -220,7 +226,7 @@ fn complete(request: &mut Value, target: &Target, account: &Named, issuer: &Toke
 }
 
 /// A request that names a uid means the account that has it.
-fn check_uid(object: &Value, name: &str, account: &Named) -> Result<(), Status> {
+fn check_uid(object: &Value, name: &str, account: &NamedObject) -> Result<(), Status> {
     let uid = object.str_at(&["metadata", "uid"]);
     if uid.is_empty() || uid == account.uid {
         return Ok(());

@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::write::metadata::{check_name, dedup_owner_references, ensure_namespace};
 
 use super::decode::{Body, FieldValidation, decode_object};
-use super::write::{Desired, Presence, Sent, Write, uid_precondition};
+use super::write::{Desired, Presence, RequestedWrite, Sent, uid_precondition};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
 /// What a PUT needs beside its target.
@@ -35,7 +35,7 @@ impl Registry {
         let uid = uid_precondition(&object);
         let creates = creates_on_update(target);
         let again = || read(target, request, &mut Warnings::default());
-        let write = Write {
+        let write = RequestedWrite {
             user,
             dry_run: request.dry_run,
             options: &request.options,
@@ -68,7 +68,7 @@ impl Registry {
     /// Changes an object that is there, without a client's options and for nobody who reads warnings.
     async fn write_own(&self, target: &Target, user: &UserInfo, desired: Desired<'_>) -> Result<Written, Status> {
         let presence = Presence::Present { uid: None };
-        let write = Write { user, dry_run: false, options: &Value::Null, presence, desired };
+        let write = RequestedWrite { user, dry_run: false, options: &Value::Null, presence, desired };
         self.write(target, &write, &mut Warnings::default()).await
     }
 }

@@ -77,7 +77,7 @@ impl EventType {
 }
 
 /// One event, ready to be framed.
-pub enum Event {
+pub enum WatchEvent {
     /// An object in the state after the change, or, for a deletion, before it; the revision is that of the change.
     Object {
         kind: EventType,
@@ -106,8 +106,8 @@ pub struct Watch {
     registry: Arc<Registry>,
     target: Target,
     select: ListRequest,
-    events: store::Watch,
-    waiting: VecDeque<Event>,
+    events: store::LogWatch,
+    waiting: VecDeque<WatchEvent>,
     initial: Option<Initial>,
     /// The change that is being turned into an event.
     change: Option<Arc<store::Change>>,
@@ -122,7 +122,7 @@ pub struct Watch {
 /// The changes of the definition that the watched resource comes from.
 struct DefinitionChanges {
     key: Arc<str>,
-    changes: store::Watch,
+    changes: store::LogWatch,
 }
 
 impl DefinitionChanges {
@@ -213,7 +213,7 @@ impl Registry {
         let after = match request.start {
             Start::State(revision) => {
                 if let Err(too_large) = self.wait_for(collection, revision).await {
-                    waiting.push_back(Event::Error(too_large));
+                    waiting.push_back(WatchEvent::Error(too_large));
                     ended = true;
                 }
                 let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
@@ -237,9 +237,9 @@ impl Registry {
             Ok(events) => events,
             Err(WatchError::Expired { compacted }) => {
                 let message = format!("too old resource version: {after} ({compacted})");
-                waiting.push_back(Event::Error(Status::expired(&message)));
+                waiting.push_back(WatchEvent::Error(Status::expired(&message)));
                 ended = true;
-                store::Watch::empty()
+                store::LogWatch::empty()
             }
             Err(WatchError::Store(error)) => return Err(store_failed(collection, "list", error)),
         };
@@ -287,7 +287,7 @@ impl Watch {
     }
 
     /// The next event; `None` at the end. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<WatchEvent> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
@@ -342,7 +342,7 @@ impl Watch {
         }
     }
 
-    async fn try_make_event(&self) -> Result<Option<Event>, Unmade> {
+    async fn try_make_event(&self) -> Result<Option<WatchEvent>, Unmade> {
         match (&self.initial, &self.change) {
             (Some(initial), _) => {
                 let Some(stored) = initial.rows.front() else { return Ok(None) };
@@ -352,7 +352,7 @@ impl Watch {
                 }
                 let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
                 let (kind, revision) = (EventType::Added, stored.revision);
-                Ok(Some(Event::Object { kind, object, revision, shared: None }))
+                Ok(Some(WatchEvent::Object { kind, object, revision, shared: None }))
             }
             (None, Some(change)) => self.event_of(change).await,
             (None, None) => Ok(None),
@@ -362,12 +362,12 @@ impl Watch {
     fn finish_initial(&mut self) {
         let Some(initial) = self.initial.take() else { return };
         if initial.marks_end && self.bookmarks.is_some() {
-            self.waiting.push_back(Event::Bookmark { revision: initial.snapshot.revision(), initial_end: true });
+            self.waiting.push_back(WatchEvent::Bookmark { revision: initial.snapshot.revision(), initial_end: true });
         }
     }
 
     /// What a change is for this watch depends on whether the selectors selected its object before and select it now.
-    async fn event_of(&self, change: &Arc<store::Change>) -> Result<Option<Event>, Unmade> {
+    async fn event_of(&self, change: &Arc<store::Change>) -> Result<Option<WatchEvent>, Unmade> {
         work::step();
         if !self.concerns(&change.object) {
             return Ok(None);
@@ -391,7 +391,7 @@ impl Watch {
         };
         let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
         let shared = SharedChange { change: Arc::clone(change), version: Arc::clone(&target.version) };
-        Ok(Some(Event::Object { kind, object, revision: change.revision, shared: Some(shared) }))
+        Ok(Some(WatchEvent::Object { kind, object, revision: change.revision, shared: Some(shared) }))
     }
 
     fn concerns(&self, stored: &Stored) -> bool {
@@ -415,7 +415,7 @@ impl Watch {
             BookmarkDue::End => self.events.seen(),
         };
         if self.bookmarks.as_ref().is_some_and(|bookmarks| seen > bookmarks.start) {
-            self.waiting.push_back(Event::Bookmark { revision: seen, initial_end: false });
+            self.waiting.push_back(WatchEvent::Bookmark { revision: seen, initial_end: false });
         }
     }
 
@@ -423,7 +423,7 @@ impl Watch {
     fn fail(&mut self, status: Status) {
         self.ended = true;
         if status.code != 404 {
-            self.waiting.push_back(Event::Error(status));
+            self.waiting.push_back(WatchEvent::Error(status));
         }
     }
 }
@@ -472,12 +472,12 @@ mod tests {
     }
 
     /// What an event tells: its type and, of an object, its key or, of a bookmark, its revision.
-    fn tell(event: Option<Event>) -> String {
+    fn tell(event: Option<WatchEvent>) -> String {
         match event {
             None => "end".to_owned(),
-            Some(Event::Bookmark { revision, initial_end }) => format!("BOOKMARK {revision} {initial_end}"),
-            Some(Event::Error(status)) => format!("ERROR {} {}", status.code, status.message),
-            Some(Event::Object { kind, object, .. }) => {
+            Some(WatchEvent::Bookmark { revision, initial_end }) => format!("BOOKMARK {revision} {initial_end}"),
+            Some(WatchEvent::Error(status)) => format!("ERROR {} {}", status.code, status.message),
+            Some(WatchEvent::Object { kind, object, .. }) => {
                 let object = crate::value::json::decode(object.bytes()).expect("it is our JSON");
                 format!("{} {}", kind.as_str(), object.str_at(&["metadata", "name"]))
             }
@@ -629,7 +629,7 @@ mod tests {
         let start = Start::State(Some(to_come));
         let events = registry.watch(&namespaces, &request(start, Duration::from_secs(60))).await;
         let mut events = events.expect("it starts");
-        let Some(Event::Error(status)) = events.next().await else { unreachable!("it begins with an error") };
+        let Some(WatchEvent::Error(status)) = events.next().await else { unreachable!("it begins with an error") };
         assert_eq!(status, Status::too_large_resource_version(to_come, newest(&registry)));
     }
 }

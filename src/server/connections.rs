@@ -24,7 +24,7 @@ use super::cors;
 use super::gate::{self, Gate};
 use super::host;
 use super::loopback;
-use super::open::{Activity, ConnectionSlot, Doing, Open, Placed};
+use super::open::{Activity, ConnectionSlot, Doing, OpenConnections, Placed};
 use super::pace;
 use super::plain;
 use super::stall::{self, Backlog, CutStalled};
@@ -83,7 +83,7 @@ impl<S> Service for S where
 pub struct Connections<S> {
     service: S,
     gate: Gate,
-    open: Open,
+    open: OpenConnections,
     stop: Stop,
     stopping: Stopping,
     /// Each task holds a clone; the receiver ends when the last one is gone.
@@ -94,18 +94,18 @@ pub struct Connections<S> {
 impl<S: Service> Connections<S> {
     /// Serves at most so many connections at once.
     pub fn new(service: S, gate: Gate, connections_max: usize) -> Self {
-        Connections::among(service, gate, Open::new(connections_max))
+        Connections::among(service, gate, OpenConnections::new(connections_max))
     }
 
     /// Serves connections that have their places among those of others.
-    pub fn among(service: S, gate: Gate, open: Open) -> Self {
+    pub fn among(service: S, gate: Gate, open: OpenConnections) -> Self {
         let (stop, stopping) = Stop::new();
         let (alive, all_done) = mpsc::channel(1);
         Connections { service, gate, open, stop, stopping, alive, all_done }
     }
 
     /// The places of its connections.
-    pub fn places(&self) -> Open {
+    pub fn places(&self) -> OpenConnections {
         self.open.clone()
     }
 
@@ -209,7 +209,7 @@ impl<S: Service> Connections<S> {
 /// The next connection, and its place; `None` where there was trouble.
 async fn next(
     listener: &TcpListener,
-    open: &Open,
+    open: &OpenConnections,
     alive: &mpsc::Sender<Infallible>,
     trouble: &mut Trouble,
 ) -> Option<(TcpStream, ConnectionSlot)> {
@@ -250,7 +250,7 @@ enum Door {
 struct Connection<S> {
     service: S,
     gate: Gate,
-    open: Open,
+    open: OpenConnections,
     stopping: Stopping,
 }
 

@@ -47,7 +47,7 @@ pub use descriptors::{STACK_BYTES, addresses, connections_max, threads};
 pub use gate::Gate;
 pub use kubeconfig::{Kubeconfig, write_private};
 pub use named_certificates::NamedIdentity;
-pub use open::Open;
+pub use open::OpenConnections;
 pub use secrets::{Secrets, SecretsError};
 pub use signals::{request_stop, stop_requested};
 pub use tls::{Tls, Trust};

@@ -27,7 +27,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Shared by all that listens.
 #[derive(Clone)]
-pub struct Open {
+pub struct OpenConnections {
     places: Arc<Semaphore>,
     places_max: usize,
     idle: Arc<Mutex<Idle>>,
@@ -90,18 +90,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Open {
+impl OpenConnections {
     /// At most so many connections.
     pub fn new(connections_max: usize) -> Self {
         let places_max = connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places_max));
-        Open { places, places_max, idle: Arc::default(), share: None, owner: 0 }
+        OpenConnections { places, places_max, idle: Arc::default(), share: None, owner: 0 }
     }
 
     /// Half of the same places, for another service.
     pub fn half(&self) -> Self {
         let share = Arc::new(Semaphore::new(self.places_max.div_ceil(2)));
-        Open { share: Some(share), owner: lock(&self.idle).number(), ..self.clone() }
+        OpenConnections { share: Some(share), owner: lock(&self.idle).number(), ..self.clone() }
     }
 
     /// A place for one more connection: at once, or when another one has closed.
@@ -280,7 +280,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_connection_makes_room_and_none_at_work_does() {
-        let open = Open::new(2);
+        let open = OpenConnections::new(2);
         let [first, second] = [open.activity(), open.activity()];
         let mut places = vec![open.admit(alive()).await, open.admit(alive()).await];
         let in_flight = first.begin();
@@ -302,7 +302,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_has_used_up_its_share_waits_for_connections_of_its_own() {
-        let all = Open::new(4);
+        let all = OpenConnections::new(4);
         let [greedy, other] = [all.half(), all.half()];
         let activities = [greedy.activity(), greedy.activity()];
         let at_work = activities.each_ref().map(Activity::begin);
@@ -324,7 +324,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_at_work_until_its_answer_is_sent() {
-        let open = Open::new(1);
+        let open = OpenConnections::new(1);
         let activity = open.activity();
         assert!(matches!(activity.doing(), Doing::NothingYet(_)));
         let answer = activity.begin().during(Response::new(Body::from("text")));

@@ -17,20 +17,20 @@ pub(super) const DELETE: i64 = 2;
 
 /// What the index knows of a key while a batch runs.
 #[derive(Clone)]
-pub(super) struct Live {
+pub(super) struct LiveKey {
     pub revision: Revision,
     pub created: Revision,
     pub uid: Arc<str>,
 }
 
-impl From<&Stored> for Live {
+impl From<&Stored> for LiveKey {
     fn from(stored: &Stored) -> Self {
-        Live { revision: stored.revision, created: stored.created, uid: Arc::clone(&stored.uid) }
+        LiveKey { revision: stored.revision, created: stored.created, uid: Arc::clone(&stored.uid) }
     }
 }
 
 /// Every key that a batch writes or is guarded by, and its present state.
-pub(super) type Keys = HashMap<(Collection, Arc<str>), Option<Live>>;
+pub(super) type Keys = HashMap<(Collection, Arc<str>), Option<LiveKey>>;
 
 /// What a batch is decided against, as far as this process knows: right as long as nobody else has written since.
 pub struct Foreseen {
@@ -124,7 +124,7 @@ fn make<'w>(write: &'w Write, keys: &mut Keys, revision: Revision) -> NewChange<
     let (uid, now) = match (&write.op, &live) {
         (Op::Put(put), _) => {
             let uid = Arc::clone(&put.uid);
-            (Arc::clone(&uid), Some(Live { revision, created, uid }))
+            (Arc::clone(&uid), Some(LiveKey { revision, created, uid }))
         }
         (Op::Delete, live) => (live.as_ref().map_or_else(|| "".into(), |live| Arc::clone(&live.uid)), None),
     };
@@ -137,7 +137,7 @@ fn key_of(write: &Write) -> (Collection, Arc<str>) {
 }
 
 /// Whether a guard of a write to a key in the state `live` holds.
-fn guard_holds(guard: &Guard, live: Option<&Live>, keys: &Keys) -> bool {
+fn guard_holds(guard: &Guard, live: Option<&LiveKey>, keys: &Keys) -> bool {
     match guard {
         Guard::Absent => live.is_none(),
         Guard::At { revision } => live.is_some_and(|live| live.revision == *revision),

@@ -19,9 +19,9 @@ use super::sql::{Stats, Store};
 use super::sqlite::{DatabaseLocation, Sqlite};
 use super::stored::Objects;
 use super::view::{PageEnd, Snapshot, StateLookup, View};
-use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
+use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
 use super::{
-    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, TOGETHER_MAX, Watch, WatchError,
+    At, Collection, Committed, Config, Location, LogWatch, SnapshotError, StoreError, Stored, TOGETHER_MAX, WatchError,
     Write, WriteError, compact, log,
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Database {
 struct Inner {
     store: Arc<dyn Store>,
     view: Arc<View>,
-    queue: SyncMutex<Option<mpsc::Sender<Waiting>>>,
+    queue: SyncMutex<Option<mpsc::Sender<WaitingWrites>>>,
     /// What is left of the queue, in KiB of objects.
     queue_kib: Arc<Semaphore>,
     /// Collections are loaded one at a time.
@@ -155,7 +155,7 @@ impl Database {
         {
             let queue = self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner);
             let queue = queue.as_ref().ok_or_else(closed)?;
-            queue.try_send(Waiting { writes, done, _share: share }).map_err(|error| match error {
+            queue.try_send(WaitingWrites { writes, done, _share: share }).map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => WriteError::Busy,
                 mpsc::error::TrySendError::Closed(_) => closed(),
             })?;
@@ -262,7 +262,7 @@ impl Database {
     }
 
     /// The changes of a collection after a revision, which may be one of the future.
-    pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<Watch, WatchError> {
+    pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<LogWatch, WatchError> {
         let compacted = self.inner.view.compacted();
         if after < compacted {
             return Err(WatchError::Expired { compacted });
@@ -270,7 +270,7 @@ impl Database {
         loop {
             if let Some(changed) = self.inner.view.follow(collection) {
                 let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
-                return Ok(Watch::new(view, store, collection.clone(), after, changed));
+                return Ok(LogWatch::new(view, store, collection.clone(), after, changed));
             }
             self.load_whole(collection).await.map_err(WatchError::Store)?;
         }

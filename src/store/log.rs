@@ -17,7 +17,7 @@ use super::{Change, Collection, StoreError};
 const PAGE_MAX: usize = 256;
 
 /// Part of the log of a collection.
-pub(super) struct Page {
+pub(super) struct LogPage {
     pub changes: Vec<Arc<Change>>,
     /// No change of the collection up to here is missing; the next page begins here.
     pub end: Revision,
@@ -31,7 +31,7 @@ async fn page(
     store: &dyn Store,
     collection: &Collection,
     after: Revision,
-) -> Result<Option<Page>, StoreError> {
+) -> Result<Option<LogPage>, StoreError> {
     if let Some(page) = view.recent(collection, after, PAGE_MAX) {
         return Ok(Some(page));
     }
@@ -49,7 +49,7 @@ async fn page(
         Some(change) if !last => change.revision,
         _ => visible.max(after),
     };
-    Ok(Some(Page { changes, end, last }))
+    Ok(Some(LogPage { changes, end, last }))
 }
 
 /// `present` taken back to its own revision by the changes after it; `None` where they are gone.
@@ -103,7 +103,7 @@ pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreErro
 ///
 /// A watch holds no queue: it reads on from where it is, in memory, and in the log where it is far behind. One that falls
 /// behind what the log keeps ends.
-pub struct Watch {
+pub struct LogWatch {
     source: Option<ChangeSource>,
     waiting: VecDeque<Arc<Change>>,
     seen: Revision,
@@ -119,7 +119,7 @@ struct ChangeSource {
     changed: watch::Receiver<Revision>,
 }
 
-impl Watch {
+impl LogWatch {
     pub(super) fn new(
         view: Arc<View>,
         store: Arc<dyn Store>,
@@ -128,12 +128,12 @@ impl Watch {
         changed: watch::Receiver<Revision>,
     ) -> Self {
         let source = ChangeSource { view, store, collection, position, is_read_out: false, changed };
-        Watch { source: Some(source), waiting: VecDeque::new(), seen: position }
+        LogWatch { source: Some(source), waiting: VecDeque::new(), seen: position }
     }
 
     /// A watch that is over.
     pub fn empty() -> Self {
-        Watch { source: None, waiting: VecDeque::new(), seen: Revision::default() }
+        LogWatch { source: None, waiting: VecDeque::new(), seen: Revision::default() }
     }
 
     /// The revision of the last change that was handed out, or where the watch began.
@@ -207,7 +207,7 @@ impl ChangeSource {
     }
 
     /// The next changes; `None` where they are gone or the database is.
-    async fn page(&self) -> Option<Page> {
+    async fn page(&self) -> Option<LogPage> {
         match page(&self.view, &*self.store, &self.collection, self.position).await {
             Ok(page) => page,
             Err(error) => {

@@ -51,7 +51,7 @@ pub struct Scanned {
 
 /// Part of a collection's log.
 #[derive(Debug)]
-pub struct Log {
+pub struct LogPart {
     /// In order, without gaps from where the log was asked for.
     pub changes: Vec<Change>,
     /// The compacted revision, read after the changes: they are whole if it is not above where they begin.
@@ -79,7 +79,7 @@ pub struct Stats {
 
 /// The counts of a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct StoreCounts {
     /// Batches of writes that were committed.
     pub batches: u64,
     /// Writes in those batches.
@@ -90,9 +90,9 @@ pub struct Counts {
     pub commits: u64,
 }
 
-impl Sum for Counts {
-    fn sum<I: Iterator<Item = Counts>>(all: I) -> Counts {
-        all.fold(Counts::default(), |sum, one| Counts {
+impl Sum for StoreCounts {
+    fn sum<I: Iterator<Item = StoreCounts>>(all: I) -> StoreCounts {
+        all.fold(StoreCounts::default(), |sum, one| StoreCounts {
             batches: sum.batches + one.batches,
             writes: sum.writes + one.writes,
             statements: sum.statements + one.statements,
@@ -115,8 +115,8 @@ impl Stats {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> StoreCounts {
+        StoreCounts {
             batches: self.batches.load(Ordering::Relaxed),
             writes: self.writes.load(Ordering::Relaxed),
             statements: self.statements.load(Ordering::Relaxed),
@@ -154,7 +154,7 @@ pub trait Store: Send + Sync {
     }
 
     /// The first `max` changes of a collection after a revision, each with the state before it.
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError>;
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError>;
 
     /// The first `max` changes of the database after a revision, in order.
     async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError>;

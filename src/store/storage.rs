@@ -26,8 +26,8 @@ use crate::work;
 
 use super::database::Database;
 use super::{
-    At, Collection, Committed, Config, Counts, Feed, Guard, Location, Moment, Op, PageEnd, Snapshot, SnapshotError,
-    StoreError, Stored, Watch, WatchError, Write, WriteError,
+    At, Collection, Committed, Config, Feed, Guard, Location, LogWatch, Moment, Op, PageEnd, Snapshot, SnapshotError,
+    StoreCounts, StoreError, Stored, WatchError, Write, WriteError,
 };
 
 /// Every database that objects are kept in. Cheap to clone.
@@ -267,7 +267,7 @@ impl Storage {
     }
 
     /// The changes of a collection after a revision, which may be one of the future.
-    pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<Watch, WatchError> {
+    pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<LogWatch, WatchError> {
         self.databases.of(collection).watch(collection, after).await
     }
 
@@ -323,7 +323,7 @@ impl Storage {
     }
 
     /// What all databases have cost so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> StoreCounts {
         self.databases.all().map(|database| database.stats().counts()).sum()
     }
 

@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use crate::meta::Revision;
 use crate::work;
 
-use super::batch::{Foreseen, Live, keys_of};
+use super::batch::{Foreseen, LiveKey, keys_of};
 use super::feed::{FeedEntry, Newest};
 use super::forms::Forms;
-use super::log::Page;
+use super::log::LogPage;
 use super::stored::Objects;
 use super::{Change, Collection, Signature, Stored, Write};
 
@@ -399,7 +399,7 @@ impl View {
         let state = self.read();
         let mut keys = keys_of(batch);
         for ((collection, key), live) in &mut keys {
-            *live = self.loaded(&state, collection)?.objects.get(key).map(|stored| Live::from(&***stored));
+            *live = self.loaded(&state, collection)?.objects.get(key).map(|stored| LiveKey::from(&***stored));
         }
         Some(Foreseen { before: state.revision, keys })
     }
@@ -455,7 +455,7 @@ impl View {
     }
 
     /// The recent changes of a collection after `after`, `max` at most; `None` where memory does not reach back that far.
-    pub fn recent(&self, collection: &Collection, after: Revision, max: usize) -> Option<Page> {
+    pub fn recent(&self, collection: &Collection, after: Revision, max: usize) -> Option<LogPage> {
         let state = self.read();
         let loaded = self.loaded(&state, collection)?;
         if loaded.recent_from > after {
@@ -468,7 +468,7 @@ impl View {
             Some(change) if !last => change.revision,
             _ => state.revision.max(after),
         };
-        Some(Page { changes, end, last })
+        Some(LogPage { changes, end, last })
     }
 
     /// The newest changes of all collections after `after`, `max` at most; `None` where memory does not reach back that far.

@@ -15,7 +15,7 @@ pub(super) const QUEUE_MAX: usize = 1_024;
 pub(super) const QUEUE_KIB_MAX: usize = 64 << 10;
 
 /// Writes that are made together, and who waits for them.
-pub(super) struct Waiting {
+pub(super) struct WaitingWrites {
     /// One, and those that are joined to it.
     pub writes: Vec<Write>,
     pub done: oneshot::Sender<Result<Committed, WriteError>>,
@@ -31,7 +31,7 @@ pub(super) fn share_kib(writes: &[Write]) -> u32 {
 
 /// Commits until nobody can write any more.
 pub(super) async fn run(
-    mut queue: mpsc::Receiver<Waiting>,
+    mut queue: mpsc::Receiver<WaitingWrites>,
     store: Arc<dyn Store>,
     view: Arc<View>,
     health: Arc<Health>,
@@ -62,9 +62,9 @@ pub(super) async fn run(
 }
 
 /// The first of those who wait whose writes fit one transaction.
-fn take_batch(received: &mut Vec<Waiting>) -> Vec<Waiting> {
+fn take_batch(received: &mut Vec<WaitingWrites>) -> Vec<WaitingWrites> {
     let mut writes = 0;
-    let mut fits = |waiting: &Waiting| {
+    let mut fits = |waiting: &WaitingWrites| {
         writes += waiting.writes.len();
         writes <= BATCH_MAX
     };
@@ -73,7 +73,7 @@ fn take_batch(received: &mut Vec<Waiting>) -> Vec<Waiting> {
 }
 
 /// Lets those who were answered have their turn for as long as more writes come of it: they share the next transaction.
-async fn gather(queue: &mpsc::Receiver<Waiting>) {
+async fn gather(queue: &mpsc::Receiver<WaitingWrites>) {
     let mut waiting = 0;
     while waiting < BATCH_MAX {
         tokio::task::yield_now().await;
@@ -85,8 +85,8 @@ async fn gather(queue: &mpsc::Receiver<Waiting>) {
 }
 
 /// Answers those who wait with what failed.
-fn refuse(batch: &mut Vec<Waiting>, error: &StoreError) {
-    for Waiting { done, .. } in batch.drain(..) {
+fn refuse(batch: &mut Vec<WaitingWrites>, error: &StoreError) {
+    for WaitingWrites { done, .. } in batch.drain(..) {
         // Who no longer waits has hung up.
         _ = done.send(Err(WriteError::Store(error.clone())));
     }
@@ -97,13 +97,13 @@ fn refuse(batch: &mut Vec<Waiting>, error: &StoreError) {
 /// Errors: nothing of it is made; where the disk is full its deletions are left to be tried again, and all others are
 /// answered.
 async fn commit(
-    batch: &mut Vec<Waiting>,
+    batch: &mut Vec<WaitingWrites>,
     store: &dyn Store,
     view: &View,
 ) -> Result<Option<&'static StoreError>, StoreError> {
     let mut writes = Vec::with_capacity(batch.len());
     let mut waiting = Vec::with_capacity(batch.len());
-    for Waiting { writes: together, done, _share } in batch.drain(..) {
+    for WaitingWrites { writes: together, done, _share } in batch.drain(..) {
         waiting.push((together.len(), done, _share));
         writes.extend(together);
     }
@@ -116,13 +116,13 @@ async fn commit(
                 tracing::error!(%error, "the log can't be read");
             }
             let mut writes = writes.into_iter();
-            batch.extend(waiting.into_iter().map(|(count, done, _share)| Waiting {
+            batch.extend(waiting.into_iter().map(|(count, done, _share)| WaitingWrites {
                 writes: writes.by_ref().take(count).collect(),
                 done,
                 _share,
             }));
             if matches!(error, StoreError::DiskFull) {
-                let adds = |waiting: &mut Waiting| waiting.writes.iter().any(|write| write.put().is_some());
+                let adds = |waiting: &mut WaitingWrites| waiting.writes.iter().any(|write| write.put().is_some());
                 let mut others: Vec<_> = batch.extract_if(.., adds).collect();
                 refuse(&mut others, &error);
             }

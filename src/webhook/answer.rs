@@ -12,7 +12,7 @@ use crate::value::{go_quote, json, yaml};
 const QUOTED_BYTES_MAX: usize = 2048;
 
 /// An answer, read to its end.
-pub(super) struct Answer {
+pub(super) struct WebhookAnswer {
     pub status: u16,
     pub content_type: Option<String>,
     /// The header, in seconds.
@@ -20,7 +20,7 @@ pub(super) struct Answer {
     pub body: Bytes,
 }
 
-impl Answer {
+impl WebhookAnswer {
     /// How long to wait for another try, where the webhook asks for one.
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.filter(|_| self.status == 429 || self.status >= 500).map(Duration::from_secs)

@@ -121,7 +121,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
 
-    use super::super::{Access, Address, Client, Endpoint, Manner};
+    use super::super::{Address, Client, Endpoint, EndpointAccess, Manner};
     use super::*;
 
     /// Signed over SHA-1 by an authority of another name, without extensions.
@@ -191,7 +191,7 @@ mod tests {
             "{refused}"
         );
         assert_eq!(client.old_certificates.missing_san.get(), 1);
-        endpoint.access = Some(Arc::new(Access { is_insecure: true, ..Access::default() }));
+        endpoint.access = Some(Arc::new(EndpointAccess { is_insecure: true, ..EndpointAccess::default() }));
         for expected in [2, 3] {
             let answer =
                 client.call(&endpoint, Bytes::from_static(b"{}"), manner).await.map_err(|failure| failure.text);

@@ -17,7 +17,7 @@ use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::answer::Answer;
+use super::answer::WebhookAnswer;
 use super::certificates::{Flaws, OldCertificates};
 use super::trust::TrustError;
 use super::{ANSWER_BYTES_MAX, Address, Endpoint, ServiceAddress, trust};
@@ -140,7 +140,7 @@ impl Connections {
     }
 
     /// One call; tells when the answer has begun. A connection that the webhook closed while it was idle is replaced.
-    pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<Answer, CallError> {
+    pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<WebhookAnswer, CallError> {
         while let Some(connection) = self.take_idle() {
             match self.send(connection, &body, limit, begun).await {
                 Err(SendError::Closed) => {}
@@ -203,7 +203,7 @@ impl Connections {
         body: &Bytes,
         limit: Duration,
         begun: &AtomicBool,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<WebhookAnswer, SendError> {
         let mut request = Request::post(format!("{}?timeout={}s", self.path, limit.as_secs()))
             .header(header::HOST, &self.authority)
             .header(header::USER_AGENT, concat!("skiff/", env!("CARGO_PKG_VERSION")))
@@ -229,7 +229,7 @@ impl Connections {
         if idle.len() < IDLE_MAX && !connection.sender.is_closed() {
             idle.push(connection);
         }
-        Ok(Answer { status, content_type, retry_after, body })
+        Ok(WebhookAnswer { status, content_type, retry_after, body })
     }
 
     fn handshake_error(&self, error: io::Error) -> ConnectError {

@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use hyper::Uri;
 
-use super::{Access, Address, SERVICE_PORT};
+use super::{Address, EndpointAccess, SERVICE_PORT};
 
 /// The users.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    named: BTreeMap<String, Arc<Access>>,
+    named: BTreeMap<String, Arc<EndpointAccess>>,
     /// For hosts that no name is about.
-    others: Option<Arc<Access>>,
+    others: Option<Arc<EndpointAccess>>,
 }
 
 impl Credentials {
     /// Of users by their names, of which the `current` one is for hosts that none is named for.
-    pub fn new(users: Vec<(String, Access)>, current: Option<&str>) -> Self {
+    pub fn new(users: Vec<(String, EndpointAccess)>, current: Option<&str>) -> Self {
         let mut named = BTreeMap::new();
         for (name, access) in users {
             named.entry(name).or_insert_with(|| Arc::new(access));
@@ -32,7 +32,7 @@ impl Credentials {
     }
 
     /// Who calls an address; `None` for callers without a name.
-    pub fn of(&self, address: &Address) -> Option<Arc<Access>> {
+    pub fn of(&self, address: &Address) -> Option<Arc<EndpointAccess>> {
         if self.named.is_empty() {
             return None;
         }
@@ -43,7 +43,7 @@ impl Credentials {
     }
 
     /// The user that is called by a host, or else by the longest end of its name.
-    fn find(&self, host: &str) -> Option<&Arc<Access>> {
+    fn find(&self, host: &str) -> Option<&Arc<EndpointAccess>> {
         let ends = host.match_indices('.').map(|(at, _)| &host[at..]);
         self.named.get(host).or_else(|| ends.map(|end| format!("*{end}")).find_map(|name| self.named.get(&name)))
     }
@@ -66,14 +66,15 @@ mod tests {
     fn credentials(names: &[&str], current: Option<&str>) -> Credentials {
         let user = |name: &&str| {
             let headers = vec![("Authorization".to_owned(), format!("Bearer {name}"))];
-            ((*name).to_owned(), Access { headers, ..Access::default() })
+            ((*name).to_owned(), EndpointAccess { headers, ..EndpointAccess::default() })
         };
         Credentials::new(names.iter().map(user).collect(), current)
     }
 
     #[track_caller]
     fn check(credentials: &Credentials, address: &Address, expected: Option<&str>) {
-        let token = |access: Arc<Access>| access.headers[0].1.strip_prefix("Bearer ").unwrap_or_default().to_owned();
+        let token =
+            |access: Arc<EndpointAccess>| access.headers[0].1.strip_prefix("Bearer ").unwrap_or_default().to_owned();
         assert_eq!(credentials.of(address).map(token).as_deref(), expected, "{address:?}");
     }
 

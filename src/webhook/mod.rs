@@ -60,12 +60,12 @@ pub struct Endpoint {
     /// Certificates in PEM; empty for those that the system trusts.
     pub ca_bundle: Vec<u8>,
     /// What a kubeconfig says beside; `None` for a caller without a name, who believes what the system does.
-    pub access: Option<Arc<Access>>,
+    pub access: Option<Arc<EndpointAccess>>,
 }
 
 /// Who calls an endpoint, and whom it believes.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Access {
+pub struct EndpointAccess {
     /// Whether anybody is believed to be the webhook.
     pub is_insecure: bool,
     /// What the certificate must be for, if not for the host.
@@ -76,7 +76,7 @@ pub struct Access {
     pub headers: Vec<(String, String)>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for EndpointAccess {
     /// Tells no secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Access").field("server_name", &self.server_name).finish_non_exhaustive()

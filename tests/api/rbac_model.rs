@@ -3,7 +3,7 @@
 //!
 //! Source: Kubernetes documentation, "Using RBAC Authorization".
 
-use kubeskiff::auth::rbac::Policy;
+use kubeskiff::auth::rbac::RbacPolicy;
 use kubeskiff::auth::{Attributes, ResourceAttributes, UserInfo};
 use kubeskiff::value::json;
 use serde_json::{Value, json as object};
@@ -188,7 +188,7 @@ fn grants(rule: &Value, request: &Request) -> bool {
 }
 
 /// Tells the authoriser what is under a key now.
-fn tell(policy: &mut Policy, key: &str, object: Option<&Value>) {
+fn tell(policy: &mut RbacPolicy, key: &str, object: Option<&Value>) {
     let (kind, key) = key.split_once(' ').expect("a kind and a key");
     let object = object.map(|object| json::decode(object.to_string().as_bytes()).expect("it is JSON"));
     match (kind.ends_with("Binding"), object) {
@@ -200,7 +200,7 @@ fn tell(policy: &mut Policy, key: &str, object: Option<&Value>) {
 }
 
 /// What the authoriser says.
-fn decide(policy: &Policy, request: &Request) -> bool {
+fn decide(policy: &RbacPolicy, request: &Request) -> bool {
     let user = UserInfo::authenticated(request.user.as_str(), request.groups.clone());
     let attributes = match request.path.as_str() {
         "" => Attributes::Resource(ResourceAttributes {
@@ -224,7 +224,7 @@ fn the_authoriser_decides_as_the_documentation_says() {
     let mut allowed = 0;
     for seed in 0..WORLDS {
         let mut random = Random(seed);
-        let (mut world, mut policy) = (World::new(), Policy::default());
+        let (mut world, mut policy) = (World::new(), RbacPolicy::default());
         for _ in 0..CHANGES {
             let (key, object) = rbac_object(&mut random);
             match random.below(5) {

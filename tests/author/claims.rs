@@ -1,9 +1,9 @@
 //! What lints claim of rules is true: whatever a rule does to an object that its schema lets in was told before. Held over
 //! the objects of the corpus, and over made-up ones of the examples.
 
-use kubeskiff::author::lint::{Decision, decisions};
+use kubeskiff::author::lint::{RuleDecision, decisions};
 use kubeskiff::author::suite::fits;
-use kubeskiff::author::{self, Checked, DefinedKind, Options};
+use kubeskiff::author::{self, CheckOptions, Checked, DefinedKind};
 use kubeskiff::schema::structural::{Structural, StructuralOrBool, ValueValidation};
 use kubeskiff::value::{Map, Value, yaml};
 
@@ -63,7 +63,7 @@ spec:
 ";
 
 /// Holds what the rules did to an object against what was told of them.
-fn compare(told: &[(String, String, String, Decision)], version: &str, checked: &Checked) -> usize {
+fn compare(told: &[(String, String, String, RuleDecision)], version: &str, checked: &Checked) -> usize {
     let is_let_in = checked.ratcheted.is_empty() && checked.errors.iter().all(|rejected| rejected.rule.is_some());
     if !is_let_in {
         return 0;
@@ -107,8 +107,8 @@ fn rules_do_to_the_corpus_what_was_told() {
         }
         let object = corpus::converted(&case["object"]);
         let checked = match case["method"].as_str() {
-            Some("PUT") => author::update(kind, &object, &corpus::converted(&case["old"]), Options::default()),
-            _ => author::create(kind, &object, Options::default()),
+            Some("PUT") => author::update(kind, &object, &corpus::converted(&case["old"]), CheckOptions::default()),
+            _ => author::create(kind, &object, CheckOptions::default()),
         };
         compared += compare(told, version_of(&object), &checked);
     }
@@ -131,7 +131,7 @@ fn rules_do_to_made_up_objects_what_was_told() {
         fields.insert("apiVersion", Value::from("example.com/v1"));
         fields.insert("kind", Value::from("Claim"));
         fields.insert("metadata", Value::Object([("name".to_owned(), Value::from("a"))].into_iter().collect::<Map>()));
-        compared += compare(&told, "v1", &author::create(&kind, &object, Options::default()));
+        compared += compare(&told, "v1", &author::create(&kind, &object, CheckOptions::default()));
     }
     assert!(compared > 20_000, "only {compared} evaluations");
 }

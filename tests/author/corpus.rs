@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubeskiff::author::{self, Checked, DefinedKind, Options};
+use kubeskiff::author::{self, CheckOptions, Checked, DefinedKind};
 use kubeskiff::value;
 use serde_json::Value;
 
@@ -52,9 +52,9 @@ fn difference(kind: &DefinedKind, case: &Value) -> Option<String> {
     let (expected, object) = (&case["expect"], converted(&case["object"]));
     let is_update = case["method"] == "PUT";
     let checked = if is_update {
-        author::update(kind, &object, &converted(&case["old"]), Options::default())
+        author::update(kind, &object, &converted(&case["old"]), CheckOptions::default())
     } else {
-        author::create(kind, &object, Options::default())
+        author::create(kind, &object, CheckOptions::default())
     };
     let is_strict = case["query"].to_string().contains("Strict");
     let unknown: Vec<String> = checked.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kubeskiff::author::editor::check::{Checks, Diagnostic};
-use kubeskiff::author::editor::{Position, Range, Text};
+use kubeskiff::author::editor::{Position, Text, TextRange};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -65,7 +65,7 @@ fn an_incremental_edit_is_what_a_fresh_text_would_be() {
 
 fn written(text: &mut Text, edit: Edit) {
     let position = |character: usize| Position { line: edit.line as u32, character: character as u32 };
-    text.edit(Some(Range { start: position(edit.from), end: position(edit.to) }), edit.comes);
+    text.edit(Some(TextRange { start: position(edit.from), end: position(edit.to) }), edit.comes);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is compiled again after an edit: what changed, and nothing else.
 
-use kubeskiff::author::editor::check::{Checks, Counts, Diagnostic};
+use kubeskiff::author::editor::check::{CheckCounts, Checks, Diagnostic};
 use kubeskiff::author::editor::{Text, Workspace};
 
 const TWO_VERSIONS: &str = "\
@@ -82,7 +82,7 @@ impl Session {
     }
 }
 
-fn shown(Counts { documents, definitions, schemas }: Counts) -> (usize, usize, usize) {
+fn shown(CheckCounts { documents, definitions, schemas }: CheckCounts) -> (usize, usize, usize) {
     (documents, definitions, schemas)
 }
 

@@ -10,7 +10,7 @@ use kubeskiff::crd::validate::expressions::{SchemaCosts, SchemaStep};
 use kubeskiff::crd::{Definition, defaults, definition, strategy, validate, warnings};
 use kubeskiff::meta::field::Error;
 use kubeskiff::meta::minor::Minor;
-use kubeskiff::schema::rules::{Limits, Rules};
+use kubeskiff::schema::rules::{CostLimits, Rules};
 use kubeskiff::schema::{convert::to_structural, json_schema, validate as values};
 use kubeskiff::value::json;
 use serde_json::Value;
@@ -248,8 +248,8 @@ fn judge(minor: Minor, case: &Value) -> (Vec<Error>, Option<i64>) {
     }
     let rules = Rules::compile_for(minor, &schema, case["isResourceRoot"] == true);
     let (object, old) = (decoded(&case["object"]), case.get("oldObject").map(decoded));
-    let usual = Limits::default();
-    let limits = Limits {
+    let usual = CostLimits::default();
+    let limits = CostLimits {
         object: case["budget"].as_i64().unwrap_or(usual.object),
         call: case["perCallLimit"].as_u64().unwrap_or(usual.call),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cel::objects::Value as Theirs;
 use cel::{Context, Program};
 use kubeskiff::meta::field::Path;
-use kubeskiff::schema::rules::{Limits, Rules};
+use kubeskiff::schema::rules::{CostLimits, Rules};
 use kubeskiff::value::json;
 use serde_json::Value as Json;
 
@@ -121,7 +121,7 @@ fn compare(rule: &str, object: &str) -> Option<(Result<bool, String>, Result<boo
     let rules = Rules::compile(&schema(rule).0, false);
     let decoded = json::decode(object.as_bytes()).expect("the object is JSON");
     let mut ours = None;
-    rules.evaluate(&Path::ROOT, &decoded, None, None, Limits::default(), &mut |run| {
+    rules.evaluate(&Path::ROOT, &decoded, None, None, CostLimits::default(), &mut |run| {
         ours = Some(run.result.as_ref().map(|value| value.as_bool() == Some(true)).map_err(ToString::to_string));
     });
     Some((ours?, theirs(rule, object)))

@@ -2,8 +2,8 @@
 
 use kubeskiff::cel::eval::EvalError;
 use kubeskiff::meta::field::Path;
-use kubeskiff::schema::rules::compile::{Origin, RuleError, compile};
-use kubeskiff::schema::rules::{Limits, Rules};
+use kubeskiff::schema::rules::compile::{ExpressionOrigin, RuleError, compile};
+use kubeskiff::schema::rules::{CostLimits, Rules};
 use kubeskiff::schema::validate;
 use kubeskiff::value::json;
 
@@ -30,7 +30,7 @@ fn a_checked_rule_fails_by_no_type_and_costs_no_more_than_its_estimate() {
         let mut generator = Generator::new(seed);
         let rule = generator.rule();
         let (schema, decl) = schema(&rule);
-        let compiled = compile(&schema.validations, &schema, &decl, Origin::Stored).remove(0);
+        let compiled = compile(&schema.validations, &schema, &decl, ExpressionOrigin::Stored).remove(0);
         // Constant parts may fail before anything runs: `1 / 0`.
         let Some(expression) = &compiled.expression else {
             assert!(matches!(compiled.error, Some(RuleError::Program(_))), "`{rule}`: {:?}", compiled.error);
@@ -42,7 +42,7 @@ fn a_checked_rule_fails_by_no_type_and_costs_no_more_than_its_estimate() {
             let object = json::decode(text.as_bytes()).expect("the object is JSON");
             let is_valid = validate::validate(&Path::ROOT, &object, &schema).is_empty();
             assert!(is_valid, "the schema allows {text}");
-            rules.evaluate(&Path::ROOT, &object, None, None, Limits::default(), &mut |run| {
+            rules.evaluate(&Path::ROOT, &object, None, None, CostLimits::default(), &mut |run| {
                 evaluated += 1;
                 match run.result {
                     Ok(value) => assert!(value.as_bool().is_some(), "`{rule}` is true or false"),
@@ -67,11 +67,11 @@ fn a_checked_rule_fails_by_no_type_and_costs_no_more_than_its_estimate() {
 fn items_of_a_list_that_the_rule_makes_cost_more_than_their_estimate() {
     let rule = "[7 - self.number, self.count + 7][1] <= self.numbers[0]";
     let (schema, decl) = schema(rule);
-    let estimate = compile(&schema.validations, &schema, &decl, Origin::Stored)[0].cost_max();
+    let estimate = compile(&schema.validations, &schema, &decl, ExpressionOrigin::Stored)[0].cost_max();
     let object = json::decode(br#"{"number":1,"count":2,"numbers":[3]}"#).expect("the object is JSON");
     let mut actual = 0;
     Rules::compile(&schema, false)
-        .evaluate(&Path::ROOT, &object, None, None, Limits::default(), &mut |run| actual = run.cost);
+        .evaluate(&Path::ROOT, &object, None, None, CostLimits::default(), &mut |run| actual = run.cost);
     // To the estimate, such an item has no size, as the integers of an object.
     assert_eq!((estimate, actual), (21, 22));
 }

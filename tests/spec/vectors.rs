@@ -17,9 +17,9 @@ use kubeskiff::object;
 use kubeskiff::schema::correlate::Correlated;
 use kubeskiff::schema::declare::declare;
 use kubeskiff::schema::json_schema::{self, JsonSchema};
-use kubeskiff::schema::openapi::{self, Dialect, Options, PublishedKind};
+use kubeskiff::schema::openapi::{self, Dialect, OpenApiOptions, PublishedKind};
 use kubeskiff::schema::rules::compile::{self as rules, CompiledRule, Preexisting};
-use kubeskiff::schema::rules::{Limits, Rules};
+use kubeskiff::schema::rules::{CostLimits, Rules};
 use kubeskiff::schema::structural::{Structural, StructuralOrBool};
 use kubeskiff::schema::{check, coerce, convert, default, list_type, prune, validate};
 use kubeskiff::value::{Map, Value, go_quote, json};
@@ -300,7 +300,7 @@ fn publish(case: &Case, dialect: Dialect) -> Value {
         plural: "widgets",
         selectable_fields: &[],
     };
-    let options = Options {
+    let options = OpenApiOptions {
         dialect,
         strip_value_validation: case.option("stripValueValidation"),
         strip_nullable: case.option("stripNullable"),
@@ -429,7 +429,7 @@ fn cost(case: &Case) -> Value {
     let schema = case.schema();
     let is_root = case.0.get("isResourceRoot").and_then(Value::as_bool).unwrap_or_default();
     let rules = declare(&schema, is_root).map_or_else(Vec::new, |decl| {
-        let origin = rules::Origin::Written(&Preexisting::default());
+        let origin = rules::ExpressionOrigin::Written(&Preexisting::default());
         let compiled = rules::compile(&schema.validations, &schema, &decl, origin);
         let cardinality = rules::cardinality_max(&decl);
         compiled.iter().map(|rule| compiled_rule(rule, cardinality)).collect()
@@ -451,7 +451,7 @@ fn evaluate(case: &Case) -> Value {
     }
     let number = |name: &str, default: i64| case.0.get(name).and_then(Value::as_i64).unwrap_or(default);
     let limits =
-        Limits { call: number("perCallLimit", 1_000_000).cast_unsigned(), object: number("budget", 10_000_000) };
+        CostLimits { call: number("perCallLimit", 1_000_000).cast_unsigned(), object: number("budget", 10_000_000) };
     let path = match case.0.get("fieldPath").and_then(Value::as_str) {
         Some(path) => Path::new(path),
         None => Path::ROOT,

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use kubeskiff::meta::Revision;
 use kubeskiff::store::{
-    At, Change, Collection, Config, Durability, Guard, Location, Op, PostgresUrl, Put, Snapshot, SnapshotError,
-    Storage, Watch, Write,
+    At, Change, Collection, Config, Durability, Guard, Location, LogWatch, Op, PostgresUrl, Put, Snapshot,
+    SnapshotError, Storage, Write,
 };
 
 /// A folder for one test, removed with it.
@@ -127,7 +127,7 @@ async fn newest(storage: &Storage) -> State {
     contents(&storage.snapshot(&crontabs(), At::Newest).await.expect("there is a newest state"))
 }
 
-async fn next(watch: &mut Watch) -> Arc<Change> {
+async fn next(watch: &mut LogWatch) -> Arc<Change> {
     let change = tokio::time::timeout(Duration::from_secs(30), watch.next()).await;
     change.expect("a change comes in time").expect("the watch goes on")
 }

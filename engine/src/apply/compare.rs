@@ -8,7 +8,7 @@ use super::field_set::{FieldSet, FieldSetNode};
 use super::item::Item;
 use super::path::{PathElement, equal_values};
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
-use super::typed::{Candidates, Kind};
+use super::typed::{Candidates, TypeKind};
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -47,9 +47,9 @@ impl TypeSchema {
         let type_ = self.get(id);
         let (old_kind, new_kind) = (Candidates::of(type_, old), Candidates::of(type_, new));
         let mut compare = |kind: Candidates| match kind.first(type_) {
-            Some(Kind::Map(map)) => self.compare_maps(map, old, new, out),
-            Some(Kind::Scalar(_)) => out.leaf(old, new),
-            Some(Kind::List(list)) => self.compare_lists(list, old, new, out),
+            Some(TypeKind::Map(map)) => self.compare_maps(map, old, new, out),
+            Some(TypeKind::Scalar(_)) => out.leaf(old, new),
+            Some(TypeKind::List(list)) => self.compare_lists(list, old, new, out),
             None => true,
         };
         let is_leaf = match (old, new) {

@@ -13,52 +13,52 @@ use crate::work;
 
 /// A set of fields.
 #[derive(Clone, Debug)]
-pub(super) enum Fields<'a> {
+pub(super) enum OwnedFields<'a> {
     // INVARIANT: canonical, so each element has one text.
     Encoded(Cow<'a, Value>),
     Set(FieldSet),
 }
 
-impl<'a> Fields<'a> {
-    pub const NONE: Fields<'static> = Fields::Set(FieldSet::new());
+impl<'a> OwnedFields<'a> {
+    pub const NONE: OwnedFields<'static> = OwnedFields::Set(FieldSet::new());
 
     /// # Errors
     ///
     /// An element that can't be read; Go's text.
     pub fn decode(fields: &'a Value) -> Result<Self, PathElementError> {
         if is_canonical(fields)? {
-            Ok(Fields::Encoded(Cow::Borrowed(fields)))
+            Ok(OwnedFields::Encoded(Cow::Borrowed(fields)))
         } else {
-            FieldSet::decode(fields).map(Fields::Set)
+            FieldSet::decode(fields).map(OwnedFields::Set)
         }
     }
 
     pub fn encode(self) -> Value {
         match self {
-            Fields::Encoded(fields) => fields.into_owned(),
-            Fields::Set(set) => set.encode(),
+            OwnedFields::Encoded(fields) => fields.into_owned(),
+            OwnedFields::Set(set) => set.encode(),
         }
     }
 
     pub fn is_empty(&self) -> bool {
         match self {
-            Fields::Encoded(fields) => fields.as_object().is_none_or(Map::is_empty),
-            Fields::Set(set) => set.is_empty(),
+            OwnedFields::Encoded(fields) => fields.as_object().is_none_or(Map::is_empty),
+            OwnedFields::Set(set) => set.is_empty(),
         }
     }
 
     pub fn set(&self) -> Cow<'_, FieldSet> {
         match self {
             // What is canonical can be decoded.
-            Fields::Encoded(fields) => Cow::Owned(FieldSet::decode(fields).unwrap_or_default()),
-            Fields::Set(set) => Cow::Borrowed(set),
+            OwnedFields::Encoded(fields) => Cow::Owned(FieldSet::decode(fields).unwrap_or_default()),
+            OwnedFields::Set(set) => Cow::Borrowed(set),
         }
     }
 
     /// The set; none is left.
     pub fn take(&mut self) -> FieldSet {
-        match std::mem::replace(self, Fields::NONE) {
-            Fields::Set(set) => set,
+        match std::mem::replace(self, OwnedFields::NONE) {
+            OwnedFields::Set(set) => set,
             encoded => encoded.set().into_owned(),
         }
     }
@@ -66,11 +66,11 @@ impl<'a> Fields<'a> {
     /// Fits the set to the schema of today.
     pub fn reconcile(&mut self, types: &TypeSchema) {
         match self {
-            Fields::Encoded(fields) if !types.may_reconcile(fields) => {}
+            OwnedFields::Encoded(fields) if !types.may_reconcile(fields) => {}
             _ => {
                 let mut set = self.take();
                 types.reconcile(&mut set);
-                *self = Fields::Set(set);
+                *self = OwnedFields::Set(set);
             }
         }
     }
@@ -78,7 +78,7 @@ impl<'a> Fields<'a> {
     /// Whether every member is one of `set`.
     pub fn is_subset(&self, set: &FieldSet) -> bool {
         match self {
-            Fields::Encoded(fields) if set.has_plain_texts() => holds(set, object(fields)),
+            OwnedFields::Encoded(fields) if set.has_plain_texts() => holds(set, object(fields)),
             _ => self.set().is_subset(set),
         }
     }
@@ -86,7 +86,7 @@ impl<'a> Fields<'a> {
     /// What is also in `sought`.
     pub fn intersection(&self, sought: &Sought) -> FieldSet {
         match self {
-            Fields::Encoded(fields) if sought.has_plain_texts => common(&sought.set, object(fields)),
+            OwnedFields::Encoded(fields) if sought.has_plain_texts => common(&sought.set, object(fields)),
             _ => self.set().intersection(&sought.set),
         }
     }
@@ -94,12 +94,12 @@ impl<'a> Fields<'a> {
     /// Takes out what is in `set`.
     pub fn subtract(&mut self, set: &FieldSet) {
         match self {
-            Fields::Encoded(fields) if set.has_plain_texts() => {
+            OwnedFields::Encoded(fields) if set.has_plain_texts() => {
                 if let Value::Object(fields) = fields.to_mut() {
                     take(set, fields);
                 }
             }
-            _ => *self = Fields::Set(self.set().difference(set)),
+            _ => *self = OwnedFields::Set(self.set().difference(set)),
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Source: structured-merge-diff v6.4.2, package `typed`; texts recorded from kube-apiserver 1.37.
 
-use super::type_schema::{Items, Scalar, TypeSchema};
-use super::typed::{Candidates, Kind};
+use super::type_schema::{Items, ScalarType, TypeSchema};
+use super::typed::{Candidates, TypeKind};
 use crate::value::Value;
 use crate::work;
 
@@ -61,12 +61,14 @@ impl TypeSchema {
         let type_ = self.get(id);
         let Foreign { go_type, printed, syntax, .. } = foreign;
         let why = match Candidates::of(type_, None).first(type_)? {
-            Kind::Map(_) => format!("expected map, got &{{{printed}}}"),
-            Kind::List(_) => format!("expected list, got &{{{printed}}}"),
-            Kind::Scalar(Scalar::Numeric) => format!("expected numeric (int or float), got {go_type}"),
-            Kind::Scalar(Scalar::String) => format!("expected string, got &value.valueUnstructured{{Value:{syntax}}}"),
-            Kind::Scalar(Scalar::Boolean) => format!("expected boolean, got &{{{printed}}}"),
-            Kind::Scalar(Scalar::Untyped) => format!("expected any scalar, got &{{{printed}}}"),
+            TypeKind::Map(_) => format!("expected map, got &{{{printed}}}"),
+            TypeKind::List(_) => format!("expected list, got &{{{printed}}}"),
+            TypeKind::Scalar(ScalarType::Numeric) => format!("expected numeric (int or float), got {go_type}"),
+            TypeKind::Scalar(ScalarType::String) => {
+                format!("expected string, got &value.valueUnstructured{{Value:{syntax}}}")
+            }
+            TypeKind::Scalar(ScalarType::Boolean) => format!("expected boolean, got &{{{printed}}}"),
+            TypeKind::Scalar(ScalarType::Untyped) => format!("expected any scalar, got &{{{printed}}}"),
         };
         Some(format!("{at}: {why}"))
     }

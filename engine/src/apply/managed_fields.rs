@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::field_set::FieldSet;
-use super::fields::Fields;
+use super::fields::OwnedFields;
 use super::path::PathElementError;
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
@@ -108,7 +108,7 @@ pub(super) struct ManagerEntry<'a> {
     pub manager: ManagerId,
     /// The version that the paths of `fields` are in.
     pub api_version: String,
-    pub fields: Fields<'a>,
+    pub fields: OwnedFields<'a>,
     pub time: Option<Time>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> ManagerEntry<'a> {
         Ok(ManagerEntry {
             manager: ManagerId { name, operation, api_version, subresource },
             api_version: raw.api_version.to_owned(),
-            fields: raw.fields.map_or(Ok(Fields::NONE), Fields::decode).map_err(malformed)?,
+            fields: raw.fields.map_or(Ok(OwnedFields::NONE), OwnedFields::decode).map_err(malformed)?,
             time: raw.time.clone(),
         })
     }
@@ -347,7 +347,7 @@ impl<'a> Managers<'a> {
         for (api_version, version) in versions {
             if let Some(ancient) = self.get_mut(&ancient_changes(&api_version)).filter(|_| !version.sets.is_empty()) {
                 let sets = version.sets.into_iter().chain([ancient.fields.take()]);
-                ancient.fields = Fields::Set(FieldSet::union_of(sets.collect()));
+                ancient.fields = OwnedFields::Set(FieldSet::union_of(sets.collect()));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::compare::{for_each_field, join};
 use super::field_set::FieldSet;
 use super::item::Item;
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
-use super::typed::{Candidates, Kind};
+use super::typed::{Candidates, TypeKind};
 use crate::value::{Key, Map, Value};
 use crate::work;
 
@@ -24,9 +24,9 @@ impl TypeSchema {
         let Some(live) = live else { return Some(applied.clone()) };
         let type_ = self.get(id);
         match Candidates::of(type_, Some(applied)).first(type_)? {
-            Kind::Scalar(_) => Some(applied.clone()),
-            Kind::Map(map) => self.merge_maps(map, live, applied),
-            Kind::List(list) => self.merge_lists(list, live, applied),
+            TypeKind::Scalar(_) => Some(applied.clone()),
+            TypeKind::Map(map) => self.merge_maps(map, live, applied),
+            TypeKind::List(list) => self.merge_lists(list, live, applied),
         }
     }
 
@@ -65,8 +65,8 @@ impl TypeSchema {
     fn value_without(&self, id: TypeId, value: &Value, taken: &FieldSet) -> Value {
         work::step();
         match (self.kind_of(id, value), value) {
-            (Some(Kind::Scalar(_)), _) => value.clone(),
-            (Some(Kind::Map(map)), Value::Object(fields)) if !map.atomic => {
+            (Some(TypeKind::Scalar(_)), _) => value.clone(),
+            (Some(TypeKind::Map(map)), Value::Object(fields)) if !map.atomic => {
                 let keep = |(name, value): (&str, &Value)| {
                     let value = match taken.field(name) {
                         Some(node) if node.member => return None,
@@ -80,7 +80,7 @@ impl TypeSchema {
                 let rest = Map::from_fields(fields.iter().filter_map(keep).collect());
                 if rest.is_empty() { Value::Null } else { Value::Object(rest) }
             }
-            (Some(Kind::List(list)), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
+            (Some(TypeKind::List(list)), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
                 let taken_of = |item: &Value| taken.node(&list.item(item).ok()?.element());
                 let keep = |item: &Value| match taken_of(item) {
                     Some(node) if node.member => None,

@@ -63,9 +63,9 @@ pub use times::keep_times;
 pub use type_schema::TypeSchema;
 pub use typed::TypeErrors;
 
-use fields::Fields;
+use fields::OwnedFields;
 use managed_fields::{ManagerEntry, Managers, Time, without_identity};
-use updater::{Typed, Updater};
+use updater::{TypedObject, Updater};
 
 /// The manager of an update that names none.
 const UNKNOWN_MANAGER: &str = "unknown";
@@ -270,7 +270,7 @@ impl FieldManager<'_> {
                 Some(previous) => set.united(previous.fields.set().into_owned()),
                 None => set,
             };
-            let fields = Fields::Set(set);
+            let fields = OwnedFields::Set(set);
             managers.put(ManagerEntry {
                 manager,
                 api_version: self.version.to_owned(),
@@ -319,10 +319,10 @@ impl FieldManager<'_> {
         Updater { versions: self.versions, version: self.version, reset_fields: self.reset_fields }
     }
 
-    fn typed<'o>(&'o self, object: &'o Value, allow_duplicates: bool) -> Result<Typed<'o>, TypedError> {
+    fn typed<'o>(&'o self, object: &'o Value, allow_duplicates: bool) -> Result<TypedObject<'o>, TypedError> {
         let types = self.versions.types(self.version).ok_or_else(|| TypedError::NoType(gvk_of(object)))?;
         types.validate(object, allow_duplicates)?;
-        Ok(Typed { object: Cow::Borrowed(object), types })
+        Ok(TypedObject { object: Cow::Borrowed(object), types })
     }
 
     fn manager_id(&self, name: &str, operation: Operation) -> ManagerId {

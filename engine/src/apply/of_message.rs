@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::type_schema::{
     ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
-    STRING, Scalar, Type, TypeId, TypeSchema, keyed_by,
+    STRING, ScalarType, SchemaType, TypeId, TypeSchema, keyed_by,
 };
 use crate::meta::minor::Minor;
 use crate::types::{self, Codec, Field, FieldKind, Message, Shape};
@@ -31,36 +31,36 @@ impl TypeSchema {
 }
 
 /// The types that every version has; `with_unknown` where metadata may have fields that nobody knows.
-pub(super) fn common(with_unknown: bool) -> &'static [Type] {
-    static COMMON: [LazyLock<Vec<Type>>; 2] = [
+pub(super) fn common(with_unknown: bool) -> &'static [SchemaType] {
+    static COMMON: [LazyLock<Vec<SchemaType>>; 2] = [
         LazyLock::new(|| work::essential(|| common_types(None))),
         LazyLock::new(|| work::essential(|| common_types(Some(DEDUCED)))),
     ];
     &COMMON[usize::from(with_unknown)]
 }
 
-fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
-    let scalar = |scalar| Type { scalar: Some(scalar), ..Type::default() };
-    let anything = |map: TypeId, atomic| Type {
-        scalar: Some(Scalar::Untyped),
+fn common_types(unknown: Option<TypeId>) -> Vec<SchemaType> {
+    let scalar = |scalar| SchemaType { scalar: Some(scalar), ..SchemaType::default() };
+    let anything = |map: TypeId, atomic| SchemaType {
+        scalar: Some(ScalarType::Untyped),
         list: Some(ListType { element: ATOMIC, items: Items::Atomic }),
         map: Some(MapType { element: Some(map), atomic, ..MapType::default() }),
     };
     let types = vec![
-        scalar(Scalar::String),
-        scalar(Scalar::Numeric),
-        scalar(Scalar::Boolean),
-        scalar(Scalar::Untyped),
+        scalar(ScalarType::String),
+        scalar(ScalarType::Numeric),
+        scalar(ScalarType::Boolean),
+        scalar(ScalarType::Untyped),
         anything(ATOMIC, true),
         anything(DEDUCED, false),
-        Type::default(),
-        Type::default(),
+        SchemaType::default(),
+        SchemaType::default(),
     ];
     let mut structs = Structs::new(Minor::NEWEST, Builder::of_common(types), unknown);
     let metadata = structs.map(types::object_meta(), OBJECT_META, false);
     let own = MapType { is_own_metadata: true, ..metadata.clone() };
-    structs.builder.set(OBJECT_META, Type { map: Some(metadata), ..Type::default() });
-    structs.builder.set(OWN_METADATA, Type { map: Some(own), ..Type::default() });
+    structs.builder.set(OBJECT_META, SchemaType { map: Some(metadata), ..SchemaType::default() });
+    structs.builder.set(OWN_METADATA, SchemaType { map: Some(own), ..SchemaType::default() });
     structs.builder.into_types()
 }
 
@@ -83,7 +83,7 @@ impl Structs {
     /// The type of a whole object.
     fn root(&mut self, message: &'static Message) -> TypeId {
         let map = self.map(message, OWN_METADATA, message.is_atomic);
-        self.builder.add(Type { map: Some(map), ..Type::default() })
+        self.builder.add(SchemaType { map: Some(map), ..SchemaType::default() })
     }
 
     /// The type of a message; a field may say of it whether it is atomic.
@@ -99,7 +99,7 @@ impl Structs {
             Codec::List => {
                 let element = message.fields.first().map_or(ATOMIC, |field| self.one(field, None));
                 let list = Some(ListType { element, items: Items::Atomic });
-                self.builder.add(Type { list, ..Type::default() })
+                self.builder.add(SchemaType { list, ..SchemaType::default() })
             }
             // Go does not look into it.
             Codec::Json if message.name == "RawExtension" => ATOMIC,
@@ -107,7 +107,7 @@ impl Structs {
             Codec::Json | Codec::SchemaOrArray | Codec::SchemaOrBool => DEDUCED,
             _ => {
                 let map = Some(MapType { element: Some(DEDUCED), ..MapType::default() });
-                self.builder.add(Type { map, ..Type::default() })
+                self.builder.add(SchemaType { map, ..SchemaType::default() })
             }
         }
     }
@@ -117,10 +117,10 @@ impl Structs {
         if let Some(id) = self.known.get(&key) {
             return *id;
         }
-        let id = self.builder.add(Type::default());
+        let id = self.builder.add(SchemaType::default());
         self.known.insert(key, id);
         let map = Some(self.map(message, OBJECT_META, is_atomic));
-        self.builder.set(id, Type { map, ..Type::default() });
+        self.builder.set(id, SchemaType { map, ..SchemaType::default() });
         id
     }
 
@@ -144,13 +144,13 @@ impl Structs {
             Shape::List => {
                 let element = self.one(field, None);
                 let list = Some(ListType { element, items: items(field) });
-                self.builder.add(Type { list, ..Type::default() })
+                self.builder.add(SchemaType { list, ..SchemaType::default() })
             }
             Shape::Map | Shape::Extensions => {
                 let element = Some(self.one(field, None));
                 let atomic = is_atomic.unwrap_or_default();
                 let map = Some(MapType { element, atomic, ..MapType::default() });
-                self.builder.add(Type { map, ..Type::default() })
+                self.builder.add(SchemaType { map, ..SchemaType::default() })
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::of_message::common;
 use super::type_schema::{
     ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
-    STRING, Scalar, Type, TypeId, TypeSchema, keyed_by,
+    STRING, ScalarType, SchemaType, TypeId, TypeSchema, keyed_by,
 };
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::work;
@@ -40,11 +40,11 @@ impl Schemas {
             "string" => SCALAR,
             "object" => {
                 let map = Some(self.map(schema, preserve, is_root));
-                self.builder.add(Type { map, ..Type::default() })
+                self.builder.add(SchemaType { map, ..SchemaType::default() })
             }
             "array" => {
                 let list = Some(self.list(schema, preserve));
-                self.builder.add(Type { list, ..Type::default() })
+                self.builder.add(SchemaType { list, ..SchemaType::default() })
             }
             _ => {
                 let list = self.list(schema, preserve);
@@ -53,7 +53,7 @@ impl Schemas {
                 if plain_list && map.fields.is_empty() && map.element == Some(DEDUCED) && !map.atomic {
                     return DEDUCED;
                 }
-                self.builder.add(Type { scalar: Some(Scalar::Untyped), list: Some(list), map: Some(map) })
+                self.builder.add(SchemaType { scalar: Some(ScalarType::Untyped), list: Some(list), map: Some(map) })
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::field_set::FieldSet;
-use super::fields::Fields;
+use super::fields::OwnedFields;
 use super::managed_fields::{self, DecodeError, ManagerEntry, Managers};
 use super::path::PathElement;
 use crate::value::Value;
@@ -42,7 +42,7 @@ impl<'a> ScaleFields<'a> {
             {
                 managers.put(ManagerEntry {
                     api_version: SCALE_VERSION.to_owned(),
-                    fields: Fields::Set(replicas_of_scale()),
+                    fields: OwnedFields::Set(replicas_of_scale()),
                     ..entry.clone()
                 });
             }
@@ -71,7 +71,7 @@ impl<'a> ScaleFields<'a> {
             {
                 let mut taken = FieldSet::new();
                 taken.insert(path);
-                entry.fields = Fields::Set(entry.fields.set().difference(&taken));
+                entry.fields = OwnedFields::Set(entry.fields.set().difference(&taken));
                 if entry.fields.is_empty() {
                     continue;
                 }
@@ -87,7 +87,12 @@ impl<'a> ScaleFields<'a> {
                 set.insert(path);
             }
             let time = times.get(&entry.manager).cloned().flatten();
-            managers.put(ManagerEntry { api_version: version.to_owned(), fields: Fields::Set(set), time, ..entry });
+            managers.put(ManagerEntry {
+                api_version: version.to_owned(),
+                fields: OwnedFields::Set(set),
+                time,
+                ..entry
+            });
         }
         Ok(managers.encode())
     }

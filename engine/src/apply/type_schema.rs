@@ -11,8 +11,8 @@ use crate::value::{Value, go_quote};
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
     /// The types that every version has; ids count these first.
-    common: &'static [Type],
-    types: Vec<Type>,
+    common: &'static [SchemaType],
+    types: Vec<SchemaType>,
     root: TypeId,
 }
 
@@ -22,14 +22,14 @@ pub(super) struct TypeId(u32);
 
 /// What values of a type may be; several at once where the schema gives no type.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Type {
-    pub scalar: Option<Scalar>,
+pub(super) struct SchemaType {
+    pub scalar: Option<ScalarType>,
     pub list: Option<ListType>,
     pub map: Option<MapType>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scalar {
+pub(super) enum ScalarType {
     Numeric,
     String,
     Boolean,
@@ -120,7 +120,7 @@ pub(super) const OBJECT_META: TypeId = TypeId(6);
 pub(super) const OWN_METADATA: TypeId = TypeId(7);
 
 impl TypeSchema {
-    pub(super) fn get(&self, id: TypeId) -> &Type {
+    pub(super) fn get(&self, id: TypeId) -> &SchemaType {
         find(self.common, &self.types, id)
     }
 
@@ -130,43 +130,43 @@ impl TypeSchema {
 
     /// Whether this stands for a map of which nothing is declared. Such maps have no say in whether they are atomic.
     pub(super) fn is_undeclared(&self, map: &MapType) -> bool {
-        let untyped = |id: TypeId| id == DEDUCED || self.get(id).scalar == Some(Scalar::Untyped);
+        let untyped = |id: TypeId| id == DEDUCED || self.get(id).scalar == Some(ScalarType::Untyped);
         map.fields.is_empty() && map.element.is_some_and(untyped)
     }
 }
 
 /// The type `id` of those in `common`, which count first, and `types`.
-fn find<'t>(common: &'t [Type], types: &'t [Type], id: TypeId) -> &'t Type {
+fn find<'t>(common: &'t [SchemaType], types: &'t [SchemaType], id: TypeId) -> &'t SchemaType {
     let at = id.0 as usize;
     common.get(at).unwrap_or_else(|| &types[at - common.len()])
 }
 
 pub(super) struct Builder {
-    common: &'static [Type],
-    types: Vec<Type>,
+    common: &'static [SchemaType],
+    types: Vec<SchemaType>,
 }
 
 impl Builder {
     /// Adds to the types that every version has.
-    pub(super) const fn beside(common: &'static [Type]) -> Self {
+    pub(super) const fn beside(common: &'static [SchemaType]) -> Self {
         Builder { common, types: Vec::new() }
     }
 
     /// Makes the types that every version has.
-    pub(super) const fn of_common(types: Vec<Type>) -> Self {
+    pub(super) const fn of_common(types: Vec<SchemaType>) -> Self {
         Builder { common: &[], types }
     }
 
-    pub(super) fn into_types(self) -> Vec<Type> {
+    pub(super) fn into_types(self) -> Vec<SchemaType> {
         self.types
     }
 
-    pub(super) fn get(&self, id: TypeId) -> &Type {
+    pub(super) fn get(&self, id: TypeId) -> &SchemaType {
         find(self.common, &self.types, id)
     }
 
     /// Says what a type is that was added before that was known.
-    pub(super) fn set(&mut self, id: TypeId, type_: Type) {
+    pub(super) fn set(&mut self, id: TypeId, type_: SchemaType) {
         if let Some(known) = self.types.get_mut((id.0 as usize).saturating_sub(self.common.len())) {
             *known = type_;
         }
@@ -177,7 +177,7 @@ impl Builder {
         TypeSchema { common: self.common, types: self.types, root }
     }
 
-    pub(super) fn add(&mut self, type_: Type) -> TypeId {
+    pub(super) fn add(&mut self, type_: SchemaType) -> TypeId {
         // A schema of 3 MiB has far fewer nodes than u32 has values.
         let id = TypeId(u32::try_from(self.common.len() + self.types.len()).unwrap_or(DEDUCED.0));
         self.types.push(type_);

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::field_set::{FieldSet, FieldSetNode};
 use super::item::Item;
 use super::path::PathElement;
-use super::type_schema::{Items, ListType, MapType, Scalar, Type, TypeId, TypeSchema};
+use super::type_schema::{Items, ListType, MapType, ScalarType, SchemaType, TypeId, TypeSchema};
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::value::{Map, Value, go_print, go_quote, go_type};
 use crate::work;
@@ -57,9 +57,9 @@ impl std::error::Error for TypeErrors {}
 
 /// The kind of type that a value is handled by.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind<'a> {
+pub(super) enum TypeKind<'a> {
     Map(&'a MapType),
-    Scalar(Scalar),
+    Scalar(ScalarType),
     List(&'a ListType),
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// `None` stands for a value that is absent.
-    pub fn of(type_: &Type, value: Option<&Value>) -> Self {
+    pub fn of(type_: &SchemaType, value: Option<&Value>) -> Self {
         let none = Candidates { map: false, scalar: false, list: false };
         match value {
             Some(Value::Object(_)) if type_.map.is_some() => Candidates { map: true, ..none },
@@ -86,11 +86,11 @@ impl Candidates {
     }
 
     /// Maps go before scalars, scalars before lists.
-    pub fn first<'a>(self, type_: &'a Type) -> Option<Kind<'a>> {
+    pub fn first<'a>(self, type_: &'a SchemaType) -> Option<TypeKind<'a>> {
         match type_ {
-            Type { map: Some(map), .. } if self.map => Some(Kind::Map(map)),
-            Type { scalar: Some(scalar), .. } if self.scalar => Some(Kind::Scalar(*scalar)),
-            Type { list: Some(list), .. } if self.list => Some(Kind::List(list)),
+            SchemaType { map: Some(map), .. } if self.map => Some(TypeKind::Map(map)),
+            SchemaType { scalar: Some(scalar), .. } if self.scalar => Some(TypeKind::Scalar(*scalar)),
+            SchemaType { list: Some(list), .. } if self.list => Some(TypeKind::List(list)),
             _ => None,
         }
     }
@@ -98,7 +98,7 @@ impl Candidates {
 
 impl TypeSchema {
     /// The kind of type that handles `value`.
-    pub(super) fn kind_of(&self, id: TypeId, value: &Value) -> Option<Kind<'_>> {
+    pub(super) fn kind_of(&self, id: TypeId, value: &Value) -> Option<TypeKind<'_>> {
         let type_ = self.get(id);
         Candidates::of(type_, Some(value)).first(type_)
     }
@@ -125,10 +125,12 @@ impl TypeSchema {
         work::step();
         match self.kind_of(id, value) {
             None => (false, FieldSet::new()),
-            Some(Kind::Scalar(_)) => (true, FieldSet::new()),
-            Some(Kind::Map(map)) if map.atomic => (true, FieldSet::new()),
-            Some(Kind::Map(map)) => (false, value.as_object().map_or_else(FieldSet::new, |v| self.map_fields(map, v))),
-            Some(Kind::List(list)) => match list.items {
+            Some(TypeKind::Scalar(_)) => (true, FieldSet::new()),
+            Some(TypeKind::Map(map)) if map.atomic => (true, FieldSet::new()),
+            Some(TypeKind::Map(map)) => {
+                (false, value.as_object().map_or_else(FieldSet::new, |v| self.map_fields(map, v)))
+            }
+            Some(TypeKind::List(list)) => match list.items {
                 Items::Atomic => (true, FieldSet::new()),
                 _ => (false, value.as_array().map_or_else(FieldSet::new, |items| self.item_fields(list, items))),
             },
@@ -210,12 +212,12 @@ impl TypeValidation<'_> {
         let types = self.types;
         match types.kind_of(id, value) {
             None => self.error(at, "schema error: invalid atom: inlined".to_owned()),
-            Some(Kind::Scalar(scalar)) => {
+            Some(TypeKind::Scalar(scalar)) => {
                 if let Err(error) = scalar.validate(value) {
                     self.error(at, error.to_string());
                 }
             }
-            Some(Kind::Map(map)) => match value {
+            Some(TypeKind::Map(map)) => match value {
                 Value::Null => {}
                 Value::Object(fields) => {
                     for (name, value) in fields.iter() {
@@ -230,7 +232,7 @@ impl TypeValidation<'_> {
                 }
                 _ => self.error(at, format!("expected map, got &{{{}}}", go_print(value))),
             },
-            Some(Kind::List(list)) => match value {
+            Some(TypeKind::List(list)) => match value {
                 Value::Null => {}
                 Value::Array(items) => self.items(list, items, at),
                 _ => self.error(at, format!("expected list, got &{{{}}}", go_print(value))),
@@ -273,18 +275,18 @@ enum ScalarError {
     Untyped(String),
 }
 
-impl Scalar {
+impl ScalarType {
     fn validate(self, value: &Value) -> Result<(), ScalarError> {
         match (self, value) {
             (_, Value::Null)
-            | (Scalar::Numeric, Value::Int(_) | Value::Float(_))
-            | (Scalar::String, Value::String(_))
-            | (Scalar::Boolean, Value::Bool(_))
-            | (Scalar::Untyped, Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) => Ok(()),
-            (Scalar::Numeric, _) => Err(ScalarError::Numeric(go_type(value))),
-            (Scalar::String, _) => Err(ScalarError::String(go_syntax(value))),
-            (Scalar::Boolean, _) => Err(ScalarError::Boolean(go_print(value))),
-            (Scalar::Untyped, _) => Err(ScalarError::Untyped(go_print(value))),
+            | (ScalarType::Numeric, Value::Int(_) | Value::Float(_))
+            | (ScalarType::String, Value::String(_))
+            | (ScalarType::Boolean, Value::Bool(_))
+            | (ScalarType::Untyped, Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) => Ok(()),
+            (ScalarType::Numeric, _) => Err(ScalarError::Numeric(go_type(value))),
+            (ScalarType::String, _) => Err(ScalarError::String(go_syntax(value))),
+            (ScalarType::Boolean, _) => Err(ScalarError::Boolean(go_print(value))),
+            (ScalarType::Untyped, _) => Err(ScalarError::Untyped(go_print(value))),
         }
     }
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
-use super::fields::{Fields, Sought};
+use super::fields::{OwnedFields, Sought};
 use super::managed_fields::{ManagerEntry, ManagerId, Managers, without_identity};
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
@@ -44,17 +44,17 @@ pub(super) struct Updater<'a> {
 
 /// An object that conforms to the types of its version.
 #[derive(Clone)]
-pub(super) struct Typed<'a> {
+pub(super) struct TypedObject<'a> {
     pub object: Cow<'a, Value>,
     pub types: &'a TypeSchema,
 }
 
-impl<'a> Typed<'a> {
-    fn with(&self, object: Value) -> Typed<'a> {
-        Typed { object: Cow::Owned(object), types: self.types }
+impl<'a> TypedObject<'a> {
+    fn with(&self, object: Value) -> TypedObject<'a> {
+        TypedObject { object: Cow::Owned(object), types: self.types }
     }
 
-    fn without(&self, taken: &FieldSet) -> Typed<'a> {
+    fn without(&self, taken: &FieldSet) -> TypedObject<'a> {
         self.with(self.types.without(&self.object, taken))
     }
 
@@ -70,16 +70,16 @@ impl<'a> Typed<'a> {
 
 /// An object in the versions that were asked for so far.
 struct InVersions<'a> {
-    object: Typed<'a>,
-    converted: Vec<(String, Typed<'a>)>,
+    object: TypedObject<'a>,
+    converted: Vec<(String, TypedObject<'a>)>,
 }
 
 impl<'a> InVersions<'a> {
-    fn new(object: Typed<'a>) -> Self {
+    fn new(object: TypedObject<'a>) -> Self {
         InVersions { object, converted: Vec::new() }
     }
 
-    fn get(&mut self, updater: &Updater<'a>, version: &str) -> Result<&Typed<'a>, ConvertError> {
+    fn get(&mut self, updater: &Updater<'a>, version: &str) -> Result<&TypedObject<'a>, ConvertError> {
         if self.object.object.str_at(&["apiVersion"]) == version {
             return Ok(&self.object);
         }
@@ -102,7 +102,12 @@ impl<'a> Updater<'a> {
     /// # Errors
     ///
     /// A conversion that fails.
-    pub fn update(&self, live: Typed<'a>, new: Typed<'a>, managers: &mut Managers<'_>) -> Result<FieldSet, ApplyError> {
+    pub fn update(
+        &self,
+        live: TypedObject<'a>,
+        new: TypedObject<'a>,
+        managers: &mut Managers<'_>,
+    ) -> Result<FieldSet, ApplyError> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let mut new = InVersions::new(new);
@@ -119,8 +124,8 @@ impl<'a> Updater<'a> {
     /// Conflicts, and a conversion that fails.
     pub fn apply(
         &self,
-        live: Typed<'a>,
-        applied: Typed<'a>,
+        live: TypedObject<'a>,
+        applied: TypedObject<'a>,
         managers: &mut Managers<'_>,
         manager: &ManagerId,
         force: bool,
@@ -136,7 +141,7 @@ impl<'a> Updater<'a> {
         managers.put(ManagerEntry {
             manager: manager.clone(),
             api_version: self.version.to_owned(),
-            fields: Fields::Set(set),
+            fields: OwnedFields::Set(set),
             time: last.as_ref().and_then(|last| last.time.clone()),
         });
         let new = match last {
@@ -150,13 +155,13 @@ impl<'a> Updater<'a> {
         let comparison = if same { Comparison::default() } else { self.compare(&live.object, &new.object) };
         self.take_changed(&mut live, &mut new, Changes::of(comparison), managers, Some(manager), force)?;
         if let Some(entry) = managers.get_mut(manager) {
-            entry.fields = Fields::Set(without_identity(entry.fields.take()));
+            entry.fields = OwnedFields::Set(without_identity(entry.fields.take()));
         }
         managers.entries.retain(|_, entry| !entry.fields.is_empty());
         Ok((new.object.object.into_owned(), !same))
     }
 
-    fn compare(&self, old: &Typed<'_>, new: &Typed<'_>) -> Comparison {
+    fn compare(&self, old: &TypedObject<'_>, new: &TypedObject<'_>) -> Comparison {
         self.without_reset(old.types.compare(&old.object, &new.object), self.version)
     }
 
@@ -188,7 +193,7 @@ impl<'a> Updater<'a> {
     }
 
     /// `object` in another version than its own.
-    fn convert_to_other(&self, object: &Typed<'_>, version: &str) -> Result<Typed<'a>, ConvertError> {
+    fn convert_to_other(&self, object: &TypedObject<'_>, version: &str) -> Result<TypedObject<'a>, ConvertError> {
         if object.object.as_object().is_none() {
             let message = "failed to convert value to unstructured for type <nil>";
             return Err(ConvertError::Failed(message.to_owned()));
@@ -196,10 +201,10 @@ impl<'a> Updater<'a> {
         let converted = self.versions.convert(&object.object, version)?;
         let types = self.versions.types(version).ok_or(ConvertError::MissingVersion)?;
         types.validate(&converted, false).map_err(|errors| ConvertError::Failed(errors.to_string()))?;
-        Ok(Typed { object: Cow::Owned(converted), types })
+        Ok(TypedObject { object: Cow::Owned(converted), types })
     }
 
-    fn convert(&self, object: &Typed<'a>, version: &str) -> Result<Typed<'a>, ConvertError> {
+    fn convert(&self, object: &TypedObject<'a>, version: &str) -> Result<TypedObject<'a>, ConvertError> {
         if object.object.str_at(&["apiVersion"]) == version {
             Ok(object.clone())
         } else {
@@ -284,10 +289,10 @@ impl<'a> Updater<'a> {
     /// Removes what the manager applied last time, no longer applies, and nobody else owns.
     fn prune(
         &self,
-        merged: Typed<'a>,
+        merged: TypedObject<'a>,
         managers: &Managers<'_>,
         last: &ManagerEntry<'_>,
-    ) -> Result<Typed<'a>, PruneError> {
+    ) -> Result<TypedObject<'a>, PruneError> {
         let last_set = last.fields.set();
         if last_set.is_empty() {
             return Ok(merged);
@@ -317,11 +322,11 @@ impl<'a> Updater<'a> {
     /// Puts back what any manager owns, in each version that something is owned in.
     fn add_back_owned(
         &self,
-        merged: &Typed<'a>,
-        pruned: Typed<'a>,
+        merged: &TypedObject<'a>,
+        pruned: TypedObject<'a>,
         pruned_version: &str,
         managers: &Managers<'_>,
-    ) -> Result<Typed<'a>, PruneError> {
+    ) -> Result<TypedObject<'a>, PruneError> {
         let mut sets: BTreeMap<&str, Vec<FieldSet>> = BTreeMap::new();
         for entry in managers.entries.values() {
             sets.entry(&entry.api_version).or_default().push(entry.fields.set().into_owned());
@@ -333,7 +338,7 @@ impl<'a> Updater<'a> {
         let mut merged = merged.clone();
         let mut pruned = pruned;
         for (version, set) in owned {
-            let converted = |object: &Typed<'a>, what: &str| match self.convert(object, version) {
+            let converted = |object: &TypedObject<'a>, what: &str| match self.convert(object, version) {
                 Ok(typed) => Ok(Some(typed)),
                 Err(ConvertError::MissingVersion) => Ok(None),
                 Err(ConvertError::Failed(error)) => {
@@ -352,11 +357,11 @@ impl<'a> Updater<'a> {
     /// Puts back what the manager did not own last time. `None` where the version of last time is gone.
     fn add_back_dangling(
         &self,
-        merged: &Typed<'a>,
-        pruned: &Typed<'a>,
+        merged: &TypedObject<'a>,
+        pruned: &TypedObject<'a>,
         last_set: &FieldSet,
         last_version: &str,
-    ) -> Result<Option<Typed<'a>>, PruneError> {
+    ) -> Result<Option<TypedObject<'a>>, PruneError> {
         let pruned = match self.convert(pruned, last_version) {
             Ok(pruned) => pruned,
             Err(ConvertError::MissingVersion) => return Ok(None),

@@ -25,7 +25,7 @@ pub struct DefinedKind {
 }
 
 /// A kind, and what else its definition tells.
-pub struct Priced {
+pub struct PricedKind {
     /// The kind.
     pub kind: DefinedKind,
     /// Its schemas, with what their rules cost.
@@ -132,7 +132,7 @@ impl DefinedKind {
     ///
     /// # Errors
     /// A value that the type of definitions can't hold.
-    pub fn priced(minor: Minor, value: &Value) -> Result<Priced, UnmarshalError> {
+    pub fn priced(minor: Minor, value: &Value) -> Result<PricedKind, UnmarshalError> {
         DefinedKind::priced_after(minor, value, &Validated::default())
     }
 
@@ -141,10 +141,10 @@ impl DefinedKind {
     ///
     /// # Errors
     /// A value that the type of definitions can't hold.
-    pub fn priced_after(minor: Minor, value: &Value, before: &Validated) -> Result<Priced, UnmarshalError> {
+    pub fn priced_after(minor: Minor, value: &Value, before: &Validated) -> Result<PricedKind, UnmarshalError> {
         let (definition, findings) = definition::decode_in(minor, value)?;
         let (kind, schemas) = DefinedKind::of(definition, before);
-        Ok(Priced { kind, schemas, unknown: findings.unknown })
+        Ok(PricedKind { kind, schemas, unknown: findings.unknown })
     }
 
     fn of(mut definition: Definition, before: &Validated) -> (DefinedKind, Validated) {

@@ -14,10 +14,10 @@ use crate::crd::write::{self, Origin, ReadError};
 use crate::kinds;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Decoded, Strategy, Subresource};
-use crate::meta::field::{Error, ErrorList, ErrorType, Path, Subject};
+use crate::meta::field::{Error, ErrorList, ErrorSubject, ErrorType, Path};
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::schema::rules::Run;
+use crate::schema::rules::RuleEvaluation;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
@@ -32,7 +32,7 @@ const UID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// What is asked for beside the verdict.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct CheckOptions {
     /// Whether the parts of rules that refuse get their values.
     pub explains: bool,
     /// Whether the parts of all rules get their values.
@@ -76,7 +76,7 @@ pub struct Rejected {
 /// An evaluation of a rule.
 #[derive(Clone, Debug)]
 pub struct RuleRun {
-    /// The number of the evaluation, which a rule shares with its message: [`Subject::Rule`].
+    /// The number of the evaluation, which a rule shares with its message: [`ErrorSubject::Rule`].
     pub number: usize,
     /// The value that the rule was about.
     pub path: String,
@@ -107,7 +107,7 @@ impl Checked {
             _ => None,
         };
         let field = field.unwrap_or_else(|| "metadata".to_owned());
-        let error = Error::at(field, ErrorType::TypeInvalid, error.to_string()).about(Subject::Unreadable);
+        let error = Error::at(field, ErrorType::TypeInvalid, error.to_string()).about(ErrorSubject::Unreadable);
         Checked::refused(object, error)
     }
 
@@ -134,7 +134,7 @@ pub fn define_in(minor: Minor, value: &Value, old: Option<&Value>) -> Result<Che
 }
 
 /// Creates `object`, which is of `kind`.
-pub fn create(kind: &DefinedKind, object: &Value, options: Options) -> Checked {
+pub fn create(kind: &DefinedKind, object: &Value, options: CheckOptions) -> Checked {
     let Some(version) = kind.served(object) else { return not_served(kind, object) };
     let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
@@ -153,7 +153,7 @@ pub fn create(kind: &DefinedKind, object: &Value, options: Options) -> Checked {
 }
 
 /// Writes `object`, which is of `kind`, over `old`.
-pub fn update(kind: &DefinedKind, object: &Value, old: &Value, options: Options) -> Checked {
+pub fn update(kind: &DefinedKind, object: &Value, old: &Value, options: CheckOptions) -> Checked {
     let Some(version) = kind.served(object) else { return not_served(kind, object) };
     let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
@@ -197,14 +197,14 @@ impl BuiltIn {
     /// # Errors
     /// A value that the type of the kind can't hold.
     pub fn write(&self, object: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
-        self.write_with(object, old, Options::default())
+        self.write_with(object, old, CheckOptions::default())
     }
 
     /// [`BuiltIn::write`], perhaps to `/status`.
     ///
     /// # Errors
     /// A value that the type of the kind can't hold.
-    pub fn write_with(&self, object: &Value, old: Option<&Value>, options: Options) -> Result<Checked, ReadError> {
+    pub fn write_with(&self, object: &Value, old: Option<&Value>, options: CheckOptions) -> Result<Checked, ReadError> {
         let versions = std::slice::from_ref(&self.version);
         let decode = |object: &Value| kinds::decode(self.strategy, &self.version, object.clone(), versions);
         let (decoded, old) = (decode(object)?, old.map(decode).transpose()?);
@@ -218,7 +218,7 @@ impl BuiltIn {
 struct WriteChecker<'a> {
     strategy: &'a dyn Strategy,
     version: &'a ServedVersion,
-    options: Options,
+    options: CheckOptions,
     /// What is known of the rules of a custom kind.
     traces: Option<&'a Traces>,
 }
@@ -229,7 +229,7 @@ impl WriteChecker<'_> {
         let subresource = if options.is_status { Subresource::Status } else { Subresource::Main };
         let write = Write { strategy, version, subresource, by: None };
         let mut runs = Vec::new();
-        let mut observe = |run: Run<'_, '_>| runs.extend(self.note(run));
+        let mut observe = |run: RuleEvaluation<'_, '_>| runs.extend(self.note(run));
         let mut new = decoded.object.clone();
         place(version, &mut new);
         let outcome = match old {
@@ -269,7 +269,7 @@ impl WriteChecker<'_> {
         Checked { object, prepared, errors, unknown, warnings: warnings.concat(), ratcheted, runs }
     }
 
-    fn note(&self, run: Run<'_, '_>) -> Option<RuleRun> {
+    fn note(&self, run: RuleEvaluation<'_, '_>) -> Option<RuleRun> {
         use crate::cel::eval::Value as Cel;
         let truth = match run.result {
             Ok(Cel::Bool(truth)) if !run.is_message => Some(*truth),
@@ -291,7 +291,7 @@ impl WriteChecker<'_> {
         Some(RuleRun { number, path, rule, cost, is_message, truth, message, parts })
     }
 
-    fn trace(&self, run: &Run<'_, '_>, path: &str) -> Option<Arc<Trace>> {
+    fn trace(&self, run: &RuleEvaluation<'_, '_>, path: &str) -> Option<Arc<Trace>> {
         self.traces?.of(run.rule, || {
             let (schema, is_resource) = node_at(&self.version.structural, path)?;
             Trace::new(run.rule, schema, is_resource)
@@ -366,7 +366,7 @@ fn assign(errors: ErrorList, runs: &[RuleRun]) -> Vec<Rejected> {
         runs.iter().filter(|run| !run.is_message).map(|run| (run.number, run)).collect();
     let rejected = |error: Error| {
         let run = match error.subject {
-            Subject::Rule(number) => rules.get(&number),
+            ErrorSubject::Rule(number) => rules.get(&number),
             _ => None,
         };
         let (rule, parts) = run.map(|run| (run.rule.clone(), run.parts.clone())).unzip();

@@ -8,7 +8,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::author::DefinedKind;
-use crate::author::check::{Options, update};
+use crate::author::check::{CheckOptions, update};
 use crate::crd::write::{self, Origin, ReadError};
 use crate::value::{Value, go_display};
 
@@ -58,7 +58,7 @@ pub fn read(kind: &DefinedKind, object: &mut Value) -> Result<Vec<String>, Versi
 
 /// What the version of `object`, which was converted, has against it: who writes it back as it is gets these.
 pub fn errors(kind: &DefinedKind, object: &Value) -> Vec<String> {
-    let checked = update(kind, object, object, Options::default());
+    let checked = update(kind, object, object, CheckOptions::default());
     let ratcheted = checked.ratcheted.iter().map(ToString::to_string);
     checked.errors.iter().map(|rejected| rejected.error.to_string()).chain(ratcheted).collect()
 }

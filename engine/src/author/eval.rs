@@ -14,7 +14,7 @@ use crate::cel::error::Issues;
 use crate::cel::escape::escape;
 use crate::cel::eval::host::HostForm;
 use crate::cel::eval::show::literal;
-use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
+use crate::cel::eval::{BoundValue, EvalError, Program, Value as Cel};
 use crate::cel::types::Type;
 use crate::cel::{checker, parser};
 use crate::schema::declare::declare;
@@ -24,7 +24,7 @@ use crate::schema::structural::Structural;
 use crate::value::Value;
 
 /// What an expression may name.
-pub struct Variable {
+pub struct EvalVariable {
     name: String,
     value: Value,
     declared: Option<Declared>,
@@ -36,17 +36,17 @@ struct Declared {
     form: HostForm,
 }
 
-impl Variable {
+impl EvalVariable {
     /// A variable that no schema declares: an expression sees what its value has.
-    pub fn untyped(name: &str, value: Value) -> Variable {
-        Variable { name: name.to_owned(), value, declared: None }
+    pub fn untyped(name: &str, value: Value) -> EvalVariable {
+        EvalVariable { name: name.to_owned(), value, declared: None }
     }
 
-    /// A variable as a rule at a node of a schema sees it. What a schema leaves open is seen as in [`Variable::untyped`].
-    pub fn of_node(name: &str, value: Value, node: &Structural, is_resource: bool) -> Variable {
+    /// A variable as a rule at a node of a schema sees it. What a schema leaves open is seen as in [`EvalVariable::untyped`].
+    pub fn of_node(name: &str, value: Value, node: &Structural, is_resource: bool) -> EvalVariable {
         let declared = declare(node, is_resource);
         let declared = declared.map(|decl| Declared { decl: decl.named(name), form: form(node, is_resource) });
-        Variable { name: name.to_owned(), value, declared }
+        EvalVariable { name: name.to_owned(), value, declared }
     }
 
     /// The type of what it holds, where nothing declares it.
@@ -60,7 +60,7 @@ impl Variable {
         self.declared.as_ref().map_or(Type::Dyn, |declared| declared.decl.ty.clone())
     }
 
-    fn binding(&self) -> Binding<'_> {
+    fn binding(&self) -> BoundValue<'_> {
         Some(match &self.declared {
             Some(declared) => Cel::host(&self.value, &declared.form),
             None => Ok(Cel::json(&self.value)),
@@ -98,12 +98,12 @@ pub struct Evaluator {
     env: Env,
     /// The same where what no schema declares has the types that its values show: completion goes by them.
     shown: Env,
-    variables: Vec<Variable>,
+    variables: Vec<EvalVariable>,
 }
 
 impl Evaluator {
     /// Of variables of the same name the last counts.
-    pub fn new(mut variables: Vec<Variable>) -> Evaluator {
+    pub fn new(mut variables: Vec<EvalVariable>) -> Evaluator {
         let mut seen = Vec::new();
         variables.reverse();
         variables.retain(|variable| {
@@ -111,11 +111,11 @@ impl Evaluator {
             seen.push(variable.name.clone());
             is_new
         });
-        let env_of = |ty: fn(&Variable) -> Type| {
+        let env_of = |ty: fn(&EvalVariable) -> Type| {
             let env = Env::kubernetes(Expressions::Stored);
             variables.iter().fold(env, |env, variable| env.with_variable(&variable.name, ty(variable)))
         };
-        Evaluator { env: env_of(Variable::ty), shown: env_of(Variable::shown), variables }
+        Evaluator { env: env_of(EvalVariable::ty), shown: env_of(EvalVariable::shown), variables }
     }
 
     /// Evaluates `text`.
@@ -126,13 +126,14 @@ impl Evaluator {
         let ast = parser::parse_keeping_macros(SourceInfo::new(text), &self.env.library);
         let checked = ast.and_then(|ast| checker::check(ast, &self.env))?;
         let program = Program::new(&checked, &self.env)?;
-        let bindings: Vec<Binding<'_>> = self.variables.iter().map(Variable::binding).collect();
+        let bindings: Vec<BoundValue<'_>> = self.variables.iter().map(EvalVariable::binding).collect();
         let evaluation = program.evaluate(&bindings, CALL_LIMIT);
         let parts = Trace::of(&checked, &self.env).values(&bindings).into_iter().skip(1);
         // All variables count as declared alike: where they are not, there is no estimate.
         let root = self.variables.first().and_then(|variable| variable.declared.as_ref());
-        let is_alike =
-            |variable: &Variable| variable.declared.is_some() && ["self", "oldSelf"].contains(&variable.name.as_str());
+        let is_alike = |variable: &EvalVariable| {
+            variable.declared.is_some() && ["self", "oldSelf"].contains(&variable.name.as_str())
+        };
         let root = root.filter(|_| self.variables.iter().all(is_alike));
         Ok(Evaluated {
             ty: checked.result_type().to_string(),
@@ -203,7 +204,7 @@ properties:
         let schema = json_schema::decode(&schema.expect("the test is YAML")).expect("and a schema").0;
         let schema = to_structural(&schema).expect("a structural one");
         let object = yaml::decode(b"{min: 2, names: [{first: ann}]}").expect("the test is YAML");
-        Evaluator::new(vec![Variable::of_node("self", object, &schema, false)])
+        Evaluator::new(vec![EvalVariable::of_node("self", object, &schema, false)])
     }
 
     #[test]
@@ -226,7 +227,7 @@ properties:
     #[test]
     fn variables_by_hand_need_no_schema() {
         let value = yaml::decode(b"{a: [1, 2]}").expect("the test is YAML");
-        let by_hand = Evaluator::new(vec![Variable::untyped("x", value)]);
+        let by_hand = Evaluator::new(vec![EvalVariable::untyped("x", value)]);
         let found = by_hand.evaluate("x.a.map(i, i * 2)").expect("it compiles");
         assert_eq!((found.value.as_deref(), found.cost_max), (Ok("[2, 4]"), None));
         assert_eq!(by_hand.complete("x.").1.first().map(|name| name.label.as_str()), Some("a"));

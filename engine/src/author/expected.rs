@@ -1,7 +1,7 @@
 //! What a case of a suite says that expects just what comes of it now.
 
 use super::policies::admit::Admitted;
-use crate::meta::field::Subject;
+use crate::meta::field::ErrorSubject;
 use crate::object;
 use crate::value::Value;
 
@@ -12,7 +12,7 @@ pub fn expected(admitted: &Admitted, ratcheted: &[String]) -> Value {
         object! { "field" => path.as_str(), "message" => format!("unknown field \"{path}\"") }
     });
     let errors = checked.errors.iter().map(|rejected| &rejected.error);
-    let errors = errors.filter(|error| error.subject != Subject::SkippedRules).map(|error| {
+    let errors = errors.filter(|error| error.subject != ErrorSubject::SkippedRules).map(|error| {
         object! { "field" => error.field.as_str(), "type" => error.kind.reason(), "message" => error.detail.as_str() }
     });
     let errors: Vec<Value> = unknown.chain(errors).collect();

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use crate::author::DefinedKind;
-use crate::author::check::{Options, create};
+use crate::author::check::{CheckOptions, create};
 use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::meta::format::Format;
 use crate::object;
@@ -117,7 +117,7 @@ pub fn faults(definition: &Value, objects: &[Value]) -> Vec<String> {
     };
     let of_definition = kind.errors.iter().map(ToString::to_string);
     let of_objects = objects.iter().flat_map(|object| {
-        let checked = create(&kind, object, Options::default());
+        let checked = create(&kind, object, CheckOptions::default());
         let errors = checked.errors.iter().map(|rejected| rejected.error.to_string());
         let unknown = checked.unknown.iter().map(|path| format!("unknown field \"{path}\""));
         let name = object.str_at(&["metadata", "name"]);

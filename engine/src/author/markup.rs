@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::prose::{Block, Span, blocks, quoted, spans};
+use super::prose::{Span, TextBlock, blocks, quoted, spans};
 
 /// A text within Markdown: nothing in it is markup, and it stays in its paragraph.
 pub fn escaped(text: &str) -> String {
@@ -64,11 +64,11 @@ pub fn sentence(text: &str) -> String {
 
 /// A description within Markdown: blocks with an empty line between them.
 pub fn description(text: &str) -> String {
-    let block = |block: &Block| match block {
-        Block::Paragraph(spans) => markdown_of(spans),
-        Block::Bullets(items) => joined(items, |_, item| format!("* {}", markdown_of(item))),
-        Block::Numbered(from, items) => joined(items, |at, item| format!("{}. {}", from + at, markdown_of(item))),
-        Block::Code(code) => lines(code, ""),
+    let block = |block: &TextBlock| match block {
+        TextBlock::Paragraph(spans) => markdown_of(spans),
+        TextBlock::Bullets(items) => joined(items, |_, item| format!("* {}", markdown_of(item))),
+        TextBlock::Numbered(from, items) => joined(items, |at, item| format!("{}. {}", from + at, markdown_of(item))),
+        TextBlock::Code(code) => lines(code, ""),
     };
     blocks(text).iter().map(block).collect::<Vec<_>>().join("\n\n")
 }
@@ -103,11 +103,11 @@ pub fn html_sentence(text: &str) -> String {
 pub fn html_description(text: &str) -> String {
     let items =
         |items: &[Vec<Span>]| items.iter().map(|item| format!("<li>{}</li>\n", html_of(item))).collect::<String>();
-    let block = |block: &Block| match block {
-        Block::Paragraph(spans) => format!("<p>{}</p>\n", html_of(spans)),
-        Block::Bullets(all) => format!("<ul>\n{}</ul>\n", items(all)),
-        Block::Numbered(from, all) => format!("<ol start=\"{from}\">\n{}</ol>\n", items(all)),
-        Block::Code(code) => format!("<pre><code>{}</code></pre>\n", html(code)),
+    let block = |block: &TextBlock| match block {
+        TextBlock::Paragraph(spans) => format!("<p>{}</p>\n", html_of(spans)),
+        TextBlock::Bullets(all) => format!("<ul>\n{}</ul>\n", items(all)),
+        TextBlock::Numbered(from, all) => format!("<ol start=\"{from}\">\n{}</ol>\n", items(all)),
+        TextBlock::Code(code) => format!("<pre><code>{}</code></pre>\n", html(code)),
     };
     blocks(text).iter().map(block).collect()
 }

@@ -38,6 +38,6 @@ pub mod suite;
 mod written;
 
 pub use crate::schema::rules::trace::PartValue;
-pub use catalog::{Catalog, DefinedKind, Priced};
-pub use check::{BuiltIn, Checked, Options, Rejected, RuleRun, create, define, define_in, update};
+pub use catalog::{Catalog, DefinedKind, PricedKind};
+pub use check::{BuiltIn, CheckOptions, Checked, Rejected, RuleRun, create, define, define_in, update};
 pub use written::written_field;

@@ -12,7 +12,7 @@ const LETTERS_PER_MISTAKE: usize = 4;
 
 /// A kind by its group, version and name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct NamedKind {
     /// `GROUP/VERSION`.
     pub api_version: String,
     /// The kind.
@@ -20,27 +20,28 @@ pub struct Name {
 }
 
 /// The kinds that there are in a version of Kubernetes.
-pub struct Names {
+pub struct KnownNames {
     minor: Minor,
-    names: Vec<Name>,
+    names: Vec<NamedKind>,
 }
 
-impl Names {
+impl KnownNames {
     /// The built-in kinds that this minor serves, and `others`.
-    pub fn with(minor: Minor, others: impl Iterator<Item = Name>) -> Self {
+    pub fn with(minor: Minor, others: impl Iterator<Item = NamedKind>) -> Self {
         let config = RuntimeConfig::of(minor);
-        let built_in = config.kinds().map(|kind| Name { api_version: kind.api_version(), kind: kind.kind.to_owned() });
-        Names { minor, names: built_in.chain(others).collect() }
+        let built_in =
+            config.kinds().map(|kind| NamedKind { api_version: kind.api_version(), kind: kind.kind.to_owned() });
+        KnownNames { minor, names: built_in.chain(others).collect() }
     }
 
     /// The built-in kinds and those of a catalog, each in the version that it is stored in if that is served.
     pub fn of(catalog: &Catalog) -> Self {
-        Names::with(
+        KnownNames::with(
             catalog.minor(),
             catalog.kinds().filter_map(|kind| {
                 let served = kind.versions.iter().filter(|version| version.served);
                 let version = served.max_by_key(|version| version.storage)?;
-                Some(Name { api_version: version.api_version(), kind: kind.definition.spec.names.kind.clone() })
+                Some(NamedKind { api_version: version.api_version(), kind: kind.definition.spec.names.kind.clone() })
             }),
         )
     }
@@ -66,7 +67,7 @@ impl Names {
         let group = group_of(api_version);
         let mistakes = Mistakes::of(kind);
         let near = self.names.iter().filter_map(|name| Some((mistakes.in_word(&name.kind)?, name)));
-        let distance = |name: &Name| strsim::damerau_levenshtein(group_of(&name.api_version), group);
+        let distance = |name: &NamedKind| strsim::damerau_levenshtein(group_of(&name.api_version), group);
         let (_, name) = near.min_by_key(|(mistakes, name)| (*mistakes, distance(name)))?;
         Some(match (name.kind == kind, name.api_version == api_version) {
             (true, _) => name.api_version.clone(),
@@ -121,8 +122,12 @@ mod tests {
 
     #[track_caller]
     fn check(api_version: &str, kind: &str, near: Option<&str>) {
-        let ferry = Name { api_version: "harbour.example.com/v2".to_owned(), kind: "Ferry".to_owned() };
-        assert_eq!(Names::with(Minor::NEWEST, [ferry].into_iter()).near(api_version, kind).as_deref(), near, "{kind}");
+        let ferry = NamedKind { api_version: "harbour.example.com/v2".to_owned(), kind: "Ferry".to_owned() };
+        assert_eq!(
+            KnownNames::with(Minor::NEWEST, [ferry].into_iter()).near(api_version, kind).as_deref(),
+            near,
+            "{kind}"
+        );
     }
 
     #[test]
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn a_kind_that_other_minors_serve_is_told_with_them() {
         let why = |minor, api_version, kind| {
-            let names = Names::with(Minor::of(minor), std::iter::empty());
+            let names = KnownNames::with(Minor::of(minor), std::iter::empty());
             names.why_unchecked(api_version, kind).trim_start_matches("not checked: ").to_owned()
         };
         let expected = "DeviceClass is served in resource.k8s.io/v1 from Kubernetes 1.34 on";

@@ -12,7 +12,7 @@ const DIGITS_MAX: usize = 9;
 
 /// A part of a text that stands by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Block {
+pub enum TextBlock {
     /// Sentences.
     Paragraph(Vec<Span>),
     /// Items with dots.
@@ -33,7 +33,7 @@ pub enum Span {
 }
 
 /// The blocks of a text.
-pub fn blocks(text: &str) -> Vec<Block> {
+pub fn blocks(text: &str) -> Vec<TextBlock> {
     let mut read = ProseReader::default();
     text.lines().for_each(|line| read.line(line));
     read.end();
@@ -126,7 +126,7 @@ fn has_code_indent(line: &str) -> bool {
 
 #[derive(Default)]
 struct ProseReader {
-    blocks: Vec<Block>,
+    blocks: Vec<TextBlock>,
     open: OpenBlock,
     /// Whether the line before was empty.
     is_apart: bool,
@@ -240,10 +240,10 @@ impl ProseReader {
         let items = |items: Vec<String>| items.iter().map(|item| spans(item)).collect();
         self.blocks.extend(match std::mem::take(&mut self.open) {
             OpenBlock::Nothing => None,
-            OpenBlock::Paragraph(text) => Some(Block::Paragraph(spans(&text))),
-            OpenBlock::Bullets(texts) => Some(Block::Bullets(items(texts))),
-            OpenBlock::Numbered(from, texts) => Some(Block::Numbered(from, items(texts))),
-            OpenBlock::Fenced(lines) | OpenBlock::Indented(lines) => Some(Block::Code(outdented(&lines))),
+            OpenBlock::Paragraph(text) => Some(TextBlock::Paragraph(spans(&text))),
+            OpenBlock::Bullets(texts) => Some(TextBlock::Bullets(items(texts))),
+            OpenBlock::Numbered(from, texts) => Some(TextBlock::Numbered(from, items(texts))),
+            OpenBlock::Fenced(lines) | OpenBlock::Indented(lines) => Some(TextBlock::Code(outdented(&lines))),
         });
     }
 }
@@ -276,10 +276,10 @@ mod tests {
         let told: Vec<String> = blocks(text)
             .iter()
             .map(|block| match block {
-                Block::Paragraph(spans) => format!("P {}", said(spans)),
-                Block::Bullets(items) => format!("- {}", lists(items)),
-                Block::Numbered(from, items) => format!("{from} {}", lists(items)),
-                Block::Code(code) => format!("C {}", code.replace('\n', "/")),
+                TextBlock::Paragraph(spans) => format!("P {}", said(spans)),
+                TextBlock::Bullets(items) => format!("- {}", lists(items)),
+                TextBlock::Numbered(from, items) => format!("{from} {}", lists(items)),
+                TextBlock::Code(code) => format!("C {}", code.replace('\n', "/")),
             })
             .collect();
         assert_eq!(told, expected, "{text}");

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{BuiltIn, Checked, Options, create, update};
-use super::policies::admit::{Admission, Admitted, Sent};
+use super::check::{BuiltIn, CheckOptions, Checked, create, update};
+use super::policies::admit::{AdmissionSetup, Admitted, SentRequest};
 use super::policies::case::{self, Setting};
 use super::policies::{self, Policies, RequestUser};
 use super::{Catalog, DefinedKind};
-use crate::meta::field::{Error, ErrorType, Path, Subject};
+use crate::meta::field::{Error, ErrorSubject, ErrorType, Path};
 use crate::object;
 use crate::patch::PatchError;
 use crate::patch::json_patch::Patch;
@@ -116,7 +116,7 @@ impl WriteTarget {
 }
 
 /// What cases are run with.
-pub struct Stage<'s> {
+pub struct SuiteStage<'s> {
     /// The kinds of definitions.
     pub catalog: &'s Catalog,
     /// What requests must pass.
@@ -365,7 +365,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
 }
 
 /// Runs a case; what the rules and policies did goes to `coverage`. `snapshot` is what the case came to before.
-pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &mut Coverage) -> CaseOutcome {
+pub fn run(case: &Case, stage: &SuiteStage<'_>, snapshot: Option<&Value>, coverage: &mut Coverage) -> CaseOutcome {
     let Some(admitted) = admit(case, stage, &mut coverage.policies) else {
         let text = |name| case.object.str_at(&[name]).to_owned();
         let failure = CaseFailure::UnknownKind { kind: text("kind"), api_version: text("apiVersion") };
@@ -427,8 +427,12 @@ pub(super) fn ratcheted(kind: Option<&DefinedKind>, case: &Case, checked: &Check
 }
 
 /// The request of a case past policies and checks, with all warnings; `None` for a kind that is not known.
-pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::coverage::Coverage) -> Option<Admitted> {
-    let options = Options { traces: true, is_status: case.part == WriteTarget::Status, ..Options::default() };
+pub(super) fn admit(
+    case: &Case,
+    stage: &SuiteStage<'_>,
+    coverage: &mut policies::coverage::Coverage,
+) -> Option<Admitted> {
+    let options = CheckOptions { traces: true, is_status: case.part == WriteTarget::Status, ..CheckOptions::default() };
     let mut check = |object: &Value| match (stage.catalog.of(object), &case.old) {
         (Some(kind), Some(old)) => update(kind, object, old, options),
         (Some(kind), None) => create(kind, object, options),
@@ -440,7 +444,7 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
             })
         }
     };
-    let admission = Admission {
+    let admission = AdmissionSetup {
         policies: stage.policies,
         catalog: stage.catalog,
         request_user: &(stage.find_user)(case.setting.user.clone()),
@@ -448,7 +452,7 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
         namespace: &case.setting.namespace,
         home: "",
     };
-    let sent = Sent {
+    let sent = SentRequest {
         object: &case.object,
         old: case.old.as_ref(),
         subresource: case.part.name(),
@@ -515,7 +519,7 @@ fn compare_lines(checked: &Checked, expected: &[String]) -> Vec<String> {
 /// An error as a line of an `.errors` file.
 fn line_of(error: &Error) -> String {
     match error.subject {
-        Subject::UnknownField | Subject::Unreadable => error.detail.clone(),
+        ErrorSubject::UnknownField | ErrorSubject::Unreadable => error.detail.clone(),
         _ => error.to_string(),
     }
 }
@@ -531,7 +535,8 @@ fn compare(checked: &Checked, ratcheted: &[String], expect: &Value) -> Vec<Strin
         (false, false) if wanted.is_empty() => {}
         _ => {
             let is_wanted = |error: &Error| wanted.iter().any(|wanted| matches(wanted, error));
-            let unexpected = found.iter().filter(|error| !is_wanted(error) && error.subject != Subject::SkippedRules);
+            let unexpected =
+                found.iter().filter(|error| !is_wanted(error) && error.subject != ErrorSubject::SkippedRules);
             failures.extend(unexpected.map(|error| format!("not expected: {error}")));
         }
     }
@@ -588,7 +593,7 @@ fn differ(path: &str, wanted: &Value, found: &Value, failures: &mut Vec<String>)
 pub struct Coverage {
     /// Those of policies.
     pub policies: policies::coverage::Coverage,
-    versions: BTreeMap<(String, String), BTreeMap<RuleAt, Counts>>,
+    versions: BTreeMap<(String, String), BTreeMap<RuleAt, RuleCounts>>,
 }
 
 /// A rule, and the node of the schema that it stands at.
@@ -602,7 +607,7 @@ pub struct RuleAt {
 
 /// How often what came of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RuleCounts {
     /// Evaluations that were true.
     pub held: u64,
     /// Evaluations that were false.
@@ -613,8 +618,8 @@ pub struct Counts {
     pub parts: BTreeMap<String, (u64, u64)>,
 }
 
-impl Counts {
-    fn add(&mut self, other: Counts) {
+impl RuleCounts {
+    fn add(&mut self, other: RuleCounts) {
         self.held += other.held;
         self.failed += other.failed;
         self.broke += other.broke;
@@ -679,8 +684,8 @@ impl Coverage {
     }
 
     /// By the names of definitions; a rule that stands in several versions counts once.
-    pub fn definitions(&self) -> BTreeMap<&str, BTreeMap<RuleAt, Counts>> {
-        let mut definitions: BTreeMap<&str, BTreeMap<RuleAt, Counts>> = BTreeMap::new();
+    pub fn definitions(&self) -> BTreeMap<&str, BTreeMap<RuleAt, RuleCounts>> {
+        let mut definitions: BTreeMap<&str, BTreeMap<RuleAt, RuleCounts>> = BTreeMap::new();
         for ((name, _), rules) in &self.versions {
             let known = definitions.entry(name).or_default();
             for (at, counts) in rules {
@@ -691,7 +696,7 @@ impl Coverage {
     }
 
     /// By the names of definitions and versions.
-    pub fn versions(&self) -> impl Iterator<Item = (&str, &str, &BTreeMap<RuleAt, Counts>)> {
+    pub fn versions(&self) -> impl Iterator<Item = (&str, &str, &BTreeMap<RuleAt, RuleCounts>)> {
         self.versions.iter().map(|((name, version), rules)| (name.as_str(), version.as_str(), rules))
     }
 }

@@ -43,7 +43,7 @@ pub enum ExprKind {
     /// A call of a function, a method or an operator.
     Call(Box<Call>),
     /// `[a, b]`.
-    List(List),
+    List(ListExpr),
     /// `{a: b}`.
     Map(Vec<MapEntry>),
     /// `Type{field: value}`.
@@ -127,7 +127,7 @@ pub struct Call {
 
 /// A list that an expression makes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct List {
+pub struct ListExpr {
     /// The items.
     pub elements: Vec<Expr>,
     /// Indices of the elements written `?x`, rising.

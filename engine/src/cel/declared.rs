@@ -14,7 +14,7 @@ pub struct DeclType {
     /// What the checker sees.
     pub ty: Type,
     /// What the type has beside its bounds.
-    pub shape: Shape,
+    pub shape: DeclShape,
     /// Bytes of a string, items of a list, entries of a map; 0 for what has no size.
     pub max_elements: u64,
     /// The length of the shortest JSON that is a value of the type, in bytes.
@@ -23,7 +23,7 @@ pub struct DeclType {
 
 /// What a declared type is made of.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub enum DeclShape {
     /// A scalar.
     Scalar,
     /// A list of this type.
@@ -97,19 +97,19 @@ impl Hash for ObjectType {
 impl DeclType {
     /// A scalar of at most so many elements (characters, bytes), which takes at least so many bytes in JSON.
     pub fn scalar(ty: Type, max_elements: u64, min_serialized_size: u64) -> Self {
-        DeclType { ty, shape: Shape::Scalar, max_elements, min_serialized_size }
+        DeclType { ty, shape: DeclShape::Scalar, max_elements, min_serialized_size }
     }
 
     /// A list of at most so many items.
     pub fn list(element: DeclType, max_items: u64) -> Self {
         let ty = Type::list(element.ty.clone());
-        DeclType { ty, shape: Shape::List(Arc::new(element)), max_elements: max_items, min_serialized_size: 2 }
+        DeclType { ty, shape: DeclShape::List(Arc::new(element)), max_elements: max_items, min_serialized_size: 2 }
     }
 
     /// A map of at most so many entries.
     pub fn map(key: DeclType, value: DeclType, max_properties: u64) -> Self {
         let ty = Type::map(key.ty.clone(), value.ty.clone());
-        let shape = Shape::Map { key: Arc::new(key), value: Arc::new(value) };
+        let shape = DeclShape::Map { key: Arc::new(key), value: Arc::new(value) };
         DeclType { ty, shape, max_elements: max_properties, min_serialized_size: 2 }
     }
 
@@ -118,7 +118,7 @@ impl DeclType {
         let object = Arc::new(object);
         DeclType {
             ty: Type::Object(object.clone()),
-            shape: Shape::Object(object),
+            shape: DeclShape::Object(object),
             max_elements: 0,
             min_serialized_size,
         }
@@ -130,19 +130,19 @@ impl DeclType {
     pub fn named(&self, name: &str) -> DeclType {
         work::bytes(name.len());
         match &self.shape {
-            Shape::Scalar => self.clone(),
-            Shape::List(element) => {
+            DeclShape::Scalar => self.clone(),
+            DeclShape::List(element) => {
                 let element = element.named(&format!("{name}.@idx"));
                 DeclType { min_serialized_size: self.min_serialized_size, ..DeclType::list(element, self.max_elements) }
             }
-            Shape::Map { key, value } => {
+            DeclShape::Map { key, value } => {
                 let value = value.named(&format!("{name}.@elem"));
                 DeclType {
                     min_serialized_size: self.min_serialized_size,
                     ..DeclType::map((**key).clone(), value, self.max_elements)
                 }
             }
-            Shape::Object(object) => {
+            DeclShape::Object(object) => {
                 let name = if object.name == "object" { name } else { &object.name };
                 let fields = object.fields.iter().map(|(field_name, field)| {
                     let decl = field.decl.named(&format!("{name}.{field_name}"));
@@ -157,7 +157,7 @@ impl DeclType {
     /// The declared type of the field `name`, if this is an object that has it.
     pub fn field(&self, name: &str) -> Option<&DeclType> {
         match &self.shape {
-            Shape::Object(object) => object.fields.get(name).map(|field| &field.decl),
+            DeclShape::Object(object) => object.fields.get(name).map(|field| &field.decl),
             _ => None,
         }
     }
@@ -165,8 +165,8 @@ impl DeclType {
     /// The declared type of items or map values.
     pub fn element(&self) -> Option<&DeclType> {
         match &self.shape {
-            Shape::List(element) | Shape::Map { value: element, .. } => Some(element),
-            Shape::Scalar | Shape::Object(_) => None,
+            DeclShape::List(element) | DeclShape::Map { value: element, .. } => Some(element),
+            DeclShape::Scalar | DeclShape::Object(_) => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cost::{Cost, Range, Sizes};
-use super::eval::{EvalError, Scope, Value};
+use super::eval::{CallScope, EvalError, Value};
 use super::types::Type;
 use crate::meta::minor::Minor;
 
@@ -37,7 +37,7 @@ pub struct Overload {
     /// go by it.
     pub text_size: Option<TextSize>,
     /// What a call does.
-    pub run: Run,
+    pub run: CalledBy,
     /// The first version of Kubernetes that knows it.
     pub since: Minor,
     /// The first version of Kubernetes whose servers have it, where cel-go brought it to a library that was there before:
@@ -53,14 +53,14 @@ pub struct Overload {
 
 /// What an overload does. `arguments` agree with its parameters, of which lists and maps are known to be such, not what
 /// they hold; the target of a member function is the first.
-pub type Implementation = for<'a> fn(&mut Scope<'_>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
+pub type Implementation = for<'a> fn(&mut CallScope<'_>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
 
 /// The size of a result by those of the arguments.
 pub type TextSize = fn(&Sizes<'_, '_>) -> Range;
 
 /// Who makes a call.
 #[derive(Clone, Copy, Debug)]
-pub enum Run {
+pub enum CalledBy {
     /// This function, with the values of the arguments.
     Function(Implementation),
     /// The evaluator itself: it may leave an argument unevaluated, or goes on from what an argument names.
@@ -170,7 +170,7 @@ impl Overload {
         cost: Cost,
         run: Implementation,
     ) -> Self {
-        Overload::declare(id, false, params.into(), result, cost, Run::Function(run))
+        Overload::declare(id, false, params.into(), result, cost, CalledBy::Function(run))
     }
 
     /// `params[0].function(params[1..]) -> result`.
@@ -181,12 +181,12 @@ impl Overload {
         cost: Cost,
         run: Implementation,
     ) -> Self {
-        Overload::declare(id, true, params.into(), result, cost, Run::Function(run))
+        Overload::declare(id, true, params.into(), result, cost, CalledBy::Function(run))
     }
 
     /// The same as [`Overload::global`], but the evaluator makes the calls.
     pub(in crate::cel) fn evaluated(id: &'static str, params: impl Into<Vec<Type>>, result: Type, cost: Cost) -> Self {
-        Overload::declare(id, false, params.into(), result, cost, Run::Evaluator)
+        Overload::declare(id, false, params.into(), result, cost, CalledBy::Evaluator)
     }
 
     /// The same as [`Overload::member`], but the evaluator makes the calls.
@@ -196,7 +196,7 @@ impl Overload {
         result: Type,
         cost: Cost,
     ) -> Self {
-        Overload::declare(id, true, params.into(), result, cost, Run::Evaluator)
+        Overload::declare(id, true, params.into(), result, cost, CalledBy::Evaluator)
     }
 
     /// The same, known since that version.
@@ -259,12 +259,12 @@ impl Overload {
     }
 
     /// What a call does in that version.
-    pub fn run_in(&self, minor: Minor) -> Run {
+    pub fn run_in(&self, minor: Minor) -> CalledBy {
         let former = self.former_runs.iter().find(|(before, _)| minor < *before);
-        former.map_or(self.run, |(_, run)| Run::Function(*run))
+        former.map_or(self.run, |(_, run)| CalledBy::Function(*run))
     }
 
-    fn declare(id: &'static str, is_member: bool, params: Vec<Type>, result: Type, cost: Cost, run: Run) -> Self {
+    fn declare(id: &'static str, is_member: bool, params: Vec<Type>, result: Type, cost: Cost, run: CalledBy) -> Self {
         let mut type_params = Vec::new();
         for ty in params.iter().chain([&result]) {
             collect_type_params(ty, &mut type_params);

@@ -4,8 +4,8 @@
 //! get their ids in cel-go's order and stand where the call stands.
 
 use super::ast::{
-    ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, MapEntry, Select, Struct, StructField,
-    operators,
+    ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, MapEntry, Select, Struct,
+    StructField, operators,
 };
 use super::env::Library;
 use super::parser::Builder;
@@ -302,7 +302,7 @@ impl Expansion<'_, '_> {
     }
 
     fn list(&mut self, elements: Vec<Expr>) -> Expr {
-        self.node(ExprKind::List(List { elements, optional: Vec::new() }))
+        self.node(ExprKind::List(ListExpr { elements, optional: Vec::new() }))
     }
 
     fn call(&mut self, function: &str, args: Vec<Expr>) -> Expr {
@@ -413,8 +413,8 @@ impl Expansion<'_, '_> {
                 let target = target.map(|target| self.copy(target));
                 ExprKind::Call(Box::new(Call { function, target, args }))
             }
-            ExprKind::List(List { elements, optional }) => {
-                ExprKind::List(List { elements: self.copy_all(elements), optional })
+            ExprKind::List(ListExpr { elements, optional }) => {
+                ExprKind::List(ListExpr { elements: self.copy_all(elements), optional })
             }
             ExprKind::Map(entries) => ExprKind::Map(entries.into_iter().map(|entry| self.copy_entry(entry)).collect()),
             ExprKind::Struct(message) => {

@@ -34,7 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! JSON is read where it lies, through an [`eval::host::Form`]; [`cost::estimate`] tells beforehand what an expression may
+//! JSON is read where it lies, through an [`eval::host::HostForm`]; [`cost::estimate`] tells beforehand what an expression may
 //! cost. The example `rule` does all of that with a schema.
 //!
 //! What is wrong with an expression is told as `kubectl` shows it:

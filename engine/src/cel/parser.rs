@@ -3,14 +3,14 @@
 //! Ids are given in cel-go's order. `&&` and `||` become balanced trees, macros are expanded, literals are decoded.
 
 use super::ast::{
-    Ast, Call, Constant, Expr, ExprId, ExprKind, List, Location, MapEntry, Range, Select, SourceInfo, Struct,
+    Ast, Call, Constant, Expr, ExprId, ExprKind, ListExpr, Location, MapEntry, Range, Select, SourceInfo, Struct,
     StructField, operators,
 };
 use super::env::Library;
 use super::error::{Issue, Issues};
 use super::lexer::{self, Token, TokenKind};
 use super::syntax::recovery;
-use super::syntax::tree::{Element, Field, FieldName, Leaf, NodeId, SyntaxEntry, SyntaxNode, Tree};
+use super::syntax::tree::{Element, FieldName, Leaf, NodeId, SyntaxEntry, SyntaxField, SyntaxNode, Tree};
 use super::{escape, literal, macros};
 use crate::meta::minor::Minor;
 use crate::work;
@@ -283,7 +283,7 @@ impl Builder<'_> {
         type_name: String,
         brace: Leaf,
         start: Option<Token>,
-        fields: &[Field],
+        fields: &[SyntaxField],
     ) -> Built<Expr> {
         let id = self.id(brace.token.range);
         let fields = self.fields(tree, start, fields)?;
@@ -360,7 +360,7 @@ impl Builder<'_> {
 
     fn list(&mut self, tree: &Tree, bracket: Leaf, written: &[Element]) -> Built<Expr> {
         let id = self.id(bracket.token.range);
-        let mut list = List::default();
+        let mut list = ListExpr::default();
         for (index, element) in written.iter().enumerate() {
             let value = self.build_or_nothing(tree, element.value)?;
             list.elements.push(value);
@@ -390,7 +390,7 @@ impl Builder<'_> {
         Ok(entries)
     }
 
-    fn fields(&mut self, tree: &Tree, start: Option<Token>, written: &[Field]) -> Built<Vec<StructField>> {
+    fn fields(&mut self, tree: &Tree, start: Option<Token>, written: &[SyntaxField]) -> Built<Vec<StructField>> {
         let mut fields = Vec::with_capacity(written.len());
         for field in written {
             let id = self.id(field.colon.token.range);

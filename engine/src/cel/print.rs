@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::ast::{Ast, Call, Constant, Expr, ExprKind, List, MapEntry, Select, SourceInfo, Struct, operators};
+use super::ast::{Ast, Call, Constant, Expr, ExprKind, ListExpr, MapEntry, Select, SourceInfo, Struct, operators};
 
 /// The text of a tree; `None` if it has macros and the calls of these were not kept, so that only what they expanded to
 /// is known.
@@ -243,7 +243,7 @@ impl<'a> Printer<'a> {
         })
     }
 
-    fn list(&mut self, list: &'a List) -> Option<()> {
+    fn list(&mut self, list: &'a ListExpr) -> Option<()> {
         self.text.push('[');
         let elements: Vec<(usize, &Expr)> = list.elements.iter().enumerate().collect();
         self.separated(&elements, |printer, (index, element)| {

@@ -6,11 +6,11 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use crate::cel::cost::{self, model::EXPRESSION_ESTIMATE_MAX};
-use crate::cel::declared::{DeclField, DeclType, Shape};
+use crate::cel::declared::{DeclField, DeclShape, DeclType};
 use crate::cel::escape::escape;
 use crate::crd::validate::expressions::{RuleCosts, SchemaStep};
 use crate::schema::declare::declare;
-use crate::schema::rules::compile::{Expression, cardinality_max};
+use crate::schema::rules::compile::{CompiledExpression, cardinality_max};
 use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
 
 /// A limit that can be lowered to this at the most.
@@ -173,7 +173,7 @@ pub fn descend<'s>(root: &'s Structural, steps: &[SchemaStep]) -> Option<&'s Str
 /// A rule that is priced with other limits than its schema has.
 struct Trial<'t> {
     rule: &'t RuleCosts,
-    expression: &'t Expression,
+    expression: &'t CompiledExpression,
     /// The nodes from the root down to that of the rule, which is not among them.
     above: Vec<&'t Structural>,
     node: &'t Structural,
@@ -339,28 +339,28 @@ fn limited(declared: &DeclType, node: &Structural, steps: &[SchemaStep], bound: 
         // What is below has no part in it, and does not have to be declared again.
         let elements = u64::try_from(bound.limit).unwrap_or(0);
         return match &declared.shape {
-            Shape::List(_) | Shape::Map { .. } => Some(DeclType { max_elements: elements, ..declared.clone() }),
-            Shape::Scalar => {
+            DeclShape::List(_) | DeclShape::Map { .. } => Some(DeclType { max_elements: elements, ..declared.clone() }),
+            DeclShape::Scalar => {
                 let mut node = node.clone();
                 *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
                 declare(&node, false)
             }
-            Shape::Object(_) => None,
+            DeclShape::Object(_) => None,
         };
     };
     let below = child(node, step)?;
     let size_min = declared.min_serialized_size;
     Some(match (&declared.shape, step) {
-        (Shape::List(items), SchemaStep::Items) => {
+        (DeclShape::List(items), SchemaStep::Items) => {
             let items = limited(items, below, rest, bound)?;
             DeclType { min_serialized_size: size_min, ..DeclType::list(items, declared.max_elements) }
         }
-        (Shape::Map { key, value }, SchemaStep::Values) => {
+        (DeclShape::Map { key, value }, SchemaStep::Values) => {
             let value = limited(value, below, rest, bound)?;
             let map = DeclType::map((**key).clone(), value, declared.max_elements);
             DeclType { min_serialized_size: size_min, ..map }
         }
-        (Shape::Object(object), SchemaStep::Property(name)) if name != "metadata" => {
+        (DeclShape::Object(object), SchemaStep::Property(name)) if name != "metadata" => {
             let mut object = (**object).clone();
             let DeclField { decl, .. } = object.fields.get_mut(&*escape(name)?)?;
             *decl = limited(decl, below, rest, bound)?;

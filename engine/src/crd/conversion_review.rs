@@ -13,7 +13,7 @@ use crate::meta::field::{ErrorList, Path};
 use crate::meta::object_meta;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
-use crate::schema::typed::{Stop, Typed};
+use crate::schema::typed::{Stop, TypedDecoder};
 use crate::value::{Map, Value, go_quote, go_type, json, json_type};
 
 use super::review_answer::{self, AnswerError, SentReview};
@@ -281,7 +281,7 @@ fn decode(body: &[u8], version: ReviewVersion) -> Result<ConversionAnswer, Answe
     };
     let answered = review_answer::read(body, &wanted)?;
     let mut response = None;
-    Typed::run(|typed| {
+    TypedDecoder::run(|typed| {
         typed.structure(&answered.body, "ConversionReview", |typed, name, value| {
             match name {
                 "response" if value.is_null() => response = None,
@@ -294,7 +294,7 @@ fn decode(body: &[u8], version: ReviewVersion) -> Result<ConversionAnswer, Answe
     Ok(ConversionAnswer { api_version: answered.api_version, kind: answered.kind, response })
 }
 
-fn decode_response<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Response, Stop> {
+fn decode_response<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Response, Stop> {
     let mut response = Response::default();
     typed.structure(value, "ConversionResponse", |typed, name, value| {
         match name {

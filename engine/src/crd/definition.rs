@@ -8,8 +8,8 @@ use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
-use crate::schema::json_schema::{Fields, JsonSchema};
-use crate::schema::typed::{Findings, Stop, Typed};
+use crate::schema::json_schema::{JsonSchema, OmitEmptyFields};
+use crate::schema::typed::{Findings, Stop, TypedDecoder};
 use crate::value::{Value, base64};
 
 /// Kind and version of definitions.
@@ -87,12 +87,12 @@ pub struct Conversion {
     /// `None` or `Webhook`, or whatever else was sent.
     pub strategy: String,
     /// `webhook`
-    pub webhook: Option<Webhook>,
+    pub webhook: Option<WebhookConversion>,
 }
 
 /// `webhook` of a conversion.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Webhook {
+pub struct WebhookConversion {
     /// `clientConfig`
     pub client_config: Option<ClientConfig>,
     /// `conversionReviewVersions`
@@ -168,7 +168,7 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
 ///
 /// Go's text for the first value of a wrong type.
 pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
-    Typed::run(|typed| {
+    TypedDecoder::run(|typed| {
         let mut definition = Definition { metadata: object! {}, minor, ..Definition::default() };
         typed.structure(value, KIND, |typed, name, value| {
             match name {
@@ -189,14 +189,14 @@ pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), 
     })
 }
 
-fn decode_spec<'v>(typed: &mut Typed<'v>, value: &'v Value, spec: &mut Spec, minor: Minor) -> Result<(), Stop> {
+fn decode_spec<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, spec: &mut Spec, minor: Minor) -> Result<(), Stop> {
     typed.structure(value, "CustomResourceDefinitionSpec", |typed, name, value| {
         match name {
             "group" => spec.group = typed.string(value).unwrap_or_default(),
             "names" => spec.names = decode_names(typed, value)?,
             "scope" => spec.scope = typed.string_as(value, "v1.ResourceScope").unwrap_or_default(),
             "versions" => {
-                let decode = |typed: &mut Typed<'v>, value| decode_version(typed, value, minor);
+                let decode = |typed: &mut TypedDecoder<'v>, value| decode_version(typed, value, minor);
                 let versions = typed.list(value, "[]v1.CustomResourceDefinitionVersion", decode)?;
                 spec.names_versions = versions.is_some();
                 spec.versions = versions.unwrap_or_default();
@@ -210,7 +210,7 @@ fn decode_spec<'v>(typed: &mut Typed<'v>, value: &'v Value, spec: &mut Spec, min
     })
 }
 
-fn decode_names<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Names, Stop> {
+fn decode_names<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Names, Stop> {
     let mut names = Names::default();
     typed.structure(value, "CustomResourceDefinitionNames", |typed, name, value| {
         match name {
@@ -227,7 +227,7 @@ fn decode_names<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Names, St
     Ok(names)
 }
 
-fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value, minor: Minor) -> Result<Version, Stop> {
+fn decode_version<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, minor: Minor) -> Result<Version, Stop> {
     let mut version = Version::default();
     typed.structure(value, "CustomResourceDefinitionVersion", |typed, name, value| {
         match name {
@@ -277,7 +277,7 @@ fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value, minor: Minor) -> 
     Ok(version)
 }
 
-fn decode_subresources<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Subresources, Stop> {
+fn decode_subresources<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Subresources, Stop> {
     let mut subresources = Subresources::default();
     typed.structure(value, "CustomResourceSubresources", |typed, name, value| {
         match name {
@@ -307,7 +307,7 @@ fn decode_subresources<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Su
     Ok(subresources)
 }
 
-fn decode_column<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<super::Column, Stop> {
+fn decode_column<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<super::Column, Stop> {
     let mut column = super::Column::default();
     typed.structure(value, "CustomResourceColumnDefinition", |typed, name, value| {
         match name {
@@ -324,7 +324,7 @@ fn decode_column<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<super::C
     Ok(column)
 }
 
-fn decode_conversion<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Conversion, Stop> {
+fn decode_conversion<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Conversion, Stop> {
     let mut conversion = Conversion::default();
     typed.structure(value, "CustomResourceConversion", |typed, name, value| {
         match name {
@@ -333,7 +333,7 @@ fn decode_conversion<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Conv
             }
             "webhook" if value.is_null() => conversion.webhook = None,
             "webhook" => {
-                let mut webhook = Webhook::default();
+                let mut webhook = WebhookConversion::default();
                 let mut names_versions = false;
                 typed.structure(value, "WebhookConversion", |typed, name, value| {
                     match name {
@@ -358,7 +358,7 @@ fn decode_conversion<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Conv
     Ok(conversion)
 }
 
-fn decode_client_config<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<ClientConfig, Stop> {
+fn decode_client_config<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<ClientConfig, Stop> {
     let mut config = ClientConfig::default();
     typed.structure(value, "WebhookClientConfig", |typed, name, value| {
         match name {
@@ -387,7 +387,7 @@ fn decode_client_config<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<C
 }
 
 /// Bytes in base64; line breaks in it are dropped, as they are once it is written again.
-fn decode_bytes(typed: &mut Typed<'_>, value: &Value) -> Option<String> {
+fn decode_bytes(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<String> {
     let text = typed.string_as(value, "[]uint8")?;
     match base64::decode(&text) {
         Ok(bytes) if bytes.is_empty() => None,
@@ -402,7 +402,12 @@ fn decode_bytes(typed: &mut Typed<'_>, value: &Value) -> Option<String> {
 /// The version of Kubernetes that began to tell the generation that a status is about.
 const OBSERVED_GENERATION_SINCE: Minor = Minor::of(35);
 
-fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value, status: &mut Status, minor: Minor) -> Result<(), Stop> {
+fn decode_status<'v>(
+    typed: &mut TypedDecoder<'v>,
+    value: &'v Value,
+    status: &mut Status,
+    minor: Minor,
+) -> Result<(), Stop> {
     typed.structure(value, "CustomResourceDefinitionStatus", |typed, name, value| {
         match name {
             "conditions" => {
@@ -421,7 +426,7 @@ fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value, status: &mut Statu
     })
 }
 
-fn decode_condition<'v>(typed: &mut Typed<'v>, value: &'v Value, minor: Minor) -> Result<Condition, Stop> {
+fn decode_condition<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, minor: Minor) -> Result<Condition, Stop> {
     let mut condition = Condition::default();
     typed.structure(value, "CustomResourceDefinitionCondition", |typed, name, value| {
         match name {
@@ -519,7 +524,7 @@ impl Condition {
 
 impl Spec {
     fn encode(&self) -> Value {
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.set("group", self.group.as_str());
         fields.set("names", encode_names(&self.names));
         fields.set("scope", self.scope.as_str());
@@ -538,7 +543,7 @@ impl Spec {
 }
 
 fn encode_names(names: &Names) -> Value {
-    let mut fields = Fields::default();
+    let mut fields = OmitEmptyFields::default();
     fields.set("plural", names.plural.as_str());
     fields.text("singular", &names.singular);
     fields.list("shortNames", names.short_names.iter().map(|name| name.as_str().into()));
@@ -550,26 +555,26 @@ fn encode_names(names: &Names) -> Value {
 
 impl Version {
     fn encode(&self) -> Value {
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.set("name", self.name.as_str());
         fields.set("served", self.served);
         fields.set("storage", self.storage);
         fields.truth("deprecated", self.deprecated);
         fields.option("deprecationWarning", self.deprecation_warning.as_deref());
         if let Some(schema) = &self.schema {
-            let mut validation = Fields::default();
+            let mut validation = OmitEmptyFields::default();
             validation.option("openAPIV3Schema", schema.as_ref().map(|schema| schema.encode()));
             fields.set("schema", validation.finish());
         }
         if let Some(subresources) = &self.subresources {
-            let mut encoded = Fields::default();
+            let mut encoded = OmitEmptyFields::default();
             if subresources.status {
                 encoded.set("status", object! {});
             }
             encoded.option(
                 "scale",
                 subresources.scale.as_ref().map(|scale| {
-                    let mut fields = Fields::default();
+                    let mut fields = OmitEmptyFields::default();
                     fields.set("specReplicasPath", scale.spec_replicas_path.as_str());
                     fields.set("statusReplicasPath", scale.status_replicas_path.as_str());
                     fields.option("labelSelectorPath", scale.label_selector_path.as_deref());
@@ -581,7 +586,7 @@ impl Version {
         fields.list(
             "additionalPrinterColumns",
             self.columns.iter().map(|column| {
-                let mut fields = Fields::default();
+                let mut fields = OmitEmptyFields::default();
                 fields.set("name", column.name.as_str());
                 fields.set("type", column.type_.as_str());
                 fields.text("format", &column.format);
@@ -602,21 +607,21 @@ impl Version {
 impl Conversion {
     /// The conversion as the API shows it.
     pub fn encode(&self) -> Value {
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.set("strategy", self.strategy.as_str());
         fields.option(
             "webhook",
             self.webhook.as_ref().map(|webhook| {
-                let mut fields = Fields::default();
+                let mut fields = OmitEmptyFields::default();
                 fields.option(
                     "clientConfig",
                     webhook.client_config.as_ref().map(|config| {
-                        let mut fields = Fields::default();
+                        let mut fields = OmitEmptyFields::default();
                         fields.option("url", config.url.as_deref());
                         fields.option(
                             "service",
                             config.service.as_ref().map(|service| {
-                                let mut fields = Fields::default();
+                                let mut fields = OmitEmptyFields::default();
                                 fields.set("namespace", service.namespace.as_str());
                                 fields.set("name", service.name.as_str());
                                 fields.option("path", service.path.as_deref());
@@ -640,7 +645,7 @@ impl Conversion {
 impl Status {
     fn encode(&self) -> Value {
         let conditions = self.conditions.iter().map(|condition| {
-            let mut fields = Fields::default();
+            let mut fields = OmitEmptyFields::default();
             fields.set("type", condition.type_.as_str());
             fields.set("status", condition.status.as_str());
             match condition.last_transition_time.as_str() {
@@ -654,7 +659,7 @@ impl Status {
             }
             fields.finish()
         });
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.set(
             "conditions",
             if self.conditions.is_empty() { Value::Null } else { Value::Array(conditions.collect()) },

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::meta::scheme::SchemeError;
 use crate::meta::type_meta;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::schema::typed::Typed;
+use crate::schema::typed::TypedDecoder;
 use crate::value::{Map, Value, json, json_type, yaml};
 
 use super::write::{ApiVersionError, split_api_version};
@@ -90,7 +90,7 @@ pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
         return Err(AnswerError::TypeMeta(UnmarshalError::of_type(json_type(&body), type_meta::GO_TYPE)));
     }
     let (mut api_version, mut kind) = (String::new(), String::new());
-    let types = Typed::run(|typed| {
+    let types = TypedDecoder::run(|typed| {
         for (name, value) in body.as_object().into_iter().flat_map(Map::iter) {
             match name {
                 "apiVersion" => api_version = typed.string(value).unwrap_or_default(),

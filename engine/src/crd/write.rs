@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::ServedVersion;
 use super::nested::{NestedError, nested_int, nested_str, split_path};
-use crate::meta::field::{self, ErrorList, ErrorType, Path, Subject};
+use crate::meta::field::{self, ErrorList, ErrorSubject, ErrorType, Path};
 use crate::meta::gates::Gate;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{names, object_meta};
@@ -20,13 +20,13 @@ use crate::object;
 use crate::schema::correlate::Correlated;
 use crate::schema::default::TooLarge;
 use crate::schema::pending::{Pending, pending};
-use crate::schema::rules::{Limits, Run};
+use crate::schema::rules::{CostLimits, RuleEvaluation};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, default, list_type, prune, validate};
 use crate::value::Value;
 
 /// Who is told each evaluation of a rule.
-pub type Observe<'o, 'a> = &'o mut dyn FnMut(Run<'_, 'a>);
+pub type Observe<'o, 'a> = &'o mut dyn FnMut(RuleEvaluation<'_, 'a>);
 
 const METADATA: Path<'static> = Path::new("metadata");
 const REPLICAS_MAX: i64 = i32::MAX as i64;
@@ -468,12 +468,12 @@ fn run_rules<'a>(
     if errors.has_any(&BLOCKING) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to \
                       complete validation";
-        errors.push(field::Error::invalid(&Path::ROOT, Value::Null, detail).about(Subject::SkippedRules));
+        errors.push(field::Error::invalid(&Path::ROOT, Value::Null, detail).about(ErrorSubject::SkippedRules));
         return;
     }
     let ratchets = version.minor.opens(Gate::CrdValidationRatcheting);
     let correlated = old.filter(|_| ratchets).map(|old| Correlated::new(new, old, &version.structural));
-    let findings = rules.evaluate(&Path::ROOT, new, old, correlated.as_ref(), Limits::default(), observe);
+    let findings = rules.evaluate(&Path::ROOT, new, old, correlated.as_ref(), CostLimits::default(), observe);
     errors.extend(findings.errors);
     ratcheted.extend(findings.ratcheted);
 }

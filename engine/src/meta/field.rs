@@ -149,7 +149,7 @@ impl ErrorType {
 
 /// What an error is about, for code that handles it before it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Subject {
+pub enum ErrorSubject {
     /// The value of the field.
     #[default]
     Value,
@@ -213,14 +213,14 @@ pub struct Error {
     /// What is wrong, for people.
     pub detail: String,
     /// What the error is about.
-    pub subject: Subject,
+    pub subject: ErrorSubject,
 }
 
 impl Error {
     fn new(kind: ErrorType, path: &Path<'_>, bad_value: Option<Value>, detail: impl Into<String>) -> Self {
         let field = path.to_string();
         work::bytes(field.len());
-        Error { kind, field, bad_value, shown: None, detail: detail.into(), subject: Subject::Value }
+        Error { kind, field, bad_value, shown: None, detail: detail.into(), subject: ErrorSubject::Value }
     }
 
     /// `Invalid value`
@@ -301,17 +301,17 @@ impl Error {
             bad_value: None,
             shown: None,
             detail: detail.into(),
-            subject: Subject::Value,
+            subject: ErrorSubject::Value,
         }
     }
 
     /// The field with the path `field`, which its type does not have.
     pub fn unknown_field(field: &str) -> Self {
-        Error::at(field, ErrorType::Invalid, format!("unknown field \"{field}\"")).about(Subject::UnknownField)
+        Error::at(field, ErrorType::Invalid, format!("unknown field \"{field}\"")).about(ErrorSubject::UnknownField)
     }
 
     /// The same error, about `subject`.
-    pub fn about(mut self, subject: Subject) -> Self {
+    pub fn about(mut self, subject: ErrorSubject) -> Self {
         self.subject = subject;
         self
     }

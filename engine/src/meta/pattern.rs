@@ -29,7 +29,7 @@ use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::hir::Hir;
 
-use parser::Parser;
+use parser::PatternParser;
 
 use super::automaton::Automaton;
 use crate::work;
@@ -58,7 +58,7 @@ impl Pattern {
     ///
     /// What is wrong with it, in Go's words; and a pattern that needs too many states.
     pub fn new(source: &str) -> Result<Self, Error> {
-        let (_, states) = Parser::new(source).parse()?;
+        let (_, states) = PatternParser::new(source).parse()?;
         Ok(Pattern { source: source.to_owned(), states, regex: OnceLock::new(), automaton: OnceLock::new() })
     }
 
@@ -106,7 +106,7 @@ impl Pattern {
     }
 
     fn parsed(&self) -> (Hir, u64) {
-        Parser::new(&self.source).parse().expect("`new` parsed this source")
+        PatternParser::new(&self.source).parse().expect("`new` parsed this source")
     }
 
     fn regex(&self) -> &Regex {

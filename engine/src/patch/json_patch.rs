@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::num::{IntErrorKind, ParseIntError};
 
-use super::list::List;
-use super::written::{Content, StrictErrors, Written, WrittenValue};
+use super::list::ChunkedList;
+use super::written::{StrictErrors, WrittenContent, WrittenNode, WrittenValue};
 use super::{PatchError, text_of};
 use crate::value::json::Layout;
 use crate::value::path_text::PathText;
@@ -76,7 +76,7 @@ struct JsonPatchOperation {
     name: Option<String>,
     path: Option<String>,
     from: Option<String>,
-    value: Option<Written>,
+    value: Option<WrittenNode>,
 }
 
 impl Patch {
@@ -95,17 +95,17 @@ impl Patch {
                 Err(PatchError::Malformed(format!("json: cannot unmarshal {what} into Go value of type {loosely}")))
             }
         };
-        let items = match Written::read(&text).content {
-            Content::Null => Vec::new(),
-            Content::Array(items) => items,
+        let items = match WrittenNode::read(&text).content {
+            WrittenContent::Null => Vec::new(),
+            WrittenContent::Array(items) => items,
             other => return refuse(other.go_name(), "[]handlers.jsonPatchOp", "jsonpatch.Patch"),
         };
         let mut errors = StrictErrors::default();
         let mut operations = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
             let fields = match item.content {
-                Content::Null => Vec::new(),
-                Content::Object(fields) => fields,
+                WrittenContent::Null => Vec::new(),
+                WrittenContent::Object(fields) => fields,
                 other => return refuse(other.go_name(), "handlers.jsonPatchOp", "jsonpatch.Operation"),
             };
             if strict {
@@ -149,7 +149,7 @@ impl Patch {
 fn check_fields(
     text: &str,
     index: usize,
-    fields: &[(String, Written)],
+    fields: &[(String, WrittenNode)],
     errors: &mut StrictErrors,
 ) -> Result<(), PatchError> {
     let mut seen: HashSet<&str> = HashSet::new();
@@ -161,7 +161,7 @@ fn check_fields(
         errors.path.push_field(name);
         let fault = match (name.as_str(), &field.content) {
             ("value", _) => field.out_of_range(text).map(|number| (format!("number {number}"), "float64")),
-            ("op" | "path" | "from", Content::String | Content::Null) => None,
+            ("op" | "path" | "from", WrittenContent::String | WrittenContent::Null) => None,
             ("op" | "path" | "from", other) => Some((other.go_name().to_owned(), "string")),
             _ => {
                 errors.note("unknown field");
@@ -205,11 +205,11 @@ impl From<OperationFailure> for PatchError {
 /// A key in a container.
 enum ContainerKey<'n, 'p> {
     Field(&'n mut BTreeMap<String, WrittenValue<'p>>, String),
-    Item(&'n mut List<WrittenValue<'p>>, String),
+    Item(&'n mut ChunkedList<WrittenValue<'p>>, String),
 }
 
 impl JsonPatchOperation {
-    fn of(text: &str, fields: Vec<(String, Written)>) -> Self {
+    fn of(text: &str, fields: Vec<(String, WrittenNode)>) -> Self {
         let mut operation = JsonPatchOperation::default();
         for (name, field) in fields {
             match name.as_str() {

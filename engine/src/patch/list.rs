@@ -12,13 +12,13 @@ const CHUNKS_PER_STEP: usize = 32;
 
 /// A list in chunks.
 #[derive(Clone, Debug)]
-pub(super) struct List<T> {
+pub(super) struct ChunkedList<T> {
     /// None is empty.
     chunks: Vec<Vec<T>>,
     length: usize,
 }
 
-impl<T> List<T> {
+impl<T> ChunkedList<T> {
     pub fn len(&self) -> usize {
         self.length
     }
@@ -88,10 +88,10 @@ impl<T> List<T> {
     }
 }
 
-impl<T> FromIterator<T> for List<T> {
+impl<T> FromIterator<T> for ChunkedList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut items = items.into_iter();
-        let mut list = List { chunks: Vec::new(), length: 0 };
+        let mut list = ChunkedList { chunks: Vec::new(), length: 0 };
         loop {
             let chunk: Vec<T> = items.by_ref().take(CHUNK_ITEMS).collect();
             if chunk.is_empty() {
@@ -104,7 +104,7 @@ impl<T> FromIterator<T> for List<T> {
     }
 }
 
-impl<T> IntoIterator for List<T> {
+impl<T> IntoIterator for ChunkedList<T> {
     type Item = T;
     type IntoIter = std::iter::Flatten<std::vec::IntoIter<Vec<T>>>;
 
@@ -123,7 +123,7 @@ mod tests {
         #[test]
         fn it_is_a_list(start in 0..2000_usize, operations in prop::collection::vec((any::<bool>(), any::<u16>()), 0..400)) {
             let mut plain: Vec<usize> = (0..start).collect();
-            let mut list: List<usize> = plain.iter().copied().collect();
+            let mut list: ChunkedList<usize> = plain.iter().copied().collect();
             for (number, (inserts, at)) in operations.into_iter().enumerate() {
                 let at = usize::from(at) % (plain.len() + 1);
                 if inserts {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn an_operation_on_ten_times_the_items_takes_few_steps_more() {
         let steps = |count: usize| {
-            let mut list: List<usize> = (0..count).collect();
+            let mut list: ChunkedList<usize> = (0..count).collect();
             work::counted(|| (0..1000).for_each(|number| list.insert(0, number))).1 / 1000
         };
         assert!(steps(1_000_000) < 1000, "{}", steps(1_000_000));

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 7386; answers recorded from Kubernetes 1.37, which keeps nulls in arrays.
 
-use super::written::{Content, StrictErrors, Written, WrittenValue};
+use super::written::{StrictErrors, WrittenContent, WrittenNode, WrittenValue};
 use super::{PatchError, text_of};
 use crate::value::json::{self, Layout};
 use crate::value::{Key, Map, Value};
@@ -10,28 +10,28 @@ use crate::work;
 
 /// A merge patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patch {
+pub struct MergePatch {
     text: String,
-    written: Written,
+    written: WrittenNode,
 }
 
-impl Patch {
+impl MergePatch {
     /// Reads a patch; with `strict`, also tells which fields stand twice.
     ///
     /// # Errors
     ///
     /// It is not a JSON object.
-    pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
+    pub fn decode(bytes: &[u8], strict: bool) -> Result<(MergePatch, Vec<String>), PatchError> {
         let text = text_of(bytes)?;
-        let written = Written::read(&text);
+        let written = WrittenNode::read(&text);
         let mut errors = StrictErrors::default();
         if strict {
             let of_type = |kind: &str| format!("into Go value of type {kind}");
             let fault = match &written.content {
-                Content::Object(_) => {
+                WrittenContent::Object(_) => {
                     written.out_of_range(&text).map(|number| format!("number {number} {}", of_type("float64")))
                 }
-                Content::Null => None,
+                WrittenContent::Null => None,
                 other => Some(format!("{} {}", other.go_name(), of_type("map[string]interface {}"))),
             };
             if let Some(fault) = fault {
@@ -40,7 +40,7 @@ impl Patch {
             written.note_repeated(true, &mut errors);
         }
         match written.content {
-            Content::Object(_) | Content::Array(_) => Ok((Patch { text, written }, errors.texts)),
+            WrittenContent::Object(_) | WrittenContent::Array(_) => Ok((MergePatch { text, written }, errors.texts)),
             _ => Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
         }
     }
@@ -50,13 +50,13 @@ impl Patch {
     pub fn apply(&self, target: &Value, layout: Layout) -> String {
         let patch = WrittenValue::written(&self.text, &self.written);
         match self.written.content {
-            Content::Object(_) => merge(WrittenValue::live(target, layout), patch).to_text(),
+            WrittenContent::Object(_) => merge(WrittenValue::live(target, layout), patch).to_text(),
             _ => without_nulls(patch).to_text(),
         }
     }
 }
 
-/// What [`Patch::apply`] makes of `target` by the patch in `bytes`, as a value. `None` where its text says more: of numbers
+/// What [`MergePatch::apply`] makes of `target` by the patch in `bytes`, as a value. `None` where its text says more: of numbers
 /// that are not whole, and of fields that stand twice.
 pub fn merged(target: &Value, bytes: &[u8]) -> Option<Value> {
     str::from_utf8(bytes).ok()?;
@@ -158,7 +158,7 @@ mod tests {
     #[track_caller]
     fn check(target: &str, patch: &str, expect: &str) {
         let target = json::decode(target.as_bytes()).expect("the test is JSON");
-        let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+        let (patch, _) = MergePatch::decode(patch.as_bytes(), true).expect("the test is a patch");
         assert_eq!(patch.apply(&target, Layout::Sorted), expect);
     }
 
@@ -169,7 +169,7 @@ mod tests {
             let target = json::decode(&json::encode(&target)).expect("it is JSON");
             let bytes = json::encode(&patch);
             if let Some(merged) = merged(&target, &bytes) {
-                let (patch, _) = Patch::decode(&bytes, true).expect("it is an object");
+                let (patch, _) = MergePatch::decode(&bytes, true).expect("it is an object");
                 let text = patch.apply(&target, Layout::Sorted);
                 prop_assert_eq!(json::decode(text.as_bytes()), Ok(merged));
             }
@@ -186,7 +186,7 @@ mod tests {
 
     #[track_caller]
     fn check_error(patch: &str, strict: bool, error: &str) {
-        let found = Patch::decode(patch.as_bytes(), strict).map_err(|error| error.to_string());
+        let found = MergePatch::decode(patch.as_bytes(), strict).map_err(|error| error.to_string());
         assert_eq!(found, Err(error.to_owned()));
     }
 
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn repeated_fields_are_told() {
-        let (_, errors) = Patch::decode(br#"{"a":[{"b":1,"b":2}],"a":1}"#, true).expect("the test is a patch");
+        let (_, errors) = MergePatch::decode(br#"{"a":[{"b":1,"b":2}],"a":1}"#, true).expect("the test is a patch");
         assert_eq!(errors, [r#"duplicate field "a[0].b""#, r#"duplicate field "a""#]);
     }
 

@@ -42,15 +42,15 @@ const BAD_ORDER: MergeError = MergeError::Malformed("invalid patch format of set
 
 /// A strategic merge patch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Patch(Map);
+pub struct StrategicMergePatch(Map);
 
-impl Patch {
+impl StrategicMergePatch {
     /// Reads a patch; with `strict`, also tells which fields stand twice.
     ///
     /// # Errors
     ///
     /// It is not a JSON object.
-    pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
+    pub fn decode(bytes: &[u8], strict: bool) -> Result<(StrategicMergePatch, Vec<String>), PatchError> {
         let decoded =
             if strict { json::decode_strict(bytes) } else { json::decode(bytes).map(|value| (value, Vec::new())) };
         let (value, repeated) = decoded.map_err(|error| PatchError::Malformed(error.to_string()))?;
@@ -59,8 +59,10 @@ impl Patch {
             Err(PatchError::Malformed(text))
         };
         match value {
-            Value::Object(fields) => Ok((Patch(fields), repeated.iter().map(ToString::to_string).collect())),
-            Value::Null => Ok((Patch(Map::new()), Vec::new())),
+            Value::Object(fields) => {
+                Ok((StrategicMergePatch(fields), repeated.iter().map(ToString::to_string).collect()))
+            }
+            Value::Null => Ok((StrategicMergePatch(Map::new()), Vec::new())),
             Value::Bool(_) => unfit("bool"),
             Value::Int(_) | Value::Float(_) => unfit("number"),
             Value::String(_) => unfit("string"),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use super::list::List;
+use super::list::ChunkedList;
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::value::json::{self, Layout};
 use crate::value::path_text::PathText;
@@ -19,47 +19,47 @@ const STRICT_ERRORS_MAX: usize = 100;
 
 /// A value in a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenNode {
     /// Where it stands, without space around it.
     pub span: Range<usize>,
-    pub content: Content,
+    pub content: WrittenContent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum WrittenContent {
     Null,
     Bool,
     Number,
     String,
-    Array(Vec<Written>),
+    Array(Vec<WrittenNode>),
     /// Fields as they stand; of a repeated name the last one counts.
-    Object(Vec<(String, Written)>),
+    Object(Vec<(String, WrittenNode)>),
 }
 
-impl Content {
+impl WrittenContent {
     /// What Go's JSON decoder calls it.
     pub fn go_name(&self) -> &'static str {
         match self {
-            Content::Null => "null",
-            Content::Bool => "bool",
-            Content::Number => "number",
-            Content::String => "string",
-            Content::Array(_) => "array",
-            Content::Object(_) => "object",
+            WrittenContent::Null => "null",
+            WrittenContent::Bool => "bool",
+            WrittenContent::Number => "number",
+            WrittenContent::String => "string",
+            WrittenContent::Array(_) => "array",
+            WrittenContent::Object(_) => "object",
         }
     }
 }
 
-impl Written {
+impl WrittenNode {
     /// Reads a text that is known to be JSON.
-    pub fn read(text: &str) -> Written {
+    pub fn read(text: &str) -> WrittenNode {
         JsonReader { text, at: 0 }.value()
     }
 
     /// The text of a string.
     pub fn as_string(&self, text: &str) -> Option<String> {
         match self.content {
-            Content::String => unquoted(&text[self.span.clone()]),
+            WrittenContent::String => unquoted(&text[self.span.clone()]),
             _ => None,
         }
     }
@@ -67,13 +67,13 @@ impl Written {
     /// The first number within this that no double can hold, as it is written.
     pub fn out_of_range<'t>(&self, text: &'t str) -> Option<&'t str> {
         match &self.content {
-            Content::Number => {
+            WrittenContent::Number => {
                 let number = &text[self.span.clone()];
                 let is_infinite = number.parse().is_ok_and(f64::is_infinite);
                 is_infinite.then_some(number)
             }
-            Content::Array(items) => items.iter().find_map(|item| item.out_of_range(text)),
-            Content::Object(fields) => fields.iter().find_map(|(_, field)| field.out_of_range(text)),
+            WrittenContent::Array(items) => items.iter().find_map(|item| item.out_of_range(text)),
+            WrittenContent::Object(fields) => fields.iter().find_map(|(_, field)| field.out_of_range(text)),
             _ => None,
         }
     }
@@ -82,14 +82,14 @@ impl Written {
     pub fn note_repeated(&self, is_whole: bool, errors: &mut StrictErrors) {
         let end = errors.path.end();
         match &self.content {
-            Content::Array(items) => {
+            WrittenContent::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     errors.path.push_index(index);
                     item.note_repeated(false, errors);
                     errors.path.truncate(end);
                 }
             }
-            Content::Object(fields) => {
+            WrittenContent::Object(fields) => {
                 let mut names = HashSet::with_capacity(fields.len());
                 for (name, field) in fields {
                     errors.path.push_str(if is_whole { "" } else { "." });
@@ -151,7 +151,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn value(&mut self) -> Written {
+    fn value(&mut self) -> WrittenNode {
         self.skip_space();
         work::step();
         let start = self.at;
@@ -160,20 +160,20 @@ impl JsonReader<'_> {
             b'[' => self.array(),
             b'"' => {
                 self.skip_string();
-                Content::String
+                WrittenContent::String
             }
             first => {
                 while !matches!(self.peek(), b',' | b']' | b'}' | b' ' | b'\n' | b'\t' | b'\r' | 0) {
                     self.at += 1;
                 }
                 match first {
-                    b'n' => Content::Null,
-                    b't' | b'f' => Content::Bool,
-                    _ => Content::Number,
+                    b'n' => WrittenContent::Null,
+                    b't' | b'f' => WrittenContent::Bool,
+                    _ => WrittenContent::Number,
                 }
             }
         };
-        Written { span: start..self.at, content }
+        WrittenNode { span: start..self.at, content }
     }
 
     fn skip_string(&mut self) {
@@ -203,15 +203,15 @@ impl JsonReader<'_> {
         !closes
     }
 
-    fn array(&mut self) -> Content {
+    fn array(&mut self) -> WrittenContent {
         let mut items = Vec::new();
         while self.goes_on(items.is_empty(), b']') {
             items.push(self.value());
         }
-        Content::Array(items)
+        WrittenContent::Array(items)
     }
 
-    fn object(&mut self) -> Content {
+    fn object(&mut self) -> WrittenContent {
         let mut fields = Vec::new();
         while self.goes_on(fields.is_empty(), b'}') {
             self.skip_space();
@@ -222,7 +222,7 @@ impl JsonReader<'_> {
             self.at += 1;
             fields.push((name, self.value()));
         }
-        Content::Object(fields)
+        WrittenContent::Object(fields)
     }
 }
 
@@ -231,17 +231,17 @@ impl JsonReader<'_> {
 pub(super) enum WrittenValue<'p> {
     Null,
     /// A part of the patch with this text.
-    Written(&'p str, &'p Written),
+    Written(&'p str, &'p WrittenNode),
     /// A part of the object that is patched.
     Live(&'p Value, Layout),
-    Array(List<WrittenValue<'p>>),
+    Array(ChunkedList<WrittenValue<'p>>),
     Object(BTreeMap<String, WrittenValue<'p>>),
 }
 
 impl<'p> WrittenValue<'p> {
-    pub fn written(text: &'p str, written: &'p Written) -> Self {
+    pub fn written(text: &'p str, written: &'p WrittenNode) -> Self {
         match written.content {
-            Content::Null => WrittenValue::Null,
+            WrittenContent::Null => WrittenValue::Null,
             _ => WrittenValue::Written(text, written),
         }
     }
@@ -261,12 +261,14 @@ impl<'p> WrittenValue<'p> {
     /// With its items or fields to look at, if it has such.
     pub fn opened(self) -> Self {
         match self {
-            WrittenValue::Written(text, Written { content: Content::Array(items), .. }) => {
+            WrittenValue::Written(text, WrittenNode { content: WrittenContent::Array(items), .. }) => {
                 WrittenValue::Array(items.iter().map(|item| WrittenValue::written(text, item)).collect())
             }
-            WrittenValue::Written(text, Written { content: Content::Object(fields), .. }) => WrittenValue::Object(
-                fields.iter().map(|(name, field)| (name.clone(), WrittenValue::written(text, field))).collect(),
-            ),
+            WrittenValue::Written(text, WrittenNode { content: WrittenContent::Object(fields), .. }) => {
+                WrittenValue::Object(
+                    fields.iter().map(|(name, field)| (name.clone(), WrittenValue::written(text, field))).collect(),
+                )
+            }
             WrittenValue::Live(Value::Array(items), layout) => {
                 WrittenValue::Array(items.iter().map(|item| WrittenValue::live(item, layout)).collect())
             }
@@ -290,7 +292,9 @@ impl<'p> WrittenValue<'p> {
     /// Whether there are items or fields in it that can't be looked at yet.
     fn is_closed(&self) -> bool {
         match self {
-            WrittenValue::Written(_, written) => matches!(written.content, Content::Array(_) | Content::Object(_)),
+            WrittenValue::Written(_, written) => {
+                matches!(written.content, WrittenContent::Array(_) | WrittenContent::Object(_))
+            }
             WrittenValue::Live(value, _) => matches!(value, Value::Array(_) | Value::Object(_)),
             _ => false,
         }
@@ -304,8 +308,8 @@ impl<'p> WrittenValue<'p> {
     /// How many items or fields it has at most.
     fn length_max(&self) -> usize {
         match self {
-            WrittenValue::Written(_, Written { content: Content::Array(items), .. }) => items.len(),
-            WrittenValue::Written(_, Written { content: Content::Object(fields), .. }) => fields.len(),
+            WrittenValue::Written(_, WrittenNode { content: WrittenContent::Array(items), .. }) => items.len(),
+            WrittenValue::Written(_, WrittenNode { content: WrittenContent::Object(fields), .. }) => fields.len(),
             WrittenValue::Live(Value::Array(items), _) => items.len(),
             WrittenValue::Live(Value::Object(fields), _) => fields.len(),
             WrittenValue::Array(items) => items.len(),

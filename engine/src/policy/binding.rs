@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// A binding as it is stored.
 #[derive(Debug)]
-pub struct Binding {
+pub struct PolicyBinding {
     /// The name of the binding.
     pub name: String,
     /// The name of the policy.
@@ -19,7 +19,7 @@ pub struct Binding {
     /// `None` where it acts wherever its policy does.
     pub criteria: Option<Criteria>,
     /// What is done about a refusal; a mutating policy has none.
-    pub actions: Vec<Action>,
+    pub actions: Vec<BindingAction>,
 }
 
 /// Which objects are the parameters.
@@ -57,7 +57,7 @@ pub enum ParamError {
 
 /// What is done about a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum BindingAction {
     /// The request is refused.
     Deny,
     /// The client is warned.
@@ -66,38 +66,38 @@ pub enum Action {
     Audit,
 }
 
-impl Action {
+impl BindingAction {
     /// The name in the binding.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Action::Deny => "Deny",
-            Action::Warn => "Warn",
-            Action::Audit => "Audit",
+            BindingAction::Deny => "Deny",
+            BindingAction::Warn => "Warn",
+            BindingAction::Audit => "Audit",
         }
     }
 
     /// As figures name it.
     pub const fn enforced(self) -> &'static str {
         match self {
-            Action::Deny => "deny",
-            Action::Warn => "warn",
-            Action::Audit => "audit",
+            BindingAction::Deny => "deny",
+            BindingAction::Warn => "warn",
+            BindingAction::Audit => "audit",
         }
     }
 }
 
-impl Binding {
+impl PolicyBinding {
     /// Reads a binding that has been validated.
     pub fn decode(binding: &Value) -> Self {
         let spec = binding.get("spec").unwrap_or(&Value::Null);
         let present = |name: &str| spec.get(name).filter(|value| !value.is_null());
         let action = |action: &Value| match action.as_str()? {
-            "Deny" => Some(Action::Deny),
-            "Warn" => Some(Action::Warn),
-            "Audit" => Some(Action::Audit),
+            "Deny" => Some(BindingAction::Deny),
+            "Warn" => Some(BindingAction::Warn),
+            "Audit" => Some(BindingAction::Audit),
             _ => None,
         };
-        Binding {
+        PolicyBinding {
             name: binding.str_at(&["metadata", "name"]).to_owned(),
             policy: spec.str_at(&["policyName"]).to_owned(),
             params: present("paramRef").map(ParamRef::decode),

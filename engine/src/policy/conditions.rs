@@ -98,22 +98,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision, Resource};
-    use crate::policy::evaluation::{CONDITIONS_BUDGET, Input};
+    use crate::cel::library::authorizer::{AuthorizerAnswer, AuthorizerCheck, CheckedResource, RuleAuthorizer};
+    use crate::policy::evaluation::{CONDITIONS_BUDGET, PolicyInput};
     use crate::value::yaml;
 
     /// Lets Jane read.
     #[derive(Debug)]
     struct OnlyReading(&'static str);
 
-    impl Authorizer for OnlyReading {
-        fn decide(&self, check: &AuthorizerCheck) -> Decision {
+    impl RuleAuthorizer for OnlyReading {
+        fn decide(&self, check: &AuthorizerCheck) -> AuthorizerAnswer {
             let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
             let reason = format!("{} asked", self.0);
-            Decision { allowed: verb == "get" && self.0 == "jane", reason, ..Decision::default() }
+            AuthorizerAnswer { allowed: verb == "get" && self.0 == "jane", reason, ..AuthorizerAnswer::default() }
         }
 
-        fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+        fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
             Arc::new(OnlyReading("account"))
         }
     }
@@ -124,14 +124,14 @@ mod tests {
             read("{metadata: {name: a, labels: {team: x}}, spec: {count: 3, f: 1.5, list: [1, 2]}}"),
             read("{name: a, operation: CREATE, userInfo: {username: jane, groups: [dev]}, dryRun: false}"),
         );
-        let input = Input {
+        let input = PolicyInput {
             object: &object,
             old_object: &Value::Null,
             request: &request,
             namespace: &Value::Null,
             params: &Value::Null,
             authorizer: Some(Arc::new(OnlyReading("jane"))),
-            request_resource: &Resource { resource: "widgets".to_owned(), ..Resource::default() },
+            request_resource: &CheckedResource { resource: "widgets".to_owned(), ..CheckedResource::default() },
         };
         let compile = |text: &&str| Expression::new(text, &STORED, &[Type::Bool]);
         let conditions: Vec<_> = expressions.iter().map(compile).collect();

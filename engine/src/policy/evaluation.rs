@@ -15,8 +15,8 @@ use super::environment::Declarations;
 use super::expression::{CompileError, Expression};
 use crate::cel::cost::model::CALL_LIMIT;
 use crate::cel::eval::map::Map as CelMap;
-use crate::cel::eval::{Binding, Compose, EvalError, Value as Cel};
-use crate::cel::library::authorizer::{self, Authorizer, Resource};
+use crate::cel::eval::{BoundValue, Compose, EvalError, Value as Cel};
+use crate::cel::library::authorizer::{self, CheckedResource, RuleAuthorizer};
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::{Value, go_quote};
 
@@ -52,7 +52,7 @@ const VARIABLE_LEVELS: usize = 10;
 
 /// What expressions see of a request. What there is not, is null.
 #[derive(Clone)]
-pub struct Input<'v> {
+pub struct PolicyInput<'v> {
     /// In the version that rules matched, as is `old_object`.
     pub object: &'v Value,
     /// The object before the request; null for a new one.
@@ -64,9 +64,9 @@ pub struct Input<'v> {
     /// The parameters; null where there are none.
     pub params: &'v Value,
     /// Whom `authorizer` asks; `None` for expressions that may not ask.
-    pub authorizer: Option<Arc<dyn Authorizer>>,
+    pub authorizer: Option<Arc<dyn RuleAuthorizer>>,
     /// The resource that the request named, which may be another version than the one that matched.
-    pub request_resource: &'v Resource,
+    pub request_resource: &'v CheckedResource,
 }
 
 /// The variables of a policy.
@@ -91,7 +91,7 @@ pub struct OutOfBudget;
 
 /// The variables of a group of expressions, and what is left of its budget.
 pub struct Activation<'a> {
-    bindings: Vec<Binding<'a>>,
+    bindings: Vec<BoundValue<'a>>,
     variables: Option<&'a Variables>,
     /// Those that were asked for.
     values: RefCell<Vec<VariableState<'a>>>,
@@ -111,7 +111,12 @@ enum VariableState<'a> {
 
 impl<'a> Activation<'a> {
     /// For expressions that were compiled with `declared`, or with less than that.
-    pub fn new(input: &Input<'a>, declared: &Declarations, variables: Option<&'a Variables>, budget: u64) -> Self {
+    pub fn new(
+        input: &PolicyInput<'a>,
+        declared: &Declarations,
+        variables: Option<&'a Variables>,
+        budget: u64,
+    ) -> Self {
         let known = |value: Cel<'a>| Some(Ok(value));
         let mut bindings = vec![
             known(Cel::json(input.object)),

@@ -7,7 +7,7 @@ use crate::cel::env::Env;
 use crate::cel::error::Issues;
 use crate::cel::eval::Program;
 use crate::cel::types::Type;
-use crate::meta::field::{Error, ExpressionFault, Path, Subject};
+use crate::meta::field::{Error, ErrorSubject, ExpressionFault, Path};
 
 /// An expression as it is stored, ready to be evaluated. What is wrong with it is told when it is evaluated.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl CompileError {
     pub fn into_field_error(self, path: &Path<'_>, text: &str) -> Error {
         match self {
             CompileError::Unchecked { why, faults } => {
-                Error::invalid(path, text, why).about(Subject::Expression(faults))
+                Error::invalid(path, text, why).about(ErrorSubject::Expression(faults))
             }
             CompileError::Invalid(why) => Error::invalid(path, text, why),
             CompileError::Internal(why) => Error::internal(path, why),

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{Binding, Head, misconfigured};
+use super::{Head, PolicyBinding, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::go_quote;
 
@@ -21,16 +21,16 @@ struct PolicyFailure {
 
 impl Failures {
     /// A policy, or a binding of it, that can't be asked.
-    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &dyn fmt::Display) {
+    pub fn misconfigured(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &dyn fmt::Display) {
         self.push(head, binding, &misconfigured(binding, why), None);
     }
 
     /// A policy that failed.
-    pub fn failed(&mut self, head: &Head, binding: &Binding, why: &str) {
+    pub fn failed(&mut self, head: &Head, binding: &PolicyBinding, why: &str) {
         self.push(head, Some(binding), why, Some("Invalid"));
     }
 
-    fn push(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: Option<&'static str>) {
+    fn push(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &str, reason: Option<&'static str>) {
         if head.ignores_failures {
             return;
         }

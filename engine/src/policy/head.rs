@@ -2,7 +2,7 @@
 
 use super::conditions;
 use super::environment::{self, Declarations};
-use super::evaluation::{Activation, BUDGET, CONDITIONS_BUDGET, EvaluationError, Input, Variables};
+use super::evaluation::{Activation, BUDGET, CONDITIONS_BUDGET, EvaluationError, PolicyInput, Variables};
 use super::expression::{self, Expression};
 use super::matching::Criteria;
 use crate::cel::env::{Env, Expressions};
@@ -96,25 +96,25 @@ impl Head {
     }
 
     /// Evaluates a group of expressions for a request, which together may cost `budget`.
-    pub fn activation<'a>(&'a self, input: &Input<'a>, budget: u64) -> Activation<'a> {
+    pub fn activation<'a>(&'a self, input: &PolicyInput<'a>, budget: u64) -> Activation<'a> {
         Activation::new(input, &self.declared, Some(&self.variables), budget)
     }
 
     /// Whether the policy is asked about a request. Where that can't be told, the failure policy decides. Match conditions
     /// never see the namespace.
-    pub fn match_conditions(&self, input: &Input<'_>) -> conditions::MatchResult {
+    pub fn match_conditions(&self, input: &PolicyInput<'_>) -> conditions::MatchResult {
         if self.conditions.is_empty() {
             return conditions::MatchResult { hold: Ok(true), errors: 0 };
         }
-        let input = Input { namespace: &Value::Null, ..input.clone() };
+        let input = PolicyInput { namespace: &Value::Null, ..input.clone() };
         conditions::evaluate_all(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
     }
 }
 
 impl Head {
     /// What each match condition comes to by itself, for those who look at how they were written.
-    pub fn condition_outcomes(&self, input: &Input<'_>) -> Vec<Result<bool, EvaluationError>> {
-        let input = Input { namespace: &Value::Null, ..input.clone() };
+    pub fn condition_outcomes(&self, input: &PolicyInput<'_>) -> Vec<Result<bool, EvaluationError>> {
+        let input = PolicyInput { namespace: &Value::Null, ..input.clone() };
         let mut activation = self.activation(&input, CONDITIONS_BUDGET);
         let mut outcomes = Vec::with_capacity(self.conditions.len());
         for condition in &self.conditions {
@@ -125,7 +125,7 @@ impl Head {
     }
 
     /// What the parts of an expression of the policy come to, for the same. `env` is that of the expression.
-    pub fn parts(&self, text: &str, env: &Env, input: &Input<'_>) -> Vec<PartValue> {
+    pub fn parts(&self, text: &str, env: &Env, input: &PolicyInput<'_>) -> Vec<PartValue> {
         let Some(trace) = Trace::of_text(text, env) else { return Vec::new() };
         self.activation(input, BUDGET).parts(&trace)
     }

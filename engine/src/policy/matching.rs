@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::rule::{MatchRule, Operation, Subject};
+use super::rule::{MatchRule, MatchedResource, Operation};
 use crate::crd::ServedVersion;
 use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::value::Value;
@@ -132,7 +132,7 @@ impl NamedRule {
     }
 
     fn matches(&self, asked: &MatchAttributes<'_>, version: &ServedVersion) -> bool {
-        let subject = Subject {
+        let subject = MatchedResource {
             operation: asked.operation,
             group: &version.group,
             version: &version.version,

@@ -40,8 +40,8 @@ pub mod mutating;
 pub mod failures;
 pub mod reinvocation;
 
-pub use binding::{Binding, ParamRef};
-pub use evaluation::Input;
+pub use binding::{ParamRef, PolicyBinding};
+pub use evaluation::PolicyInput;
 pub use failures::Failures;
 pub use head::{Head, ParamKind, ParamKindError};
 pub use matching::Criteria;
@@ -90,7 +90,7 @@ pub trait Policy: Sized + Send + Sync + 'static {
 }
 
 /// That a policy, or a binding of it, can't be asked.
-fn misconfigured(binding: Option<&Binding>, why: &dyn std::fmt::Display) -> String {
+fn misconfigured(binding: Option<&PolicyBinding>, why: &dyn std::fmt::Display) -> String {
     let what = if binding.is_some() { "binding" } else { "policy" };
     format!("failed to configure {what}: {why}")
 }

@@ -5,7 +5,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`, release 1.37.
 
-use super::evaluation::{BUDGET, Input, OUT_OF_BUDGET, OutOfBudget};
+use super::evaluation::{BUDGET, OUT_OF_BUDGET, OutOfBudget, PolicyInput};
 use super::expression::Expression;
 use super::mutation::{Misread, Mutated, MutationType, apply_configuration, check_size, check_value, json_patch};
 use super::{Head, Policy};
@@ -74,7 +74,7 @@ impl Mutation {
 impl Mutating {
     /// Which variables `mutation`, one of the policy, reads for a request, and whether they have a value, for those who look at
     /// how they were written.
-    pub fn variables_read(&self, mutation: &Mutation, input: &Input<'_>) -> Vec<(usize, bool)> {
+    pub fn variables_read(&self, mutation: &Mutation, input: &PolicyInput<'_>) -> Vec<(usize, bool)> {
         let mut activation = self.head.activation(input, BUDGET);
         // What came of the mutation is asked elsewhere.
         let _ = activation.evaluate(&mutation.expression);
@@ -88,7 +88,7 @@ impl Mutating {
     pub fn mutate(
         &self,
         mutation: &Mutation,
-        input: &Input<'_>,
+        input: &PolicyInput<'_>,
         form: ObjectForm<'_>,
     ) -> Result<Option<Mutated>, Misread> {
         if let Err(error) = &mutation.expression.program {

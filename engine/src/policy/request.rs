@@ -6,7 +6,7 @@ use crate::value::Value;
 
 /// A group, a version, and the name of a kind or of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name<'n> {
+pub struct GroupVersionName<'n> {
     /// The API group; empty for the core.
     pub group: &'n str,
     /// The version without its group.
@@ -17,15 +17,15 @@ pub struct Name<'n> {
 
 /// What is known of a request beside its objects.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
+pub struct AdmissionRequest<'r> {
     /// As rules matched them.
-    pub kind: Name<'r>,
+    pub kind: GroupVersionName<'r>,
     /// What the policy's rule matched.
-    pub resource: Name<'r>,
+    pub resource: GroupVersionName<'r>,
     /// As the client named them.
-    pub request_kind: Name<'r>,
+    pub request_kind: GroupVersionName<'r>,
     /// What the request named.
-    pub request_resource: Name<'r>,
+    pub request_resource: GroupVersionName<'r>,
     /// Empty for the object itself.
     pub subresource: &'r str,
     /// Empty while one is still to be generated.
@@ -42,7 +42,7 @@ pub struct Request<'r> {
     pub options: &'r Value,
 }
 
-impl Request<'_> {
+impl AdmissionRequest<'_> {
     /// The AdmissionRequest without uid and objects.
     pub fn encode(&self) -> Value {
         let mut request = object! {
@@ -70,10 +70,10 @@ impl Request<'_> {
     }
 }
 
-fn kind(name: Name<'_>) -> Value {
+fn kind(name: GroupVersionName<'_>) -> Value {
     object! { "group" => name.group, "version" => name.version, "kind" => name.name }
 }
 
-fn resource(name: Name<'_>) -> Value {
+fn resource(name: GroupVersionName<'_>) -> Value {
     object! { "group" => name.group, "version" => name.version, "resource" => name.name }
 }

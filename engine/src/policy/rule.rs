@@ -42,7 +42,7 @@ pub struct MatchRule {
 
 /// What a request is about, in one of the versions of its resource.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'s> {
+pub struct MatchedResource<'s> {
     pub operation: Operation,
     pub group: &'s str,
     pub version: &'s str,
@@ -71,7 +71,7 @@ impl MatchRule {
         }
     }
 
-    pub fn matches(&self, subject: &Subject<'_>) -> bool {
+    pub fn matches(&self, subject: &MatchedResource<'_>) -> bool {
         let has = |items: &[String], wanted: &str| items.iter().any(|item| item == "*" || item == wanted);
         let is = |pattern: &str, found: &str| pattern == "*" || pattern == found;
         self.is_in_scope(subject)
@@ -85,7 +85,7 @@ impl MatchRule {
     }
 
     /// Namespaces are in cluster scope, though a request for one is in the namespace that it is about.
-    fn is_in_scope(&self, subject: &Subject<'_>) -> bool {
+    fn is_in_scope(&self, subject: &MatchedResource<'_>) -> bool {
         let is_namespace = (subject.group, subject.version, subject.resource) == ("", "v1", "namespaces");
         let is_namespaced = !is_namespace && !subject.namespace.is_empty();
         match self.scope.as_str() {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::value::yaml;
 
-    const WIDGET: Subject<'static> = Subject {
+    const WIDGET: MatchedResource<'static> = MatchedResource {
         operation: Operation::Create,
         group: "example.com",
         version: "v1",
@@ -112,7 +112,7 @@ mod tests {
     };
 
     #[track_caller]
-    fn check(rule: &str, subject: Subject<'_>, expected: bool) {
+    fn check(rule: &str, subject: MatchedResource<'_>, expected: bool) {
         let text = format!("{{operations: [CREATE], apiGroups: ['*'], apiVersions: ['*'], {rule}}}");
         let rule = MatchRule::decode(&yaml::decode(text.as_bytes()).expect("the test is YAML"));
         assert_eq!(rule.matches(&subject), expected, "{rule:?}");
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn resources_and_their_subresources_are_named_apart() {
-        let status = Subject { subresource: "status", ..WIDGET };
+        let status = MatchedResource { subresource: "status", ..WIDGET };
         for (resource, main, sub) in [
             ("widgets", true, false),
             ("widgets/status", false, true),
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_namespace_is_in_cluster_scope_though_it_is_its_own() {
-        let namespace = Subject { group: "", resource: "namespaces", ..WIDGET };
-        let node = Subject { group: "", resource: "nodes", namespace: "", ..WIDGET };
+        let namespace = MatchedResource { group: "", resource: "namespaces", ..WIDGET };
+        let node = MatchedResource { group: "", resource: "nodes", namespace: "", ..WIDGET };
         for (scope, widget, cluster) in [("'*'", true, true), ("Namespaced", true, false), ("Cluster", false, true)] {
             check(&format!("resources: ['*'], scope: {scope}"), WIDGET, widget);
             check(&format!("resources: ['*'], scope: {scope}"), namespace, cluster);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::validating::{Annotated, Decision, PolicyVerdict};
-use super::{Input, Policy as _, Validating};
-use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision as Asked, Resource};
+use super::validating::{Annotated, PolicyVerdict, ValidationDecision};
+use super::{Policy as _, PolicyInput, Validating};
+use crate::cel::library::authorizer::{AuthorizerAnswer as Asked, AuthorizerCheck, CheckedResource, RuleAuthorizer};
 use crate::meta::minor::Minor;
 use crate::value::{Value, yaml};
 use crate::work::counted;
@@ -13,13 +13,13 @@ use crate::work::counted;
 #[derive(Debug)]
 struct OnlyReading;
 
-impl Authorizer for OnlyReading {
+impl RuleAuthorizer for OnlyReading {
     fn decide(&self, check: &AuthorizerCheck) -> Asked {
         let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
         Asked { allowed: verb == "get", ..Asked::default() }
     }
 
-    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
         Arc::new(OnlyReading)
     }
 }
@@ -34,43 +34,43 @@ fn evaluate(spec: &str) -> PolicyVerdict {
     policy.make_object().insert("spec", read(spec));
     let (object, params) = (read("{metadata: {name: a}, spec: {size: 3, words: [x, z]}}"), read("{data: {max: '5'}}"));
     let namespace = read("{metadata: {name: default, labels: {env: test}}}");
-    let input = Input {
+    let input = PolicyInput {
         object: &object,
         old_object: &Value::Null,
         request: &read("{operation: CREATE, name: a, namespace: default}"),
         namespace: &namespace,
         params: &params,
         authorizer: Some(Arc::new(OnlyReading)),
-        request_resource: &Resource::default(),
+        request_resource: &CheckedResource::default(),
     };
     Validating::decode(&policy, Minor::NEWEST).evaluate(&input)
 }
 
-fn denied(message: &str) -> Decision {
-    Decision::Denied { message: message.to_owned(), reason: "Invalid".to_owned() }
+fn denied(message: &str) -> ValidationDecision {
+    ValidationDecision::Denied { message: message.to_owned(), reason: "Invalid".to_owned() }
 }
 
-fn failed(message: &str) -> Decision {
-    Decision::Failed { message: message.to_owned(), denies: true }
+fn failed(message: &str) -> ValidationDecision {
+    ValidationDecision::Failed { message: message.to_owned(), denies: true }
 }
 
 #[track_caller]
-fn check(spec: &str, expected: &[Decision]) {
+fn check(spec: &str, expected: &[ValidationDecision]) {
     assert_eq!(evaluate(spec).decisions, expected, "{spec}");
 }
 
 #[test]
 fn a_validation_that_is_false_denies_with_its_message() {
-    check("{validations: [{expression: object.spec.size < 5}]}", &[Decision::Admitted]);
+    check("{validations: [{expression: object.spec.size < 5}]}", &[ValidationDecision::Admitted]);
     check(
         "{validations: [{expression: ' object.spec.size > 5 '}]}",
         &[denied("failed expression: object.spec.size > 5")],
     );
     check(
         "{validations: [{expression: 'false', message: ' no '}, {expression: 'true'}]}",
-        &[denied("no"), Decision::Admitted],
+        &[denied("no"), ValidationDecision::Admitted],
     );
-    let reason = Decision::Denied { message: "never".to_owned(), reason: "Forbidden".to_owned() };
+    let reason = ValidationDecision::Denied { message: "never".to_owned(), reason: "Forbidden".to_owned() };
     check("{validations: [{expression: 'false', message: never, reason: Forbidden}]}", &[reason]);
 }
 
@@ -101,9 +101,11 @@ fn chain(length: usize) -> String {
 #[test]
 fn variables_wait_for_many_others_but_not_for_more_than_the_stack_holds() {
     crate::value::with_a_deep_stack(|| {
-        check(&chain(200), &[Decision::Admitted]);
+        check(&chain(200), &[ValidationDecision::Admitted]);
         let decisions = evaluate(&chain(1_000)).decisions;
-        let [Decision::Failed { message, .. }] = decisions.as_slice() else { panic!("it is too long: {decisions:?}") };
+        let [ValidationDecision::Failed { message, .. }] = decisions.as_slice() else {
+            panic!("it is too long: {decisions:?}")
+        };
         assert!(message.contains("needs too many others"), "{}", &message[..200]);
     });
 }
@@ -115,7 +117,7 @@ fn variables_are_evaluated_when_they_are_asked_for() {
     };
     let variables = "{name: size, expression: object.spec.size}, {name: bad, expression: object.missing}, \
                      {name: m, expression: 'variables.size + 1'}";
-    check(&with(variables, "variables.m == 4 && has(variables.size)"), &[Decision::Admitted]);
+    check(&with(variables, "variables.m == 4 && has(variables.size)"), &[ValidationDecision::Admitted]);
     check(
         &with(variables, "variables.bad == 1"),
         &[failed(
@@ -133,15 +135,15 @@ fn variables_are_evaluated_when_they_are_asked_for() {
     );
     // A variable that is named twice and needs the other one would never end in the reference.
     let again = "{name: a, expression: '1'}, {name: a, expression: 'variables.a + 1'}";
-    assert!(matches!(evaluate(&with(again, "variables.a == 2")).decisions[0], Decision::Failed { .. }));
+    assert!(matches!(evaluate(&with(again, "variables.a == 2")).decisions[0], ValidationDecision::Failed { .. }));
 }
 
 #[test]
 fn parameters_and_the_authorizer_are_seen() {
     let kind = "paramKind: {apiVersion: v1, kind: ConfigMap}";
     let spec = |expression: &str| format!("{{{kind}, validations: [{{expression: \"{expression}\"}}]}}");
-    check(&spec("object.spec.size < int(params.data.max)"), &[Decision::Admitted]);
-    check(&spec("authorizer.requestResource.check('get').allowed()"), &[Decision::Admitted]);
+    check(&spec("object.spec.size < int(params.data.max)"), &[ValidationDecision::Admitted]);
+    check(&spec("authorizer.requestResource.check('get').allowed()"), &[ValidationDecision::Admitted]);
     check(
         "{validations: [{expression: params == null}]}",
         &[failed(
@@ -153,7 +155,7 @@ fn parameters_and_the_authorizer_are_seen() {
 
 #[test]
 fn a_failure_is_the_failure_policys_to_judge() {
-    let ignored = |message: &str| Decision::Failed { message: message.to_owned(), denies: false };
+    let ignored = |message: &str| ValidationDecision::Failed { message: message.to_owned(), denies: false };
     let why = "expression 'object.x == 1' resulted in error: no such key: x";
     check(
         "{validations: [{expression: object.x == 1}, {expression: 'false'}]}",
@@ -183,7 +185,7 @@ fn what_costs_too_much_denies() {
     // Each check costs 350,000: two are within a call's limit, and those of all calls are counted together.
     let asks = "{expression: \"authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()\"}";
     let calls = |count: usize| vec![asks; count].join(", ");
-    check(&format!("{{validations: [{}]}}", calls(14)), &vec![Decision::Admitted; 14]);
+    check(&format!("{{validations: [{}]}}", calls(14)), &vec![ValidationDecision::Admitted; 14]);
     check(&format!("{{validations: [{}]}}", calls(15)), &[failed(OUT)]);
     let thrice = "[1, 2, 3].all(x, authorizer.path('/a').check('get').allowed())";
     check(
@@ -229,7 +231,7 @@ fn variables_that_double_a_list_end_at_a_bound() {
         "{{variables: [{{name: v0, expression: '[1]'}}, {variables}], validations: [{{expression: variables.v59.size() > 0}}]}}"
     );
     let (verdict, steps) = counted(|| evaluate(&spec));
-    let [Decision::Failed { message, .. }] = &verdict.decisions[..] else { panic!("{verdict:?}") };
+    let [ValidationDecision::Failed { message, .. }] = &verdict.decisions[..] else { panic!("{verdict:?}") };
     assert!(message.contains("list of more than 2097152 items"), "{message}");
     // What was copied up to there is counted.
     assert!((2_000_000..20_000_000).contains(&steps), "{steps} steps");

@@ -2,7 +2,7 @@
 //!
 //! In: a policy, and what is served. Out: warnings, which change nothing about what the policy does: expressions are not
 //! typed when they run. Kinds that are matched by `*` or by a subresource are not looked at, nor are more than ten. A server
-//! looks at validations alone ([`check`]), a lint at all expressions ([`Typed`]).
+//! looks at validations alone ([`check`]), a lint at all expressions ([`TypedPolicy`]).
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go`, release 1.37.
 
@@ -197,7 +197,7 @@ pub enum Purpose {
 }
 
 /// What the expressions of a policy are checked against, for each kind that it matches.
-pub struct Typed(Vec<TypedKind>);
+pub struct TypedPolicy(Vec<TypedKind>);
 
 struct TypedKind {
     /// `apps/v1, Kind=Deployment`.
@@ -206,7 +206,7 @@ struct TypedKind {
     schema: Option<Structural>,
 }
 
-impl Typed {
+impl TypedPolicy {
     /// The kinds that a policy matches, given everything that is served.
     pub fn new(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Self {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
@@ -216,7 +216,7 @@ impl Typed {
             declared: declarations(served.minor, spec, type_of(served, quantities), &params),
             schema: schema(served, quantities),
         };
-        Typed(matched(spec, served).into_iter().map(typed).collect())
+        TypedPolicy(matched(spec, served).into_iter().map(typed).collect())
     }
 
     /// What is wrong with an expression, by the kinds that it does not fit: each by its name, and in the words of Kubernetes.

@@ -3,7 +3,7 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,validator}.go`, release 1.37.
 
 use super::conditions::ConditionsError;
-use super::evaluation::{Activation, BUDGET, EvaluationError, Input, OUT_OF_BUDGET, OutOfBudget};
+use super::evaluation::{Activation, BUDGET, EvaluationError, OUT_OF_BUDGET, OutOfBudget, PolicyInput};
 use super::expression::Expression;
 use super::{Head, Policy};
 use crate::cel::env::Expressions;
@@ -44,14 +44,14 @@ struct Annotation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyVerdict {
     /// One for each validation in their order; or one that says why they were not evaluated.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<ValidationDecision>,
     /// Audit annotations that the policy adds.
     pub annotations: Vec<Annotated>,
 }
 
 /// What one validation comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum ValidationDecision {
     /// The validation holds.
     Admitted,
     /// The validation does not hold.
@@ -140,12 +140,12 @@ impl Validating {
     }
 
     /// What the policy decides about a request, with one parameter (or none).
-    pub fn evaluate(&self, input: &Input<'_>) -> PolicyVerdict {
+    pub fn evaluate(&self, input: &PolicyInput<'_>) -> PolicyVerdict {
         self.evaluate_after(self.head.match_conditions(input).hold, input)
     }
 
     /// The same where its match conditions have been asked: whether they hold.
-    pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &Input<'_>) -> PolicyVerdict {
+    pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &PolicyInput<'_>) -> PolicyVerdict {
         match conditions {
             Ok(true) => {}
             Ok(false) => return PolicyVerdict::default(),
@@ -155,7 +155,7 @@ impl Validating {
         let outcomes: Result<Vec<_>, OutOfBudget> =
             self.validations.iter().map(|validation| activation.evaluate(&validation.expression)).collect();
         let Ok(outcomes) = outcomes else { return self.failed(OUT_OF_BUDGET.to_owned()) };
-        let unauthorized = Input { authorizer: None, ..input.clone() };
+        let unauthorized = PolicyInput { authorizer: None, ..input.clone() };
         let messages = self.messages(&mut self.head.activation(&unauthorized, activation.left()));
         let decide =
             |(at, (validation, outcome)): (usize, (&PolicyValidation, Result<Cel<'_>, EvaluationError>))| match (
@@ -163,8 +163,8 @@ impl Validating {
             ) {
                 (Err(error), _) => self.failure(error.to_string()),
                 (Ok(_), Err(OutOfBudget)) => self.failure(format!("failed messageExpression: {OUT_OF_BUDGET}")),
-                (Ok(Cel::Bool(true)), Ok(_)) => Decision::Admitted,
-                (Ok(_), Ok(messages)) => Decision::Denied {
+                (Ok(Cel::Bool(true)), Ok(_)) => ValidationDecision::Admitted,
+                (Ok(_), Ok(messages)) => ValidationDecision::Denied {
                     message: validation.message(messages.get(at).and_then(Option::as_ref)),
                     reason: validation.reason.clone(),
                 },
@@ -202,7 +202,7 @@ impl Validating {
 
     /// What comes of the other expressions for a request about which the policy is asked, for those who look at how they were
     /// written. Messages count for validations that do not hold.
-    pub fn beside(&self, input: &Input<'_>) -> Beside {
+    pub fn beside(&self, input: &PolicyInput<'_>) -> Beside {
         let mut beside = Beside::default();
         let mut activation = self.head.activation(input, BUDGET);
         let mut refused = Vec::new();
@@ -213,7 +213,7 @@ impl Validating {
             }
         }
         beside.variables.extend(activation.read());
-        let unauthorized = Input { authorizer: None, ..input.clone() };
+        let unauthorized = PolicyInput { authorizer: None, ..input.clone() };
         let mut activation = self.head.activation(&unauthorized, activation.left());
         for (at, expression) in refused {
             let Ok(outcome) = activation.evaluate(expression) else { break };
@@ -230,8 +230,8 @@ impl Validating {
         beside
     }
 
-    fn failure(&self, message: String) -> Decision {
-        Decision::Failed { message, denies: !self.head.ignores_failures }
+    fn failure(&self, message: String) -> ValidationDecision {
+        ValidationDecision::Failed { message, denies: !self.head.ignores_failures }
     }
 
     fn failed(&self, message: String) -> PolicyVerdict {

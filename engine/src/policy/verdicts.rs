@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::binding::{Action, Binding};
-use super::validating::{Annotated, Decision, INVALID, PolicyVerdict};
+use super::binding::{BindingAction, PolicyBinding};
+use super::validating::{Annotated, INVALID, PolicyVerdict, ValidationDecision};
 use super::{Head, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::{Map, Value, json};
@@ -42,13 +42,13 @@ pub struct Denial {
 
 impl Verdicts {
     /// What is wrong with a policy or a binding.
-    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &dyn fmt::Display) {
+    pub fn misconfigured(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &dyn fmt::Display) {
         if !head.ignores_failures {
             self.deny(head, binding, &misconfigured(binding, why), INVALID);
         }
     }
 
-    fn deny(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: &str) {
+    fn deny(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &str, reason: &str) {
         let bound = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
         self.denial.get_or_insert_with(|| Denial {
             message: format!("ValidatingAdmissionPolicy '{}'{bound} denied request: {why}", head.name),
@@ -57,21 +57,21 @@ impl Verdicts {
     }
 
     /// Does about a verdict what the binding says.
-    pub fn take_in(&mut self, head: &Head, binding: &Binding, verdict: PolicyVerdict) {
+    pub fn take_in(&mut self, head: &Head, binding: &PolicyBinding, verdict: PolicyVerdict) {
         for (at, decision) in verdict.decisions.into_iter().enumerate() {
             let (message, reason) = match decision {
-                Decision::Admitted | Decision::Failed { denies: false, .. } => continue,
-                Decision::Denied { message, reason } => (message, reason),
-                Decision::Failed { message, denies: true } => (message, INVALID.to_owned()),
+                ValidationDecision::Admitted | ValidationDecision::Failed { denies: false, .. } => continue,
+                ValidationDecision::Denied { message, reason } => (message, reason),
+                ValidationDecision::Failed { message, denies: true } => (message, INVALID.to_owned()),
             };
             for action in &binding.actions {
                 match action {
-                    Action::Deny => self.deny(head, Some(binding), &message, &reason),
-                    Action::Warn => self.warnings.push(format!(
+                    BindingAction::Deny => self.deny(head, Some(binding), &message, &reason),
+                    BindingAction::Warn => self.warnings.push(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
                         head.name, binding.name
                     )),
-                    Action::Audit => self.failures.push(failure(at, &message, binding)),
+                    BindingAction::Audit => self.failures.push(failure(at, &message, binding)),
                 }
             }
         }
@@ -125,7 +125,7 @@ const FAILURE: json::Layout = json::Layout::Struct(&[
     ("validationActions", &json::Layout::Sorted),
 ]);
 
-fn failure(at: usize, message: &str, binding: &Binding) -> Value {
+fn failure(at: usize, message: &str, binding: &PolicyBinding) -> Value {
     let actions = binding.actions.iter().map(|action| Value::from(action.as_str()));
     let mut failure = Map::new();
     failure.insert("message", Value::from(message));

@@ -9,18 +9,18 @@ use crate::meta::duration;
 use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Value, base64, json, yaml};
 
-use super::wire::{LENGTH_DELIMITED, Writer};
+use super::wire::{LENGTH_DELIMITED, WireWriter};
 
 /// The bytes of a message. `value` is an object of its kind; what the message does not describe is left out, and what is
 /// not of the type described counts as absent.
 pub fn encode(message: &'static Message, value: &Value) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = WireWriter::default();
     write_message(message, value, &mut writer);
     writer.finish()
 }
 
 /// Writes a message in front of what `writer` holds.
-pub(super) fn write_message(message: &'static Message, value: &Value, writer: &mut Writer) {
+pub(super) fn write_message(message: &'static Message, value: &Value, writer: &mut WireWriter) {
     if let (Codec::OneOrMore, [field], false) = (message.codec, message.fields, matches!(value, Value::Array(_))) {
         return write_one(field.kind, field.number, value, writer);
     }
@@ -67,7 +67,7 @@ fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Opti
     }
 }
 
-fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer) {
+fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut WireWriter) {
     let value = value.filter(|value| !value.is_null());
     match (field.shape, value) {
         (Shape::Value, None) if matches!(field.kind, FieldKind::Bytes) => {}
@@ -92,7 +92,7 @@ fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer
     }
 }
 
-fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut Writer) {
+fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut WireWriter) {
     match kind {
         FieldKind::Bool => writer.varint(u64::from(value.as_bool().unwrap_or_default())),
         FieldKind::Int32 | FieldKind::Int64 => writer.varint(value.as_i64().unwrap_or_default() as u64),
@@ -120,13 +120,13 @@ fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut Writer) {
 }
 
 /// A time that is none has no fields, though they are values.
-fn write_nested(message: &'static Message, value: &Value, writer: &mut Writer) {
+fn write_nested(message: &'static Message, value: &Value, writer: &mut WireWriter) {
     if !(matches!(message.codec, Codec::Time | Codec::MicroTime) && value.is_null()) {
         write_message(message, value, writer);
     }
 }
 
-fn write_bytes(number: u32, bytes: &[u8], writer: &mut Writer) {
+fn write_bytes(number: u32, bytes: &[u8], writer: &mut WireWriter) {
     writer.bytes(bytes);
     writer.varint(bytes.len() as u64);
     writer.tag(number, LENGTH_DELIMITED);

@@ -10,7 +10,7 @@ use super::Error;
 use super::encode::write_message;
 use super::messages::UNKNOWN;
 use super::node::{WireMessage, WireValue};
-use super::wire::Writer;
+use super::wire::WireWriter;
 
 /// What a body begins with.
 pub const PREFIX: &[u8; 4] = b"k8s\0";
@@ -57,7 +57,7 @@ pub fn open(body: &[u8]) -> Result<Envelope<'_>, Error> {
 /// The body that an object goes out in, with its type as it stands in the object.
 pub fn seal(message: &'static Message, object: &Value) -> Vec<u8> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
-    let mut writer = Writer::default();
+    let mut writer = WireWriter::default();
     // From the end: content type and content encoding, both empty, then the object and its type.
     writer.close(4, 0);
     let end = writer.len();
@@ -78,7 +78,7 @@ pub fn seal(message: &'static Message, object: &Value) -> Vec<u8> {
 
 /// Appends an event of a watch behind its length in four bytes. `object` is a body as [`seal`] makes it.
 pub fn write_event(event: &str, object: &[u8], out: &mut Vec<u8>) {
-    let mut writer = Writer::default();
+    let mut writer = WireWriter::default();
     writer.bytes(object);
     writer.close(1, 0);
     writer.close(2, 0);

@@ -1,7 +1,7 @@
 //! The primitives of the wire: varints, lengths, fields to skip.
 //!
 //! A [`WireReader`] accepts what Go's generated decoders accept, and fails in their order, for their errors are what clients
-//! see; no published library does. A [`Writer`] goes backwards, so that a length is known when it is written.
+//! see; no published library does. A [`WireWriter`] goes backwards, so that a length is known when it is written.
 
 use super::Error;
 use crate::work;
@@ -107,12 +107,12 @@ impl<'b> WireReader<'b> {
 
 /// Writes from the end of the message to its start.
 #[derive(Default)]
-pub struct Writer {
+pub struct WireWriter {
     /// The message, last byte first.
     reversed: Vec<u8>,
 }
 
-impl Writer {
+impl WireWriter {
     /// How many bytes are written.
     pub fn len(&self) -> usize {
         self.reversed.len()
@@ -161,11 +161,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
-            let mut writer = Writer::default();
+            let mut writer = WireWriter::default();
             writer.varint(number);
             assert_eq!(WireReader::new(&writer.finish()).varint(), Ok(number));
         }
-        let mut writer = Writer::default();
+        let mut writer = WireWriter::default();
         let end = writer.len();
         writer.bytes(b"abc");
         writer.close(5, end);

@@ -233,7 +233,7 @@ mod tests {
         let (schema, _) = json_schema::decode(&schema).expect("it is a schema");
         let decl = declare(&to_structural(&schema).expect("it is structural"), true).expect("it is declared");
         let fields = |decl: &DeclType| match &decl.shape {
-            crate::cel::declared::Shape::Object(object) => object.fields.keys().cloned().collect::<Vec<_>>(),
+            crate::cel::declared::DeclShape::Object(object) => object.fields.keys().cloned().collect::<Vec<_>>(),
             _ => Vec::new(),
         };
         assert_eq!(fields(&decl), ["apiVersion", "kind", "metadata", "spec__dash__x"]);

@@ -29,17 +29,17 @@ pub struct TooLarge;
 /// The defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
 /// Source: Kubernetes documentation, "Defaulting"; answers recorded from apiextensions-apiserver 1.37.
 pub fn apply(value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
-    Defaulting { room: DEFAULTS_BYTES_MAX, remembered: Remembered::default() }.enter(value, schema)
+    Defaulting { room: DEFAULTS_BYTES_MAX, remembered: DefaultsIndex::default() }.enter(value, schema)
 }
 
 /// Which properties have defaults, of schemas that have many: a list may have as many objects, that are nearly empty.
 #[derive(Default)]
-pub(super) struct Remembered<'s> {
+pub(super) struct DefaultsIndex<'s> {
     /// By where the schema is in memory.
     of_schemas: HashMap<*const Structural, Arc<[(&'s str, &'s Structural)]>>,
 }
 
-impl<'s> Remembered<'s> {
+impl<'s> DefaultsIndex<'s> {
     /// From so many properties on it is worth it.
     const PROPERTIES_MIN: usize = 64;
 
@@ -57,7 +57,7 @@ impl<'s> Remembered<'s> {
 struct Defaulting<'s> {
     /// Bytes that defaults may still come to.
     room: usize,
-    remembered: Remembered<'s>,
+    remembered: DefaultsIndex<'s>,
 }
 
 impl<'s> Defaulting<'s> {
@@ -88,7 +88,7 @@ impl<'s> Defaulting<'s> {
     }
 
     fn set_absent(&mut self, fields: &mut Map, schema: &'s Structural) -> Result<(), TooLarge> {
-        if !Remembered::is_worth(schema) {
+        if !DefaultsIndex::is_worth(schema) {
             work::steps(schema.properties.len());
             for (name, property) in schema.properties.iter() {
                 self.set_if_absent(fields, name, property)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::cel::escape::escape;
-use crate::cel::eval::host::{Field, HostForm, ListForm, ListKind, MapForm, Shape};
+use crate::cel::eval::host::{HostField, HostForm, HostShape, ListForm, ListKind, MapForm};
 use crate::meta::minor::Minor;
 use crate::value::Map;
 use crate::work;
@@ -28,25 +28,25 @@ pub fn form_in(minor: Minor, schema: &Structural, is_resource: bool) -> HostForm
     HostForm { nullable: schema.generic.nullable, nulls_differ, shape: shape(minor, schema, is_resource) }
 }
 
-fn shape(minor: Minor, schema: &Structural, is_resource: bool) -> Shape {
+fn shape(minor: Minor, schema: &Structural, is_resource: bool) -> HostShape {
     if schema.extensions.int_or_string {
-        return Shape::IntOrString;
+        return HostShape::IntOrString;
     }
     match schema.generic.type_.as_str() {
-        "object" => Shape::Map(map(minor, schema, is_resource)),
+        "object" => HostShape::Map(map(minor, schema, is_resource)),
         "array" => list(minor, schema),
         "string" => match schema.value_validation.as_deref().map_or("", |validation| validation.format.as_str()) {
-            "duration" => Shape::Duration,
-            "date" => Shape::Date,
-            "date-time" => Shape::DateTime,
-            "byte" => Shape::Bytes,
-            _ => Shape::String,
+            "duration" => HostShape::Duration,
+            "date" => HostShape::Date,
+            "date-time" => HostShape::DateTime,
+            "byte" => HostShape::Bytes,
+            _ => HostShape::String,
         },
-        "number" => Shape::Number,
-        "integer" => Shape::Integer,
-        "boolean" => Shape::Boolean,
-        _ if schema.extensions.preserve_unknown_fields => Shape::Preserved,
-        other => Shape::Unknown(other.to_owned()),
+        "number" => HostShape::Number,
+        "integer" => HostShape::Integer,
+        "boolean" => HostShape::Boolean,
+        _ if schema.extensions.preserve_unknown_fields => HostShape::Preserved,
+        other => HostShape::Unknown(other.to_owned()),
     }
 }
 
@@ -58,16 +58,16 @@ fn map(minor: Minor, schema: &Structural, is_resource: bool) -> MapForm {
             None => MapForm::Bare,
         };
     }
-    let mut fields: Map<Field> = schema
+    let mut fields: Map<HostField> = schema
         .properties
         .iter()
         .map(|(name, property)| (name.to_owned(), field(name, form_in(minor, property, false))))
         .collect();
     if has_meta && !declares_meta(schema) {
         let plain = |shape| HostForm { nullable: false, nulls_differ: minor < NULLS_EQUAL_SINCE, shape };
-        let text = |name| (String::from(name), field(name, plain(Shape::String)));
+        let text = |name| (String::from(name), field(name, plain(HostShape::String)));
         let metadata = MapForm::Fields(["name", "generateName"].map(text).into_iter().collect());
-        let metadata = field("metadata", plain(Shape::Map(metadata)));
+        let metadata = field("metadata", plain(HostShape::Map(metadata)));
         for (name, field) in [text("kind"), text("apiVersion"), ("metadata".to_owned(), metadata)] {
             fields.insert(name, field);
         }
@@ -75,8 +75,8 @@ fn map(minor: Minor, schema: &Structural, is_resource: bool) -> MapForm {
     MapForm::Fields(fields)
 }
 
-fn field(name: &str, form: HostForm) -> Field {
-    Field { form: Arc::new(form), escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
+fn field(name: &str, form: HostForm) -> HostField {
+    HostField { form: Arc::new(form), escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
 }
 
 /// Whether a schema says itself all that resources have, so that it counts alone.
@@ -93,8 +93,8 @@ fn declares_meta(schema: &Structural) -> bool {
             .is_some_and(|metadata| is(metadata, "name", "string") && is(metadata, "generateName", "string"))
 }
 
-fn list(minor: Minor, schema: &Structural) -> Shape {
-    let Some(items) = &schema.items else { return Shape::BareList };
+fn list(minor: Minor, schema: &Structural) -> HostShape {
+    let Some(items) = &schema.items else { return HostShape::BareList };
     let kind = match schema.extensions.list_type.as_deref() {
         None | Some("" | "atomic") => ListKind::Atomic,
         Some("set") => ListKind::Set,
@@ -102,7 +102,7 @@ fn list(minor: Minor, schema: &Structural) -> Shape {
             let keys = schema.extensions.list_map_keys.iter();
             ListKind::Map(keys.map(|key| escape(key).map_or_else(|| key.clone(), Into::into)).collect())
         }
-        Some(other) => return Shape::UnknownList(other.to_owned()),
+        Some(other) => return HostShape::UnknownList(other.to_owned()),
     };
-    Shape::List(Box::new(ListForm { item: Arc::new(form_in(minor, items, false)), kind }))
+    HostShape::List(Box::new(ListForm { item: Arc::new(form_in(minor, items, false)), kind }))
 }

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use super::rare::{Blank, Rare};
-use super::typed::{Findings, Stop, Typed};
+use super::typed::{Findings, Stop, TypedDecoder};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Map, Value};
 use crate::work;
@@ -24,7 +24,7 @@ pub struct JsonSchema {
     /// `default`
     pub default: Option<Value>,
     /// Limits of numbers, texts, lists and maps.
-    pub bounds: Rare<Bounds>,
+    pub bounds: Rare<SchemaBounds>,
     /// `pattern`
     pub pattern: String,
     /// `enum`
@@ -63,7 +63,7 @@ pub struct JsonSchema {
 
 /// The keywords that bound numbers and sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bounds {
+pub struct SchemaBounds {
     /// `maximum`
     pub maximum: Option<f64>,
     /// `exclusiveMaximum`
@@ -90,9 +90,9 @@ pub struct Bounds {
     pub min_properties: Option<i64>,
 }
 
-impl Blank for Bounds {
+impl Blank for SchemaBounds {
     fn blank() -> &'static Self {
-        static BLANK: LazyLock<Bounds> = LazyLock::new(Bounds::default);
+        static BLANK: LazyLock<SchemaBounds> = LazyLock::new(SchemaBounds::default);
         &BLANK
     }
 }
@@ -270,7 +270,7 @@ pub struct ValidationRule {
 ///
 /// Go's text for the first value of a wrong type, or for an `additionalProperties` that is neither truth value nor schema.
 pub fn decode(value: &Value) -> Result<(JsonSchema, Findings), UnmarshalError> {
-    Typed::run(|typed| JsonSchema::decode(typed, value))
+    TypedDecoder::run(|typed| JsonSchema::decode(typed, value))
 }
 
 impl JsonSchema {
@@ -279,7 +279,7 @@ impl JsonSchema {
     /// # Errors
     ///
     /// What ends the decoding, as Go's decoder does.
-    pub fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<JsonSchema, Stop> {
+    pub fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<JsonSchema, Stop> {
         let mut schema = JsonSchema::default();
         typed.structure(value, "JSONSchemaProps", |typed, name, value| {
             schema.given_empty.note(name, value);
@@ -288,7 +288,7 @@ impl JsonSchema {
         Ok(schema)
     }
 
-    fn decode_field<'v>(&mut self, typed: &mut Typed<'v>, name: &str, value: &'v Value) -> Result<bool, Stop> {
+    fn decode_field<'v>(&mut self, typed: &mut TypedDecoder<'v>, name: &str, value: &'v Value) -> Result<bool, Stop> {
         match name {
             "id" => self.unsupported.id = typed.string(value).unwrap_or_default(),
             "$schema" => self.unsupported.schema = typed.string_as(value, "v1.JSONSchemaURL").unwrap_or_default(),
@@ -394,7 +394,7 @@ impl JsonSchema {
     /// The schema as the API shows it: empty fields are left out.
     pub fn encode(&self) -> Value {
         work::step();
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.text("id", &self.unsupported.id);
         fields.text("$schema", &self.unsupported.schema);
         fields.option("$ref", self.unsupported.reference.as_deref());
@@ -444,7 +444,7 @@ impl JsonSchema {
 }
 
 impl SchemaOrArray {
-    fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
+    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
         if value.is_null() {
             return Ok(None);
         }
@@ -481,7 +481,7 @@ impl SchemaOrArray {
 }
 
 impl SchemaOrBool {
-    fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
+    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
         if value.is_null() {
             return Ok(None);
         }
@@ -514,7 +514,7 @@ impl SchemaOrBool {
 }
 
 impl SchemaOrStrings {
-    fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Self, Stop> {
+    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Self, Stop> {
         typed.own(|typed| match value {
             Value::Object(_) => Ok(SchemaOrStrings::Schema(Box::new(JsonSchema::decode(typed, value)?))),
             Value::Array(_) => Ok(SchemaOrStrings::Strings(typed.strings(value)?.unwrap_or_default())),
@@ -540,7 +540,7 @@ impl SchemaOrStrings {
 }
 
 impl ExternalDocs {
-    fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
+    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
         if value.is_null() {
             return Ok(None);
         }
@@ -557,7 +557,7 @@ impl ExternalDocs {
     }
 
     fn encode(&self) -> Value {
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.text("description", &self.description);
         fields.text("url", &self.url);
         fields.finish()
@@ -565,7 +565,7 @@ impl ExternalDocs {
 }
 
 impl ValidationRule {
-    fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Self, Stop> {
+    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Self, Stop> {
         let mut rule = ValidationRule::default();
         typed.structure(value, "ValidationRule", |typed, name, value| {
             match name {
@@ -584,7 +584,7 @@ impl ValidationRule {
 
     /// The rule as the API shows it.
     pub fn encode(&self) -> Value {
-        let mut fields = Fields::default();
+        let mut fields = OmitEmptyFields::default();
         fields.set("rule", self.rule.as_str());
         fields.text("message", &self.message);
         fields.text("messageExpression", &self.message_expression);
@@ -597,9 +597,9 @@ impl ValidationRule {
 
 /// The fields of an object under construction, as Go's `omitempty` leaves them out.
 #[derive(Debug, Default)]
-pub struct Fields(Map);
+pub struct OmitEmptyFields(Map);
 
-impl Fields {
+impl OmitEmptyFields {
     /// Sets a field.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name, value.into());
@@ -648,7 +648,7 @@ impl Fields {
 }
 
 /// A JSON value that Go keeps as raw bytes; null counts as absent.
-fn raw(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+fn raw(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
     typed.opaque();
     match value {
         Value::Null => None,
@@ -656,16 +656,16 @@ fn raw(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     }
 }
 
-fn decode_enum<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<Value>, Stop> {
+fn decode_enum<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Vec<Value>, Stop> {
     let items = typed.list(value, "[]v1.JSON", |typed, item| Ok(raw(typed, item).unwrap_or_default()))?;
     Ok(items.unwrap_or_default())
 }
 
-fn decode_schemas<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<JsonSchema>, Stop> {
+fn decode_schemas<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Vec<JsonSchema>, Stop> {
     Ok(typed.list(value, "[]v1.JSONSchemaProps", JsonSchema::decode)?.unwrap_or_default())
 }
 
-fn decode_map<'v>(typed: &mut Typed<'v>, value: &'v Value, go_type: &str) -> Result<Map<JsonSchema>, Stop> {
+fn decode_map<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, go_type: &str) -> Result<Map<JsonSchema>, Stop> {
     Ok(typed.map(value, go_type, JsonSchema::decode)?.unwrap_or_default())
 }
 

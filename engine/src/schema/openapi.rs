@@ -44,7 +44,7 @@ impl Dialect {
 
 /// What is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct OpenApiOptions {
     /// Which OpenAPI it is for.
     pub dialect: Dialect,
     /// Structure only.
@@ -53,10 +53,10 @@ pub struct Options {
     pub strip_nullable: bool,
 }
 
-impl Options {
+impl OpenApiOptions {
     /// Everything that the dialect can say.
     pub const fn all(dialect: Dialect) -> Self {
-        Options { dialect, strip_value_validation: false, strip_nullable: false }
+        OpenApiOptions { dialect, strip_value_validation: false, strip_nullable: false }
     }
 }
 
@@ -96,7 +96,7 @@ pub fn publish(
     schema: Option<&Structural>,
     kind: &PublishedKind<'_>,
     preserve_unknown_fields: bool,
-    options: Options,
+    options: OpenApiOptions,
 ) -> Value {
     let preserves = |schema: &Structural| schema.extensions.preserve_unknown_fields || preserve_unknown_fields;
     let mut fields = match schema {
@@ -162,7 +162,7 @@ fn object_metadata(dialect: Dialect) -> Value {
     dialect.described_reference(OBJECT_META, &format!("Standard object's metadata. More info: {CONVENTIONS}#metadata"))
 }
 
-fn publish_structural(schema: &Structural, options: Options) -> Map {
+fn publish_structural(schema: &Structural, options: OpenApiOptions) -> Map {
     work::steps(16);
     let v2 = options.dialect == Dialect::V2;
     let nullable = schema.generic.nullable && !options.strip_nullable;
@@ -439,7 +439,7 @@ mod tests {
 
     fn published(property: Structural, dialect: Dialect) -> Value {
         let root = Structural { properties: Map::from_fields(vec![("x".into(), property)]), ..of_type("object") };
-        let published = publish(Some(&root), &WIDGET, false, Options::all(dialect));
+        let published = publish(Some(&root), &WIDGET, false, OpenApiOptions::all(dialect));
         published.at(&["properties", "x"]).cloned().expect("the property is published")
     }
 
@@ -469,7 +469,7 @@ mod tests {
     fn v2_is_silent_where_the_root_preserves_unknown_fields() {
         let mut root = of_type("object");
         root.extensions.preserve_unknown_fields = true;
-        let published = publish(Some(&root), &WIDGET, false, Options::all(Dialect::V2));
+        let published = publish(Some(&root), &WIDGET, false, OpenApiOptions::all(Dialect::V2));
         let names: Vec<&str> = published.as_object().expect("an object").keys().collect();
         assert_eq!(names, ["type", "x-kubernetes-group-version-kind"]);
     }

@@ -5,7 +5,7 @@
 
 use std::iter::Peekable;
 
-use super::default::Remembered;
+use super::default::DefaultsIndex;
 use super::structural::{Structural, StructuralOrBool};
 use crate::value::{Map, Value};
 use crate::work;
@@ -45,7 +45,7 @@ pub fn pending(value: &Value, schema: &Structural) -> Pending {
 #[derive(Default)]
 struct PendingFindings<'s> {
     lacks_defaults: bool,
-    remembered: Remembered<'s>,
+    remembered: DefaultsIndex<'s>,
 }
 
 impl<'s> PendingFindings<'s> {
@@ -157,7 +157,7 @@ fn fields_remove<'s>(
     look: &mut PendingFindings<'s>,
 ) -> bool {
     let preserves = around.preserves(schema);
-    let mut properties = if Remembered::is_worth(schema) {
+    let mut properties = if DefaultsIndex::is_worth(schema) {
         look.note_absent(fields, schema);
         Properties::Many(&schema.properties)
     } else {

@@ -5,7 +5,7 @@ mod tree;
 mod evaluate;
 pub(crate) mod trace;
 
-pub use evaluate::{Findings, Limits, Run};
+pub use evaluate::{CostLimits, RuleEvaluation, RuleFindings};
 pub use tree::{LazyRules, Rules};
 
 use super::structural::Structural;

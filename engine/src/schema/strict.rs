@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use super::typed::{FieldDecodeError, Findings};
 use crate::meta::unmarshal::UnmarshalError;
-use crate::value::json::{self, Repeated};
+use crate::value::json::{self, RepeatedField};
 use crate::value::{Value, go_quote};
 use crate::work;
 
@@ -20,14 +20,14 @@ const ERRORS_MAX: usize = 100;
 /// `text` has them. `text` is well-formed JSON.
 ///
 /// Fields given twice don't count where Go does not look: inside unknown fields and inside values that it keeps raw.
-pub fn in_document_order(text: &[u8], duplicates: Vec<Repeated>, findings: &Findings) -> Vec<String> {
+pub fn in_document_order(text: &[u8], duplicates: Vec<RepeatedField>, findings: &Findings) -> Vec<String> {
     let mut wanted: BTreeMap<String, StrictFinding> = BTreeMap::new();
     for path in &findings.unknown {
         wanted.entry(path.clone()).or_default().unknown = true;
     }
     let unknown: BTreeSet<&str> = findings.unknown.iter().map(String::as_str).collect();
     let opaque: BTreeSet<&str> = findings.opaque.iter().map(String::as_str).collect();
-    for Repeated { path } in duplicates {
+    for RepeatedField { path } in duplicates {
         let is_hidden = unknown.contains(path.as_str()) || is_within(&path, &unknown) || is_within(&path, &opaque);
         if !is_hidden {
             wanted.entry(path).or_default().duplicate = true;
@@ -152,7 +152,7 @@ impl StrictWalk<'_> {
             self.errors.push(unknown_field(&self.path));
         }
         if std::mem::replace(&mut wanted.is_seen, true) && std::mem::take(&mut wanted.duplicate) {
-            self.errors.push(Repeated { path: self.path.clone() }.to_string());
+            self.errors.push(RepeatedField { path: self.path.clone() }.to_string());
         }
     }
 

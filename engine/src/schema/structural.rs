@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-use super::json_schema::{Annotations, Bounds, Junctors, ValidationRule};
+use super::json_schema::{Annotations, Junctors, SchemaBounds, ValidationRule};
 use super::pattern::Pattern;
 use super::rare::{Blank, Rare};
 use crate::value::{Map, Value};
@@ -136,7 +136,7 @@ pub struct ValueValidation {
     /// `format`
     pub format: String,
     /// Limits of numbers, texts, lists and maps.
-    pub bounds: Rare<Bounds>,
+    pub bounds: Rare<SchemaBounds>,
     /// `pattern`
     pub pattern: String,
     /// `pattern`, compiled; `None` where there is none or it does not compile.

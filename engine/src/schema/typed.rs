@@ -44,7 +44,7 @@ pub struct FieldDecodeError {
 
 /// A decoding under way: where it stands and what it found so far.
 #[derive(Debug, Default)]
-pub struct Typed<'v> {
+pub struct TypedDecoder<'v> {
     /// The version of Kubernetes whose types they are.
     minor: Minor,
     steps: Vec<PathSegment<'v>>,
@@ -137,26 +137,26 @@ impl ValueStep {
     }
 }
 
-impl<'v> Typed<'v> {
+impl<'v> TypedDecoder<'v> {
     /// Runs `decode` and tells what it found, or the error that Go would tell.
     ///
     /// # Errors
     ///
     /// What Go's decoder would tell.
     pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), UnmarshalError> {
-        Typed::run_in(Minor::NEWEST, decode)
+        TypedDecoder::run_in(Minor::NEWEST, decode)
     }
 
-    /// [`Typed::run`] with the types of that version of Kubernetes.
+    /// [`TypedDecoder::run`] with the types of that version of Kubernetes.
     ///
     /// # Errors
     ///
-    /// As those of [`Typed::run`].
+    /// As those of [`TypedDecoder::run`].
     pub fn run_in<T>(
         minor: Minor,
         decode: impl FnOnce(&mut Self) -> Result<T, Stop>,
     ) -> Result<(T, Findings), UnmarshalError> {
-        let mut typed = Typed { minor, ..Typed::default() };
+        let mut typed = TypedDecoder { minor, ..TypedDecoder::default() };
         let value = decode(&mut typed).map_err(|Stop(error)| error)?;
         match (typed.faults.into_iter().find(|fault| fault.stops), typed.saved) {
             (Some(fault), _) => Err(fault.error),
@@ -176,7 +176,7 @@ impl<'v> Typed<'v> {
     ///
     /// What ends the decoding at once.
     pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<FieldDecodeError> {
-        let mut typed = Typed::default();
+        let mut typed = TypedDecoder::default();
         // What stops it is among them, or is told without a place.
         let _ = decode(&mut typed);
         typed.faults
@@ -196,7 +196,7 @@ impl<'v> Typed<'v> {
         self.structure_in("v1", value, name, field)
     }
 
-    /// As [`Typed::structure`], for a struct of any package.
+    /// As [`TypedDecoder::structure`], for a struct of any package.
     ///
     /// # Errors
     ///

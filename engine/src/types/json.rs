@@ -12,7 +12,7 @@ use crate::meta::quantity::Quantity;
 use crate::meta::time::{self, TimeError};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta};
-use crate::schema::typed::{FieldDecodeError, Findings, Stop, Typed};
+use crate::schema::typed::{FieldDecodeError, Findings, Stop, TypedDecoder};
 use crate::value::{Key, Map, Value, base64};
 use crate::work;
 
@@ -23,7 +23,7 @@ impl Message {
     ///
     /// Go's text: `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
     pub fn decode(&'static self, object: &Value) -> Result<(Value, Findings), UnmarshalError> {
-        Typed::run(|typed| self.decode_at(typed, object))
+        TypedDecoder::run(|typed| self.decode_at(typed, object))
     }
 
     /// Paths of the fields that a version of Kubernetes does not know, as strict reading tells them.
@@ -32,7 +32,7 @@ impl Message {
     ///
     /// Go's text for what can't be read.
     pub fn unknown_in(&'static self, minor: Minor, object: &Value) -> Result<Vec<String>, UnmarshalError> {
-        let (_, findings) = Typed::run_in(minor, |typed| self.decode_at(typed, object))?;
+        let (_, findings) = TypedDecoder::run_in(minor, |typed| self.decode_at(typed, object))?;
         Ok(findings.unknown)
     }
 
@@ -50,7 +50,7 @@ impl Message {
 
     /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
     pub fn faults(&'static self, object: &Value) -> Vec<FieldDecodeError> {
-        Typed::faults(|typed| self.decode_at(typed, object))
+        TypedDecoder::faults(|typed| self.decode_at(typed, object))
     }
 
     /// Why a tree that was patched can't be restored as an object of this type, where that is not read from text. Go then has
@@ -77,7 +77,7 @@ impl Message {
         Value::Object(Map::from_fields(fields.collect()))
     }
 
-    fn decode_at<'v>(&'static self, typed: &mut Typed<'v>, value: &'v Value) -> Result<Value, Stop> {
+    fn decode_at<'v>(&'static self, typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Value, Stop> {
         let mut read = Map::new();
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
             let known = self.member(name).filter(|field| field.is_known_in(typed.minor()));
@@ -172,8 +172,8 @@ impl Field {
     }
 
     /// The value as Go writes it; `None` for one that leaves the field as it was.
-    fn decode<'v>(&'static self, typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
-        let one = |typed: &mut Typed<'v>, value: &'v Value| {
+    fn decode<'v>(&'static self, typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+        let one = |typed: &mut TypedDecoder<'v>, value: &'v Value| {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
@@ -297,7 +297,7 @@ impl FieldKind {
     fn decode<'v>(
         self,
         go_type: Option<&'static str>,
-        typed: &mut Typed<'v>,
+        typed: &mut TypedDecoder<'v>,
         value: &'v Value,
     ) -> Result<Option<Value>, Stop> {
         Ok(match self {
@@ -319,7 +319,7 @@ impl FieldKind {
                 Codec::List => {
                     let items = &message.get().fields[0];
                     let go_type = self.go_type(go_type);
-                    let item = |typed: &mut Typed<'v>, value: &'v Value| {
+                    let item = |typed: &mut TypedDecoder<'v>, value: &'v Value| {
                         let read = items.kind.decode(items.go_type, typed, value)?;
                         Ok(read.unwrap_or_else(|| items.kind.zero()))
                     };
@@ -367,7 +367,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-fn decode_metadata<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+fn decode_metadata<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
     if matches!(value, Value::Object(_)) {
         return Ok(typed.adopt(object_meta::decode(value)));
     }
@@ -376,7 +376,7 @@ fn decode_metadata<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option
 }
 
 /// Bytes: a text in base64, or a list of numbers.
-fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+fn decode_bytes<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
     if matches!(value, Value::Array(_)) {
         let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
         return Ok(bytes.map(|bytes: Vec<u8>| Value::String(base64::encode(&bytes))));
@@ -384,7 +384,7 @@ fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Va
     Ok(decode_text(typed, value))
 }
 
-fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+fn decode_text(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
     let text = typed.string_as(value, "[]uint8")?;
     match base64::decode(&text) {
         Ok(bytes) => Some(Value::String(base64::encode(&bytes))),
@@ -397,7 +397,7 @@ fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
 
 /// A time; the zero time is null.
 fn decode_time(
-    typed: &mut Typed<'_>,
+    typed: &mut TypedDecoder<'_>,
     value: &Value,
     normalize: fn(&str) -> Result<Option<String>, TimeError>,
 ) -> Option<Value> {
@@ -413,7 +413,7 @@ fn decode_time(
 }
 
 /// A quantity in its canonical form; a number is one, too, and null is none at all.
-fn decode_quantity(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+fn decode_quantity(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
     let text = match value {
         Value::Null => return Some(Value::from("0")),
         Value::String(text) => text.clone(),
@@ -424,7 +424,7 @@ fn decode_quantity(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
 }
 
 /// A number or a text, as `intstr` reads it.
-fn decode_int_or_string(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+fn decode_int_or_string(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
     let read = match value {
         Value::Null => Ok(Value::Int(0)),
         Value::String(_) => Ok(value.clone()),
@@ -435,7 +435,7 @@ fn decode_int_or_string(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
 }
 
 /// A duration, as Go prints it.
-fn decode_duration(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+fn decode_duration(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
     let read = match value {
         Value::Null => return None,
         Value::String(text) => duration::parse_go(text).map_err(UnmarshalError::other),

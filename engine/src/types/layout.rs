@@ -1,9 +1,9 @@
 //! The order of fields in the JSON of a type: as they are declared, `kind` first.
 
 use super::{Codec, Field, FieldKind, Message, Shape};
-use crate::value::json::{Fields, Layout};
+use crate::value::json::{FieldOrder, Layout};
 
-impl Fields for Message {
+impl FieldOrder for Message {
     fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
         self.members().for_each(|field| show(field.json, field.layout()));
     }

@@ -13,7 +13,7 @@ use crate::value::{Map, Value, json};
 use crate::work;
 
 /// A definition, and the types that it refers to.
-pub struct Definition {
+pub struct OpenApiDefinition {
     pub name: String,
     pub schema: Value,
     pub references: Vec<&'static Named>,
@@ -39,7 +39,7 @@ impl Named {
     }
 
     /// The type's definition by that minor of Kubernetes.
-    pub fn definition_in(&'static self, minor: Minor) -> Definition {
+    pub fn definition_in(&'static self, minor: Minor) -> OpenApiDefinition {
         let mut definition = self.definition();
         if minor != Minor::NEWEST {
             make_older(minor, &definition.name, &mut definition.schema);
@@ -51,7 +51,7 @@ impl Named {
     }
 
     /// The type's definition.
-    pub fn definition(&'static self) -> Definition {
+    pub fn definition(&'static self) -> OpenApiDefinition {
         let message = self.message();
         let mut references = Vec::new();
         let schema = match message.codec {
@@ -63,7 +63,7 @@ impl Named {
             Codec::List => message.fields.first().map_or(Value::Null, |items| field(items, &mut references)),
             _ => object! { "type" => "object" },
         };
-        Definition { name: self.definition_name(), schema, references }
+        OpenApiDefinition { name: self.definition_name(), schema, references }
     }
 }
 

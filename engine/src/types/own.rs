@@ -3,34 +3,34 @@
 use super::{Codec, Field, int32, int64, string};
 
 /// How such a type is read and written. Its fields stand here where the data has none, or others than are sent.
-pub(super) struct Own {
+pub(super) struct OwnType {
     pub codec: Codec,
     pub fields: Option<&'static [Field]>,
 }
 
-impl Own {
+impl OwnType {
     const fn new(codec: Codec, fields: &'static [Field]) -> Option<Self> {
-        Some(Own { codec, fields: Some(fields) })
+        Some(OwnType { codec, fields: Some(fields) })
     }
 
     const fn of_data(codec: Codec) -> Option<Self> {
-        Some(Own { codec, fields: None })
+        Some(OwnType { codec, fields: None })
     }
 }
 
 /// The way of the type `name` of a package, if it has one of its own.
-pub(super) fn find(package: &str, name: &str) -> Option<Own> {
+pub(super) fn find(package: &str, name: &str) -> Option<OwnType> {
     match (package, name) {
-        ("meta.v1", "Time") => Own::new(Codec::Time, TIMESTAMP),
-        ("meta.v1", "MicroTime") => Own::new(Codec::MicroTime, TIMESTAMP),
-        ("meta.v1", "Duration") => Own::new(Codec::Duration, DURATION),
-        ("meta.v1", "FieldsV1") => Own::new(Codec::FieldsV1, RAW),
-        ("quantity", "Quantity") => Own::new(Codec::Quantity, QUANTITY),
-        ("intstr", "IntOrString") => Own::of_data(Codec::IntOrString),
-        ("runtime", "RawExtension") | ("apiextensions.v1", "JSON") => Own::new(Codec::Json, RAW),
-        ("apiextensions.v1", "JSONSchemaPropsOrArray") => Own::of_data(Codec::SchemaOrArray),
-        ("apiextensions.v1", "JSONSchemaPropsOrBool") => Own::of_data(Codec::SchemaOrBool),
-        ("apiextensions.v1", "JSONSchemaPropsOrStringArray") => Own::of_data(Codec::SchemaOrStringArray),
+        ("meta.v1", "Time") => OwnType::new(Codec::Time, TIMESTAMP),
+        ("meta.v1", "MicroTime") => OwnType::new(Codec::MicroTime, TIMESTAMP),
+        ("meta.v1", "Duration") => OwnType::new(Codec::Duration, DURATION),
+        ("meta.v1", "FieldsV1") => OwnType::new(Codec::FieldsV1, RAW),
+        ("quantity", "Quantity") => OwnType::new(Codec::Quantity, QUANTITY),
+        ("intstr", "IntOrString") => OwnType::of_data(Codec::IntOrString),
+        ("runtime", "RawExtension") | ("apiextensions.v1", "JSON") => OwnType::new(Codec::Json, RAW),
+        ("apiextensions.v1", "JSONSchemaPropsOrArray") => OwnType::of_data(Codec::SchemaOrArray),
+        ("apiextensions.v1", "JSONSchemaPropsOrBool") => OwnType::of_data(Codec::SchemaOrBool),
+        ("apiextensions.v1", "JSONSchemaPropsOrStringArray") => OwnType::of_data(Codec::SchemaOrStringArray),
         _ => None,
     }
 }

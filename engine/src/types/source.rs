@@ -230,7 +230,7 @@ impl Named {
     fn read(&'static self) -> Message {
         let package = self.package.go_name();
         let own = own::find(self.package.name, self.name);
-        if let Some(own::Own { codec, fields: Some(fields) }) = own {
+        if let Some(own::OwnType { codec, fields: Some(fields) }) = own {
             return Message { package, ..Message::new(self.name, fields).codec(codec) };
         }
         let has = |wanted: &str| self.words().any(|word| word == wanted);

@@ -72,12 +72,12 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
 
 /// A field that stands twice in its object; shown as `duplicate field "spec.a[0].b"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeated {
+pub struct RepeatedField {
     /// `spec.a[0].b`.
     pub path: String,
 }
 
-impl fmt::Display for Repeated {
+impl fmt::Display for RepeatedField {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "duplicate field {}", go_quote(&self.path))
     }
@@ -89,7 +89,7 @@ impl fmt::Display for Repeated {
 /// # Errors
 ///
 /// It is not JSON, too deep, or has a number that no double can hold.
-pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<Repeated>), Error> {
+pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<RepeatedField>), Error> {
     let decoded = Decoder::new(bytes).decode()?.within_range()?;
     let repeated = if decoded.has_repeated_fields { repeated_fields(bytes)? } else { Vec::new() };
     Ok((decoded.value, repeated))
@@ -505,7 +505,7 @@ fn push_utf8(text: &mut String, mut bytes: &[u8]) {
 }
 
 /// The duplicate fields of a well-formed text, in the order they stand.
-fn repeated_fields(bytes: &[u8]) -> Result<Vec<Repeated>, Error> {
+fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, Error> {
     /// An array with the index of its current item, or an object with the names seen in it.
     enum Kind {
         Array(usize),
@@ -514,7 +514,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<Repeated>, Error> {
     struct Level {
         kind: Kind,
         /// Where the path of this ends.
-        end: path_text::End,
+        end: path_text::PathEnd,
     }
 
     let mut repeated = RepeatedFields::default();
@@ -575,7 +575,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<Repeated>, Error> {
 /// Fields that stand twice, each once.
 #[derive(Default)]
 struct RepeatedFields {
-    found: Vec<Repeated>,
+    found: Vec<RepeatedField>,
     bytes: usize,
     seen: HashSet<u128>,
 }
@@ -585,7 +585,7 @@ impl RepeatedFields {
         let is_full = self.found.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
         if !is_full && self.seen.insert(path.hash()) {
             self.bytes += path.as_str().len();
-            self.found.push(Repeated { path: path.as_str().to_owned() });
+            self.found.push(RepeatedField { path: path.as_str().to_owned() });
         }
     }
 }
@@ -648,17 +648,17 @@ pub enum Layout {
     /// item has it.
     Struct(&'static [(&'static str, &'static Layout)]),
     /// As [`Layout::Struct`], for a type that knows its fields.
-    Declared(&'static dyn Fields),
+    Declared(&'static dyn FieldOrder),
     /// Sorted, and every field's value has this layout.
     Map(&'static Layout),
     /// Sorted, and every field's value is of a type that knows its fields.
-    DeclaredMap(&'static dyn Fields),
+    DeclaredMap(&'static dyn FieldOrder),
     /// The object's own content tells.
     Choose(fn(&Value) -> Layout),
 }
 
 /// A type that knows the order of its fields.
-pub trait Fields: Sync {
+pub trait FieldOrder: Sync {
     /// Shows the name and the layout of each field, in the order of the type.
     fn each(&self, show: &mut dyn FnMut(&'static str, Layout));
 
@@ -679,7 +679,7 @@ impl Layout {
     }
 }
 
-impl Fields for &'static [(&'static str, &'static Layout)] {
+impl FieldOrder for &'static [(&'static str, &'static Layout)] {
     fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
         self.iter().for_each(|(name, layout)| show(name, **layout));
     }
@@ -726,7 +726,7 @@ pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
 }
 
 /// Fields in the order that is declared, then those that are not, sorted.
-fn encode_declared(fields: &Map, declared: &dyn Fields, out: &mut Vec<u8>) {
+fn encode_declared(fields: &Map, declared: &dyn FieldOrder, out: &mut Vec<u8>) {
     let mut ordered = Vec::with_capacity(fields.len());
     declared.each(&mut |name, layout| ordered.extend(fields.get(name).map(|field| (name, field, layout))));
     if ordered.len() == fields.len() {

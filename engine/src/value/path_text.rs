@@ -20,7 +20,7 @@ pub struct PathText {
 
 /// The end of a path, to come back to.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
+pub struct PathEnd {
     length: usize,
     hash: u128,
 }
@@ -55,12 +55,12 @@ impl PathText {
     }
 
     /// Where the path ends now.
-    pub fn end(&self) -> End {
-        End { length: self.text.len(), hash: self.hash }
+    pub fn end(&self) -> PathEnd {
+        PathEnd { length: self.text.len(), hash: self.hash }
     }
 
     /// Comes back to `end`.
-    pub fn truncate(&mut self, end: End) {
+    pub fn truncate(&mut self, end: PathEnd) {
         self.text.truncate(end.length);
         self.hash = end.hash;
     }

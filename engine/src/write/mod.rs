@@ -14,13 +14,13 @@ use crate::crd::ServedVersion;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{names, object_meta};
-use crate::schema::rules::Run;
+use crate::schema::rules::RuleEvaluation;
 use crate::value::Value;
 
 const METADATA: Path<'static> = Path::new("metadata");
 
 /// Receives each evaluation of a rule.
-pub type Observe<'o> = &'o mut dyn FnMut(Run<'_, '_>);
+pub type Observe<'o> = &'o mut dyn FnMut(RuleEvaluation<'_, '_>);
 
 /// The kind of an object that is written, and by whom it is.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl Write<'_> {
         let mut errors = validate_metadata(version, &new);
         errors.extend(object_meta::validate_update(metadata_of(&new), metadata_of(old), &METADATA));
         let mut ratcheted = Vec::new();
-        let observe = &mut |run: Run<'_, '_>| observe(run);
+        let observe = &mut |run: RuleEvaluation<'_, '_>| observe(run);
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
         Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }

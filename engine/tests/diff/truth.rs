@@ -1,7 +1,7 @@
 //! Made-up definitions, changed and asked.
 
-use kubeskiff_engine::author::diff::{Change, Degree, diff, refused, replay};
-use kubeskiff_engine::author::{DefinedKind, Options, create};
+use kubeskiff_engine::author::diff::{DefinitionChange, Degree, diff, refused, replay};
+use kubeskiff_engine::author::{CheckOptions, DefinedKind, create};
 use kubeskiff_engine::value::{self, json};
 use serde_json::{Value, json as written};
 
@@ -35,7 +35,7 @@ fn definition(spec: &Value) -> Value {
 
 /// Why an object that the old kind takes says that not all is safe; `None` if it comes through.
 pub fn harm(old: &DefinedKind, new: &DefinedKind, object: &value::Value) -> Option<String> {
-    let before = create(old, object, Options::default());
+    let before = create(old, object, CheckOptions::default());
     if !before.errors.is_empty() {
         return None;
     }
@@ -48,7 +48,7 @@ pub fn harm(old: &DefinedKind, new: &DefinedKind, object: &value::Value) -> Opti
 }
 
 /// Whether all `changes` are called safe; with none there is nothing to be told at all.
-pub fn are_safe(changes: &[Change]) -> bool {
+pub fn are_safe(changes: &[DefinitionChange]) -> bool {
     changes.iter().all(|change| change.degree == Degree::Safe)
 }
 

@@ -21,7 +21,7 @@ use crate::meta::scheme::SchemeError;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{Status, duration};
 use crate::object;
-use crate::schema::typed::{Stop, Typed};
+use crate::schema::typed::{Stop, TypedDecoder};
 use crate::value::{Map, Value, json};
 use crate::webhook::{Client, Endpoint, FailedCall, Manner, patience};
 
@@ -130,7 +130,7 @@ impl ImageDecision {
 
     fn decode_review(review: &Value) -> Result<Self, UnmarshalError> {
         let mut decision = ImageDecision::default();
-        Typed::run(|typed| {
+        TypedDecoder::run(|typed| {
             typed.structure_in("v1alpha1", review, KIND, |typed, name, value| {
                 if name == "status" {
                     decision.decode_status(typed, value)?;
@@ -141,13 +141,13 @@ impl ImageDecision {
         Ok(decision)
     }
 
-    fn decode_status<'v>(&mut self, typed: &mut Typed<'v>, status: &'v Value) -> Result<(), Stop> {
+    fn decode_status<'v>(&mut self, typed: &mut TypedDecoder<'v>, status: &'v Value) -> Result<(), Stop> {
         typed.structure_in("v1alpha1", status, "ImageReviewStatus", |typed, name, value| {
             match name {
                 "allowed" => self.is_allowed = typed.boolean(value).unwrap_or_default(),
                 "reason" => self.reason = typed.string(value).unwrap_or_default(),
                 "auditAnnotations" => {
-                    let text = |typed: &mut Typed<'v>, text| Ok(typed.string(text).unwrap_or_default());
+                    let text = |typed: &mut TypedDecoder<'v>, text| Ok(typed.string(text).unwrap_or_default());
                     self.annotations = typed.map(value, "map[string]string", text)?.unwrap_or_default();
                 }
                 _ => {}

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::policy::{Level, Standard};
+use super::policy::{PodSecurityLevel, Standard};
 use crate::value::{Value, go_quote};
 use crate::work;
 
@@ -122,8 +122,8 @@ const RESTRICTED: [PodCheck; 7] = [
 /// What a pod violates of `standard`.
 pub fn violations(standard: Standard, metadata: &Value, spec: &Value) -> Vec<Violation> {
     let pod = CheckedPod { metadata, spec, minor: standard.minor.unwrap_or(u32::MAX) };
-    let is_restricted = standard.level == Level::Restricted;
-    if standard.level == Level::Privileged {
+    let is_restricted = standard.level == PodSecurityLevel::Restricted;
+    if standard.level == PodSecurityLevel::Privileged {
         return Vec::new();
     }
     let is_replaced = |replaced: &Option<u32>| is_restricted && replaced.is_some_and(|since| pod.minor >= since);

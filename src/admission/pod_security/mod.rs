@@ -16,7 +16,7 @@ use crate::meta::Status;
 use crate::meta::field::ErrorList;
 use crate::value::Value;
 use checks::{Violation, violations};
-use policy::{Level, Policy, Standard};
+use policy::{PodSecurityLevel, PodSecurityPolicy, Standard};
 
 pub use settings::Settings;
 
@@ -74,10 +74,10 @@ impl Admission for PodSecurity {
 
 impl PodSecurity {
     /// What the namespace of the request asks for, and whether the policy could be read.
-    async fn policy(&self, attributes: &Attributes<'_>) -> Result<(Policy, ErrorList), Status> {
+    async fn policy(&self, attributes: &Attributes<'_>) -> Result<(PodSecurityPolicy, ErrorList), Status> {
         let place = ScopedResource { group: "", plural: "namespaces", namespace: "" };
         let namespace = self.objects.get(place, attributes.namespace).await?.unwrap_or_default();
-        Ok(Policy::of(labels(&namespace), self.settings.defaults))
+        Ok(PodSecurityPolicy::of(labels(&namespace), self.settings.defaults))
     }
 
     /// Whether the namespace or the user of a request is exempt.
@@ -95,8 +95,8 @@ impl PodSecurity {
             return Ok(());
         }
         let defaults = self.settings.defaults;
-        let (new, errors) = Policy::of(labels(namespace), defaults);
-        let known = attributes.old.map(|old| Policy::of(labels(old), defaults));
+        let (new, errors) = PodSecurityPolicy::of(labels(namespace), defaults);
+        let known = attributes.old.map(|old| PodSecurityPolicy::of(labels(old), defaults));
         if !errors.is_empty() && known.as_ref().is_none_or(|(_, old_errors)| *old_errors != errors) {
             return Err(Status::invalid("", "Namespace", attributes.name, &errors));
         }
@@ -108,7 +108,7 @@ impl PodSecurity {
             return Ok(());
         };
         let asks_less = new.enforce.minor == old.enforce.minor && new.enforce.level <= old.enforce.level;
-        if new.enforce.level > Level::Privileged && !asks_less {
+        if new.enforce.level > PodSecurityLevel::Privileged && !asks_less {
             if is_exempt {
                 self.warn_exempt(attributes, new, labels(namespace));
                 return Ok(());
@@ -123,7 +123,7 @@ impl PodSecurity {
     }
 
     /// Tells that the labels of an exempt namespace mean nothing.
-    fn warn_exempt(&self, attributes: &Attributes<'_>, policy: Policy, labels: &Value) {
+    fn warn_exempt(&self, attributes: &Attributes<'_>, policy: PodSecurityPolicy, labels: &Value) {
         if policy.asks_nothing() || policy == self.settings.defaults {
             return;
         }
@@ -143,7 +143,7 @@ impl PodSecurity {
         }
         let (policy, faults) = self.policy(attributes).await?;
         if faults.is_empty() && policy.asks_nothing() {
-            annotate(attributes, "enforce-policy", &Policy::default().enforce.to_string());
+            annotate(attributes, "enforce-policy", &PodSecurityPolicy::default().enforce.to_string());
             return Ok(());
         }
         if attributes.old.is_some_and(|old| !is_significant(pod, old)) {
@@ -170,7 +170,7 @@ impl PodSecurity {
             return Ok(());
         }
         let (policy, faults) = self.policy(attributes).await?;
-        if faults.is_empty() && [policy.warn, policy.audit].iter().all(|it| it.level == Level::Privileged) {
+        if faults.is_empty() && [policy.warn, policy.audit].iter().all(|it| it.level == PodSecurityLevel::Privileged) {
             return Ok(());
         }
         let (metadata, spec) = parts(template);
@@ -200,7 +200,12 @@ fn annotate(attributes: &Attributes<'_>, name: &str, text: &str) {
 }
 
 /// Tells the audit log what its policy minds, and that labels could not be read.
-fn note(attributes: &Attributes<'_>, (policy, faults): (Policy, &ErrorList), metadata: &Value, spec: &Value) {
+fn note(
+    attributes: &Attributes<'_>,
+    (policy, faults): (PodSecurityPolicy, &ErrorList),
+    metadata: &Value,
+    spec: &Value,
+) {
     if !faults.is_empty() {
         annotate(attributes, "error", &format!("Failed to parse policy: {}", faults.aggregate()));
     }
@@ -314,7 +319,7 @@ mod tests {
     #[track_caller]
     fn check(standard: &str, spec: &str, expected: &str) {
         let level = yaml::decode(format!("pod-security.kubernetes.io/enforce: {standard}").as_bytes()).expect("YAML");
-        let (policy, errors) = Policy::of(&level, Policy::default());
+        let (policy, errors) = PodSecurityPolicy::of(&level, PodSecurityPolicy::default());
         assert!(errors.is_empty());
         let spec = yaml::decode(spec.as_bytes()).expect("the test is YAML");
         assert_eq!(details(&violations(policy.enforce, &Value::Null, &spec)), expected, "{spec:?}");

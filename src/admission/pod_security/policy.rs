@@ -12,18 +12,18 @@ const PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// How strict the standard is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum PodSecurityLevel {
     Privileged,
     Baseline,
     Restricted,
 }
 
-impl Level {
+impl PodSecurityLevel {
     fn parse(name: &str) -> Option<Self> {
         match name {
-            "privileged" => Some(Level::Privileged),
-            "baseline" => Some(Level::Baseline),
-            "restricted" => Some(Level::Restricted),
+            "privileged" => Some(PodSecurityLevel::Privileged),
+            "baseline" => Some(PodSecurityLevel::Baseline),
+            "restricted" => Some(PodSecurityLevel::Restricted),
             _ => None,
         }
     }
@@ -37,7 +37,7 @@ fn levels() -> String {
 /// A level as some release of Kubernetes understood it: its minor version, or none for the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standard {
-    pub level: Level,
+    pub level: PodSecurityLevel,
     pub minor: Option<u32>,
 }
 
@@ -53,17 +53,17 @@ impl std::fmt::Display for Standard {
 
 /// What is refused, noted, and warned of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct PodSecurityPolicy {
     pub enforce: Standard,
     pub audit: Standard,
     pub warn: Standard,
 }
 
-const NOTHING: Standard = Standard { level: Level::Privileged, minor: None };
+const NOTHING: Standard = Standard { level: PodSecurityLevel::Privileged, minor: None };
 
-impl Default for Policy {
+impl Default for PodSecurityPolicy {
     fn default() -> Self {
-        Policy { enforce: NOTHING, audit: NOTHING, warn: NOTHING }
+        PodSecurityPolicy { enforce: NOTHING, audit: NOTHING, warn: NOTHING }
     }
 }
 
@@ -75,8 +75,8 @@ impl Standard {
     /// Whether it is the version that is not known, that text, and what it must be.
     pub fn parse<'t>(level: &'t str, version: &'t str) -> Result<Self, (bool, &'t str, String)> {
         let level = match level {
-            "" => Level::Privileged,
-            level => Level::parse(level).ok_or_else(|| (false, level, levels()))?,
+            "" => PodSecurityLevel::Privileged,
+            level => PodSecurityLevel::parse(level).ok_or_else(|| (false, level, levels()))?,
         };
         match (version, minor(version)) {
             ("" | LATEST, _) => Ok(Standard { level, minor: None }),
@@ -86,14 +86,14 @@ impl Standard {
     }
 }
 
-impl Policy {
+impl PodSecurityPolicy {
     /// The policy of a namespace with `labels`, and what is wrong with them; what they leave open is as in `defaults`.
-    pub fn of(labels: &Value, defaults: Policy) -> (Self, ErrorList) {
+    pub fn of(labels: &Value, defaults: PodSecurityPolicy) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
-        let Policy { mut enforce, mut audit, mut warn } = defaults;
-        let has_level = read(labels, "enforce", Level::Restricted, &mut enforce, &mut errors);
-        read(labels, "audit", Level::Privileged, &mut audit, &mut errors);
-        read(labels, "warn", Level::Privileged, &mut warn, &mut errors);
+        let PodSecurityPolicy { mut enforce, mut audit, mut warn } = defaults;
+        let has_level = read(labels, "enforce", PodSecurityLevel::Restricted, &mut enforce, &mut errors);
+        read(labels, "audit", PodSecurityLevel::Privileged, &mut audit, &mut errors);
+        read(labels, "warn", PodSecurityLevel::Privileged, &mut warn, &mut errors);
         let says = |name: &str| labels.get(&format!("{PREFIX}{name}")).is_some();
         // A request for more than nothing is warned of, too.
         if has_level && !says("warn") && enforce.level > warn.level {
@@ -102,7 +102,7 @@ impl Policy {
                 warn.minor = enforce.minor;
             }
         }
-        (Policy { enforce, audit, warn }, errors)
+        (PodSecurityPolicy { enforce, audit, warn }, errors)
     }
 
     /// What of it is more than nothing and was asked for by `labels`: `enforce=baseline:latest`.
@@ -113,25 +113,31 @@ impl Policy {
         };
         [("enforce", self.enforce), ("audit", self.audit), ("warn", self.warn)]
             .into_iter()
-            .filter(|(mode, standard)| standard.level != Level::Privileged && is_named(mode))
+            .filter(|(mode, standard)| standard.level != PodSecurityLevel::Privileged && is_named(mode))
             .map(|(mode, standard)| format!("{mode}={standard}"))
             .collect()
     }
 
     /// Whether it asks for nothing at all.
     pub fn asks_nothing(&self) -> bool {
-        [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == Level::Privileged)
+        [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == PodSecurityLevel::Privileged)
     }
 }
 
 /// Reads the level and the version of a mode; whether there is a level that is known.
-fn read(labels: &Value, mode: &str, otherwise: Level, standard: &mut Standard, errors: &mut ErrorList) -> bool {
+fn read(
+    labels: &Value,
+    mode: &str,
+    otherwise: PodSecurityLevel,
+    standard: &mut Standard,
+    errors: &mut ErrorList,
+) -> bool {
     let path = Path::new("metadata");
     let path = path.child("labels");
     let mut has_level = false;
     let name = format!("{PREFIX}{mode}");
     if let Some(level) = labels.get(&name).and_then(Value::as_str) {
-        let known = Level::parse(level);
+        let known = PodSecurityLevel::parse(level);
         standard.level = known.unwrap_or(otherwise);
         has_level = known.is_some();
         if !has_level {

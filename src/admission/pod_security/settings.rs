@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::policy::{Policy, Standard};
+use super::policy::{PodSecurityPolicy, Standard};
 use crate::admission::configuration::{ConfigurationError, check_fields, check_type, names};
 use crate::meta::names::{is_dns1123_label, is_dns1123_subdomain};
 use crate::value::Value;
@@ -18,7 +18,7 @@ const GROUP_VERSIONS: [&str; 3] = [
 /// What holds for all namespaces.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    pub defaults: Policy,
+    pub defaults: PodSecurityPolicy,
     users: BTreeSet<String>,
     namespaces: BTreeSet<String>,
     runtime_classes: BTreeSet<String>,
@@ -52,7 +52,7 @@ impl Settings {
                 })
             };
             settings.defaults =
-                Policy { enforce: standard("enforce")?, audit: standard("audit")?, warn: standard("warn")? };
+                PodSecurityPolicy { enforce: standard("enforce")?, audit: standard("audit")?, warn: standard("warn")? };
         }
         if let Some(exemptions) = part("exemptions") {
             check_fields(exemptions, "exemptions", &["usernames", "namespaces", "runtimeClasses"])?;
@@ -101,7 +101,7 @@ mod tests {
              exemptions: {usernames: [jane], namespaces: [kube-system], runtimeClasses: [kata]}",
         );
         let settings = settings.expect("it is valid");
-        let Policy { enforce, audit, warn } = settings.defaults;
+        let PodSecurityPolicy { enforce, audit, warn } = settings.defaults;
         let told = [enforce, audit, warn].map(|standard| standard.to_string());
         assert_eq!(told, ["baseline:v1.30", "privileged:latest", "restricted:latest"]);
         assert!(settings.exempts_user("jane") && !settings.exempts_user(""));

@@ -22,17 +22,17 @@ use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
 use crate::kinds::is_exempt_from_policies;
 use crate::meta::Status;
-use crate::policy::{self, Binding, Validating};
+use crate::policy::{self, PolicyBinding, Validating};
 use crate::value::Value;
 
 pub use mutating::MutatingPolicies;
-pub use round::{MatchedObjects, Round};
+pub use round::{MatchedObjects, PolicyRound};
 
 /// A policy with what binds it.
 pub struct Hook<P> {
     pub policy: Arc<P>,
     /// In the order of their names.
-    pub bindings: Vec<Arc<Binding>>,
+    pub bindings: Vec<Arc<PolicyBinding>>,
 }
 
 impl<P> Clone for Hook<P> {
@@ -43,7 +43,7 @@ impl<P> Clone for Hook<P> {
 
 /// Where the step learns of policies.
 #[async_trait]
-pub trait Source<P>: Namespaces {
+pub trait PolicySource<P>: NamespaceLookup {
     /// The policies that are bound, as they are now: those that stand in files, then those that are stored, in the order of
     /// their names.
     async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status>;
@@ -53,7 +53,7 @@ pub trait Source<P>: Namespaces {
 }
 
 /// The policies that may be asked about a resource. About policies no stored one is asked: it could not be removed any more.
-async fn asked_about<P, S: Source<P>>(source: &S, version: &ServedVersion) -> Result<Arc<[Hook<P>]>, Status> {
+async fn asked_about<P, S: PolicySource<P>>(source: &S, version: &ServedVersion) -> Result<Arc<[Hook<P>]>, Status> {
     if policy::is_exempt(version) {
         Ok(source.in_files())
     } else if is_exempt_from_policies(version) {
@@ -65,7 +65,7 @@ async fn asked_about<P, S: Source<P>>(source: &S, version: &ServedVersion) -> Re
 
 /// Where namespaces are looked up.
 #[async_trait]
-pub trait Namespaces: Send + Sync {
+pub trait NamespaceLookup: Send + Sync {
     /// A namespace as expressions see it; `None` where there is no such namespace.
     async fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status>;
 }
@@ -79,7 +79,7 @@ pub struct ValidatingPolicies<S> {
 }
 
 #[async_trait]
-impl<S: Source<Validating>> Admission for ValidatingPolicies<S> {
+impl<S: PolicySource<Validating>> Admission for ValidatingPolicies<S> {
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }

@@ -12,14 +12,14 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
-use super::{Hook, MatchedObjects, Round, Source, asked_about};
+use super::{Hook, MatchedObjects, PolicyRound, PolicySource, asked_about};
 use crate::admission::{Admission, Attributes, Figures, FormError, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
 use crate::kinds::layout;
 use crate::meta::Status;
 use crate::policy::mutating::{Mutating, Mutation, ObjectForm};
-use crate::policy::{Binding, Failures};
+use crate::policy::{Failures, PolicyBinding};
 use crate::value::Value;
 
 /// The step of admission that asks mutating policies.
@@ -31,7 +31,7 @@ pub struct MutatingPolicies<S> {
 }
 
 #[async_trait]
-impl<S: Source<Mutating>> Admission for MutatingPolicies<S> {
+impl<S: PolicySource<Mutating>> Admission for MutatingPolicies<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         // There is nothing to change in a deletion.
         if attributes.operation == Operation::Delete {
@@ -53,7 +53,7 @@ impl<S: Source<Mutating>> Admission for MutatingPolicies<S> {
 /// A policy that acts, as a binding has it, with one of its parameters.
 struct Invocation<'h> {
     policy: &'h Mutating,
-    binding: &'h Binding,
+    binding: &'h PolicyBinding,
     version: Arc<ServedVersion>,
     /// Null where it takes none.
     params: Value,
@@ -67,14 +67,14 @@ impl Invocation<'_> {
     }
 }
 
-impl<S: Source<Mutating>> MutatingPolicies<S> {
+impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
     async fn act(
         &self,
         hooks: &[Hook<Mutating>],
         attributes: &Attributes<'_>,
         object: &mut Value,
     ) -> Result<(), Status> {
-        let round = Round::new(attributes, &self.source, &self.authorizer);
+        let round = PolicyRound::new(attributes, &self.source, &self.authorizer);
         let mut failures = Failures::default();
         let mut forms: Vec<MatchedObjects<'static>> = Vec::new();
         let invocations = self.collect(&round, hooks, object, &mut forms, &mut failures).await;
@@ -95,7 +95,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
     /// Who acts on the request, and the object in the versions that they see.
     async fn collect<'h>(
         &self,
-        round: &Round<'_>,
+        round: &PolicyRound<'_>,
         hooks: &'h [Hook<Mutating>],
         object: &Value,
         forms: &mut Vec<MatchedObjects<'static>>,
@@ -153,7 +153,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
     /// Lets all act, those of the second round that ask for it.
     async fn invoke(
         &self,
-        round: &Round<'_>,
+        round: &PolicyRound<'_>,
         invocations: &[Invocation<'_>],
         mut forms: Vec<MatchedObjects<'static>>,
         object: &mut Value,
@@ -215,7 +215,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
 
 /// Adds the object in `version`, unless it is there.
 async fn bring(
-    round: &Round<'_>,
+    round: &PolicyRound<'_>,
     version: &Arc<ServedVersion>,
     object: &Value,
     forms: &mut Vec<MatchedObjects<'static>>,
@@ -235,7 +235,7 @@ async fn bring(
 
 /// The object after one mutation; `None` where it stays as it is.
 fn mutate(
-    round: &Round<'_>,
+    round: &PolicyRound<'_>,
     invocation: &Invocation<'_>,
     mutation: &Mutation,
     seen: &MatchedObjects<'_>,

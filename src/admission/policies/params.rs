@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::Round;
+use super::PolicyRound;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::policy::binding::ParamError;
@@ -27,7 +27,7 @@ pub enum LookupError {
     Params(#[from] ParamError),
 }
 
-impl Round<'_> {
+impl PolicyRound<'_> {
     /// How the parameters of a policy are served; `None` where it has none.
     ///
     /// # Errors

@@ -7,26 +7,26 @@ use std::time::Instant;
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
-use super::Namespaces;
+use super::NamespaceLookup;
 use crate::admission::expression_authorizer::{ExpressionAuthorizer, request_resource};
 use crate::admission::matcher::{MatchError, Matcher, NamespaceLabels};
-use crate::admission::{Attributes, Evaluated, Figures, FormError, Round as Step};
+use crate::admission::{AdmissionRound as Step, Attributes, Evaluated, Figures, FormError};
 use crate::auth::Authorizer;
-use crate::cel::library::authorizer::Resource;
+use crate::cel::library::authorizer::CheckedResource;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::policy::conditions::ConditionsError;
-use crate::policy::{Criteria, Head, Input};
+use crate::policy::{Criteria, Head, PolicyInput};
 use crate::value::Value;
 
 /// A request, and what was found for it.
-pub struct Round<'r> {
+pub struct PolicyRound<'r> {
     pub attributes: &'r Attributes<'r>,
     matcher: Matcher<'r>,
-    namespaces: &'r dyn Namespaces,
+    namespaces: &'r dyn NamespaceLookup,
     namespace: OnceCell<Option<Arc<Value>>>,
     expression_authorizer: Arc<ExpressionAuthorizer>,
-    request_resource: Resource,
+    request_resource: CheckedResource,
 }
 
 /// The objects of a request in the version that rules matched.
@@ -37,13 +37,13 @@ pub struct MatchedObjects<'s> {
     pub request: Value,
 }
 
-impl<'r> Round<'r> {
+impl<'r> PolicyRound<'r> {
     pub fn new(
         attributes: &'r Attributes<'r>,
-        namespaces: &'r dyn Namespaces,
+        namespaces: &'r dyn NamespaceLookup,
         authorizer: &Arc<dyn Authorizer>,
     ) -> Self {
-        Round {
+        PolicyRound {
             attributes,
             matcher: Matcher::new(attributes),
             namespaces,
@@ -113,7 +113,12 @@ impl<'r> Round<'r> {
     ///
     /// # Errors
     /// Why that can't be told.
-    pub fn match_conditions(&self, head: &Head, input: &Input<'_>, figures: &Figures) -> Result<bool, ConditionsError> {
+    pub fn match_conditions(
+        &self,
+        head: &Head,
+        input: &PolicyInput<'_>,
+        figures: &Figures,
+    ) -> Result<bool, ConditionsError> {
         let began = Instant::now();
         let asked = head.match_conditions(input);
         figures.evaluated(&Evaluated {
@@ -129,8 +134,13 @@ impl<'r> Round<'r> {
     }
 
     /// What the expressions of a policy see.
-    pub fn input<'i>(&'i self, seen: &'i MatchedObjects<'_>, namespace: &'i Value, params: &'i Value) -> Input<'i> {
-        Input {
+    pub fn input<'i>(
+        &'i self,
+        seen: &'i MatchedObjects<'_>,
+        namespace: &'i Value,
+        params: &'i Value,
+    ) -> PolicyInput<'i> {
+        PolicyInput {
             object: &seen.object,
             old_object: &seen.old,
             request: &seen.request,
@@ -143,7 +153,7 @@ impl<'r> Round<'r> {
 }
 
 #[async_trait]
-impl NamespaceLabels for Round<'_> {
+impl NamespaceLabels for PolicyRound<'_> {
     /// A request is in one namespace: no other is asked for.
     async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status> {
         let namespace = self.find_namespace(name).await?;

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Hook, MatchedObjects, Round, Source, ValidatingPolicies};
+use super::{Hook, MatchedObjects, PolicyRound, PolicySource, ValidatingPolicies};
 use crate::admission::{Attributes, Figures, denied_name};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
-use crate::policy::validating::{Annotated, Decision, PolicyVerdict};
-use crate::policy::{Binding, Head, Validating, Verdicts};
+use crate::policy::validating::{Annotated, PolicyVerdict, ValidationDecision};
+use crate::policy::{Head, PolicyBinding, Validating, Verdicts};
 use crate::value::Value;
 
-impl<S: Source<Validating>> ValidatingPolicies<S> {
+impl<S: PolicySource<Validating>> ValidatingPolicies<S> {
     /// Asks all that are concerned, also after a refusal: what they have to say beside it counts.
     pub(super) async fn ask(
         &self,
@@ -21,7 +21,7 @@ impl<S: Source<Validating>> ValidatingPolicies<S> {
         attributes: &Attributes<'_>,
         object: &Value,
     ) -> Result<(), Status> {
-        let round = Round::new(attributes, &self.source, &self.authorizer);
+        let round = PolicyRound::new(attributes, &self.source, &self.authorizer);
         let mut said = Verdicts::default();
         let mut forms: Vec<MatchedObjects<'_>> = Vec::new();
         for hook in hooks {
@@ -49,7 +49,7 @@ impl<S: Source<Validating>> ValidatingPolicies<S> {
 
 /// Asks one policy, as each of its bindings has it.
 async fn ask_bound<'o>(
-    round: &Round<'o>,
+    round: &PolicyRound<'o>,
     hook: &Hook<Validating>,
     (version, param_version): (Arc<ServedVersion>, Option<&Arc<ServedVersion>>),
     (object, figures): (&'o Value, &Figures),
@@ -115,14 +115,14 @@ fn tell(said: Verdicts, attributes: &Attributes<'_>, object: &Value) -> Result<(
 }
 
 /// Counts what did not simply pass; the time of a policy is shared by its validations.
-fn count(figures: &Figures, head: &Head, binding: &Binding, verdict: &PolicyVerdict, took: Duration) {
+fn count(figures: &Figures, head: &Head, binding: &PolicyBinding, verdict: &PolicyVerdict, took: Duration) {
     let took = took / u32::try_from(verdict.decisions.len()).unwrap_or(u32::MAX).max(1);
     let counted = |action, message: &str| figures.checked(&head.name, &binding.name, action, message, took);
     for decision in &verdict.decisions {
         match decision {
-            Decision::Admitted => {}
-            Decision::Failed { message, denies: false } => counted("allow", message),
-            Decision::Denied { message, .. } | Decision::Failed { message, denies: true } => {
+            ValidationDecision::Admitted => {}
+            ValidationDecision::Failed { message, denies: false } => counted("allow", message),
+            ValidationDecision::Denied { message, .. } | ValidationDecision::Failed { message, denies: true } => {
                 binding.actions.iter().for_each(|action| counted(action.enforced(), message));
             }
         }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{SentObjects, Source, Webhook, WebhookKind, Webhooks};
+use super::{SentObjects, Webhook, WebhookKind, WebhookSource, Webhooks};
 use crate::admission::expression_authorizer::{ExpressionAuthorizer, request_resource};
 use crate::admission::matcher::{MatchError, Matcher};
-use crate::admission::{Attributes, Evaluated, Round};
+use crate::admission::{AdmissionRound, Attributes, Evaluated};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
-use crate::policy::Input;
+use crate::policy::PolicyInput;
 use crate::policy::conditions;
 use crate::policy::environment::Declarations;
 use crate::policy::evaluation::{Activation, CONDITIONS_BUDGET};
 use crate::value::Value;
 
-impl<S: Source> Webhooks<S> {
+impl<S: WebhookSource> Webhooks<S> {
     /// The version that `webhook` is to be called in; `None` where it is not concerned. Its conditions are asked later,
     /// with the objects in that version.
     pub(super) async fn concerned(
@@ -39,7 +39,7 @@ impl<S: Source> Webhooks<S> {
             return Ok(true);
         }
         let request = attributes.request(sent.version);
-        let input = Input {
+        let input = PolicyInput {
             object: sent.object,
             old_object: sent.old,
             request: &request,
@@ -61,7 +61,7 @@ impl<S: Source> Webhooks<S> {
             hold: asked.hold == Ok(true),
             errors: asked.errors,
         });
-        let round = if kind == WebhookKind::Mutating { Round::Admit } else { Round::Validate };
+        let round = if kind == WebhookKind::Mutating { AdmissionRound::Admit } else { AdmissionRound::Validate };
         match asked.hold {
             Ok(true) => Ok(true),
             Err(error) if !webhook.is_ignored => {

@@ -65,7 +65,7 @@ const EXEMPT: [&str; 6] = [
 
 /// Where the step learns of configurations.
 #[async_trait]
-pub trait Source: NamespaceLabels {
+pub trait WebhookSource: NamespaceLabels {
     /// The configurations of a kind as they are now: those that stand in files, then those that are stored, by their names.
     async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status>;
 
@@ -87,7 +87,7 @@ pub struct Webhooks<S> {
 }
 
 #[async_trait]
-impl<S: Source> Admission for Webhooks<S> {
+impl<S: WebhookSource> Admission for Webhooks<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if !self.mutating {
             return Ok(());
@@ -154,7 +154,7 @@ struct SentObjects<'s> {
     old: &'s Value,
 }
 
-impl<S: Source> Webhooks<S> {
+impl<S: WebhookSource> Webhooks<S> {
     /// The configurations whose webhooks may be called for a request.
     async fn asked(&self, kind: WebhookKind, attributes: &Attributes<'_>) -> Result<Vec<Arc<Configuration>>, Status> {
         if is_exempt(attributes) { Ok(self.source.in_files()) } else { self.source.configurations(kind).await }

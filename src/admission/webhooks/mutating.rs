@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::configuration::{Configuration, WebhookKind};
-use super::{SentObjects, Source, UNAVAILABLE, VerdictError, Webhook, WebhookVerdict, Webhooks, review};
+use super::{SentObjects, UNAVAILABLE, VerdictError, Webhook, WebhookSource, WebhookVerdict, Webhooks, review};
 use crate::admission::Attributes;
 use crate::admission::matcher::Matcher;
 use crate::crd::ServedVersion;
@@ -32,7 +32,7 @@ impl Versioned {
     }
 }
 
-impl<S: Source> Webhooks<S> {
+impl<S: WebhookSource> Webhooks<S> {
     /// Calls all that are concerned; in the second round those that ask for it, if the object was changed after them.
     pub(super) async fn call_mutating(
         &self,

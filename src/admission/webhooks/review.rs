@@ -11,7 +11,7 @@ use crate::crd::review_answer::{self, SentReview};
 use crate::meta::Status;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
-use crate::schema::typed::{Stop, Typed};
+use crate::schema::typed::{Stop, TypedDecoder};
 use crate::value::{Map, Value, base64, go_quote, json};
 
 const GROUP: &str = "admission.k8s.io";
@@ -134,7 +134,7 @@ impl Response {
     /// The response of a review; `None` where there is none.
     fn decode(review: &Value) -> Result<Option<Self>, UnmarshalError> {
         let mut response = None;
-        Typed::run(|typed| {
+        TypedDecoder::run(|typed| {
             typed.structure(review, KIND, |typed, name, value| {
                 if name == "response" && !value.is_null() {
                     response = Some(Response::decode_fields(typed, value)?);
@@ -145,7 +145,7 @@ impl Response {
         Ok(response)
     }
 
-    fn decode_fields<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Self, Stop> {
+    fn decode_fields<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Self, Stop> {
         let mut response = Response::default();
         let verdict = &mut response.verdict;
         typed.structure(value, "AdmissionResponse", |typed, name, value| {
@@ -170,7 +170,7 @@ impl Response {
 }
 
 /// Bytes, which Go reads from base64 and from a list of numbers.
-fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<u8>, Stop> {
+fn decode_bytes<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Vec<u8>, Stop> {
     if matches!(value, Value::Array(_)) {
         let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
         return Ok(bytes.unwrap_or_default());
@@ -186,7 +186,7 @@ fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<u8>, 
 }
 
 /// A Status as a webhook gives it, of which Kubernetes takes over everything.
-fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Status, Stop> {
+fn decode_status<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Status, Stop> {
     let mut status = Status::default();
     typed.structure(value, "Status", |typed, name, value| {
         match name {

@@ -7,7 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use super::configuration::{Configuration, WebhookKind};
 use super::mutating::convert;
-use super::{SentObjects, Source, VerdictError, Webhook, Webhooks};
+use super::{SentObjects, VerdictError, Webhook, WebhookSource, Webhooks};
 use crate::admission::Attributes;
 use crate::admission::matcher::Matcher;
 use crate::crd::ServedVersion;
@@ -24,7 +24,7 @@ struct Versioned {
     old: Value,
 }
 
-impl<S: Source> Webhooks<S> {
+impl<S: WebhookSource> Webhooks<S> {
     /// Calls all that are concerned; the first that refuses is told.
     pub(super) async fn call_validating(
         &self,

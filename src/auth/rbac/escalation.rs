@@ -2,7 +2,7 @@
 
 use super::cover::{MISSING_BYTES_MAX, uncovered};
 use super::policy::aggregate;
-use super::{Policy, PolicyRule, quote_list};
+use super::{PolicyRule, RbacPolicy, quote_list};
 use crate::auth::UserInfo;
 use crate::value::go_quote;
 
@@ -30,7 +30,7 @@ fn resolution(errors: &[String]) -> String {
     }
 }
 
-impl Policy {
+impl RbacPolicy {
     /// Whether a user has all that `rules` allow, in the namespace of the request; the error tells what is missing.
     pub fn confirm_no_escalation(
         &self,

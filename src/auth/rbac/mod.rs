@@ -21,7 +21,7 @@ mod policy;
 mod escalation;
 
 pub use cover::uncovered;
-pub use policy::{Policy, Reference};
+pub use policy::{RbacPolicy, Reference};
 pub use rule::PolicyRule;
 
 pub use crate::kinds::RBAC_GROUP as GROUP;

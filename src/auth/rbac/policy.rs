@@ -21,7 +21,7 @@ const RULES_BYTES_MAX: usize = 3 << 20;
 
 /// The roles and bindings that there are.
 #[derive(Clone, Default)]
-pub struct Policy {
+pub struct RbacPolicy {
     /// By `namespace/name`, cluster roles by their name alone.
     roles: OrdMap<Box<str>, Arc<[PolicyRule]>>,
     /// By namespace; those of the whole cluster under `""`.
@@ -144,7 +144,7 @@ impl fmt::Display for Grant<'_> {
     }
 }
 
-impl Policy {
+impl RbacPolicy {
     /// Takes in a role under its key: `namespace/name`, or the name of a cluster role.
     pub fn set_role(&mut self, key: &str, role: &Value) {
         self.roles.insert(key.into(), PolicyRule::all_of(role).into());
@@ -337,8 +337,8 @@ mod tests {
         yaml::decode(text.as_bytes()).expect("it is YAML")
     }
 
-    fn policy() -> Policy {
-        let mut policy = Policy::default();
+    fn policy() -> RbacPolicy {
+        let mut policy = RbacPolicy::default();
         policy.set_role("reader", &yaml("rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"));
         policy.set_role("n/writer", &yaml("rules: [{apiGroups: [''], resources: [pods], verbs: [create]}]"));
         policy.set_role("n/paths", &yaml("rules: [{nonResourceURLs: ['*'], verbs: ['*']}]"));

@@ -2,7 +2,7 @@
 //!
 //! Source: "Workflow commands for GitHub Actions".
 
-use super::{Annotation, Level};
+use super::{Annotation, AnnotationLevel};
 
 pub fn show(annotations: &[Annotation]) -> String {
     annotations.iter().map(command).collect()
@@ -11,9 +11,9 @@ pub fn show(annotations: &[Annotation]) -> String {
 fn command(annotation: &Annotation) -> String {
     let Annotation { file, place, level, id, message } = annotation;
     let level = match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "notice",
+        AnnotationLevel::Error => "error",
+        AnnotationLevel::Warning => "warning",
+        AnnotationLevel::Note => "notice",
     };
     let place = place.map_or(String::new(), |place| format!(",line={},col={}", place.line, place.column));
     format!("::{level} file={}{place},title={}::{}\n", property(file), property(id), data(message))
@@ -38,7 +38,7 @@ mod tests {
         let annotation = Annotation {
             file: "a,b:c.yaml".to_owned(),
             place: Some(TextPosition { line: 3, column: 7 }),
-            level: Level::Note,
+            level: AnnotationLevel::Note,
             id: "phase".to_owned(),
             message: "100%: one\ntwo".to_owned(),
         };

@@ -12,14 +12,14 @@ pub use sarif::show as sarif;
 pub struct Annotation {
     pub file: String,
     pub place: Option<TextPosition>,
-    pub level: Level,
+    pub level: AnnotationLevel,
     /// What kind of finding it is: the id of a lint or of a change, the reason of an error.
     pub id: String,
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum AnnotationLevel {
     Error,
     Warning,
     Note,

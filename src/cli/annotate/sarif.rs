@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Annotation, Described, Level};
+use super::{Annotation, AnnotationLevel, Described};
 use crate::object;
 use crate::value::{Value, json};
 
@@ -39,9 +39,9 @@ fn result(annotation: &Annotation) -> Value {
     object! {
         "ruleId" => annotation.id.as_str(),
         "level" => match annotation.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
+            AnnotationLevel::Error => "error",
+            AnnotationLevel::Warning => "warning",
+            AnnotationLevel::Note => "note",
         },
         "message" => object! { "text" => annotation.message.as_str() },
         "locations" => vec![object! { "physicalLocation" => location }],

@@ -5,11 +5,11 @@ use lsp_types as lsp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::documents::Open;
-use super::server::Server;
+use super::documents::OpenText;
+use super::server::LanguageServer;
 use super::uri::{name_of, uri_of};
 use super::{convert, settings_help, suites};
-use crate::author::editor::actions::{Action, ActionChange, Aim};
+use crate::author::editor::actions::{ActionChange, Aim, CodeAction};
 use crate::author::editor::symbols::symbols;
 use crate::author::editor::tokens::tokens;
 
@@ -38,7 +38,7 @@ pub fn capabilities() -> Value {
 }
 
 /// Answers a request.
-pub fn answer(server: &Server, method: &str, params: Value) -> LspAnswer {
+pub fn answer(server: &LanguageServer, method: &str, params: Value) -> LspAnswer {
     match method {
         "textDocument/completion" => completion(server, read(params)?),
         "textDocument/hover" => hover(server, read(params)?),
@@ -69,11 +69,11 @@ fn tell(answer: impl serde::Serialize) -> LspAnswer {
     serde_json::to_value(answer).map_err(|error| (ErrorCode::InternalError, error.to_string()))
 }
 
-fn completion(server: &Server, params: lsp::CompletionParams) -> LspAnswer {
+fn completion(server: &LanguageServer, params: lsp::CompletionParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position;
     let name = name_of(&text_document.uri);
     let position = convert::position_of(position);
-    let offered = if let Some(Open { text, .. }) = server.documents.settings(&name) {
+    let offered = if let Some(OpenText { text, .. }) = server.documents.settings(&name) {
         settings_help::complete(text, text.offset(position))
     } else {
         let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
@@ -88,11 +88,11 @@ fn completion(server: &Server, params: lsp::CompletionParams) -> LspAnswer {
     )
 }
 
-fn hover(server: &Server, params: lsp::HoverParams) -> LspAnswer {
+fn hover(server: &LanguageServer, params: lsp::HoverParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
     let position = convert::position_of(position);
-    let told = if let Some(Open { text, .. }) = server.documents.settings(&name) {
+    let told = if let Some(OpenText { text, .. }) = server.documents.settings(&name) {
         settings_help::hover(text, text.offset(position))
     } else {
         let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
@@ -101,7 +101,7 @@ fn hover(server: &Server, params: lsp::HoverParams) -> LspAnswer {
     tell(told.map(convert::hover))
 }
 
-fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> LspAnswer {
+fn definition(server: &LanguageServer, params: lsp::GotoDefinitionParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
     let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
@@ -114,12 +114,12 @@ fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> LspAnswer {
     tell(location)
 }
 
-fn actions(server: &Server, params: lsp::CodeActionParams) -> LspAnswer {
+fn actions(server: &LanguageServer, params: lsp::CodeActionParams) -> LspAnswer {
     let name = name_of(&params.text_document.uri);
     let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
     let range = convert::range_of(params.range);
     let found = server.folders.of(&name).workspace.actions(&name, &open.text, range);
-    let told = found.into_iter().filter_map(|Action { title, aim, code, change }| {
+    let told = found.into_iter().filter_map(|CodeAction { title, aim, code, change }| {
         let edit = match change {
             ActionChange::Edits(edits) => {
                 let edits = edits.into_iter().map(|edit| lsp::OneOf::Left(convert::edit(edit))).collect();

@@ -3,25 +3,25 @@
 use lsp_types as lsp;
 
 use crate::author::editor::check::{Diagnostic, Severity};
-use crate::author::editor::complete::{Completion, Sign};
+use crate::author::editor::complete::{CompletionItem, Sign};
 use crate::author::editor::hover::Hover;
 use crate::author::editor::symbols::Symbol;
-use crate::author::editor::tokens::{Kind, Token};
-use crate::author::editor::{Edit, Position, Range};
+use crate::author::editor::tokens::{ExpressionToken, WordKind};
+use crate::author::editor::{Edit, Position, TextRange};
 
 pub fn position_of(position: lsp::Position) -> Position {
     Position { line: position.line, character: position.character }
 }
 
-pub fn range_of(range: lsp::Range) -> Range {
-    Range { start: position_of(range.start), end: position_of(range.end) }
+pub fn range_of(range: lsp::Range) -> TextRange {
+    TextRange { start: position_of(range.start), end: position_of(range.end) }
 }
 
 fn position(position: Position) -> lsp::Position {
     lsp::Position { line: position.line, character: position.character }
 }
 
-pub fn range(range: Range) -> lsp::Range {
+pub fn range(range: TextRange) -> lsp::Range {
     lsp::Range { start: position(range.start), end: position(range.end) }
 }
 
@@ -45,8 +45,8 @@ pub fn diagnostic(found: Diagnostic) -> lsp::Diagnostic {
 }
 
 /// `number` keeps the order: what is required comes first, then as it was offered.
-pub fn completion(number: usize, offered: Completion) -> lsp::CompletionItem {
-    let Completion { label, sign, detail, documentation, is_required, edit: with } = offered;
+pub fn completion(number: usize, offered: CompletionItem) -> lsp::CompletionItem {
+    let CompletionItem { label, sign, detail, documentation, is_required, edit: with } = offered;
     let rank = if is_required { 0 } else { 1 };
     lsp::CompletionItem {
         kind: Some(match sign {
@@ -104,21 +104,21 @@ pub fn legend() -> Vec<lsp::SemanticTokenType> {
 }
 
 /// Tokens, each from where the one before begins.
-pub fn tokens(tokens: &[Token]) -> Vec<lsp::SemanticToken> {
+pub fn tokens(tokens: &[ExpressionToken]) -> Vec<lsp::SemanticToken> {
     let mut before = Position::default();
-    let mut relative = |token: &Token| {
-        let Range { start, end } = token.range;
+    let mut relative = |token: &ExpressionToken| {
+        let TextRange { start, end } = token.range;
         let delta_line = start.line - before.line;
         let delta_start = if delta_line == 0 { start.character - before.character } else { start.character };
         before = start;
         let token_type = match token.kind {
-            Kind::Variable => 0,
-            Kind::Property => 1,
-            Kind::Function => 2,
-            Kind::Keyword => 3,
-            Kind::String => 4,
-            Kind::Number => 5,
-            Kind::Operator => 6,
+            WordKind::Variable => 0,
+            WordKind::Property => 1,
+            WordKind::Function => 2,
+            WordKind::Keyword => 3,
+            WordKind::String => 4,
+            WordKind::Number => 5,
+            WordKind::Operator => 6,
         };
         lsp::SemanticToken {
             delta_line,

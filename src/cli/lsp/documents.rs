@@ -15,7 +15,7 @@ const OPEN_MAX: usize = 2000;
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// A text that is open.
-pub struct Open {
+pub struct OpenText {
     pub uri: Uri,
     pub version: i32,
     pub text: Text,
@@ -27,7 +27,7 @@ pub struct Open {
 /// Texts by the names of their files.
 #[derive(Default)]
 pub struct Documents {
-    pub open: BTreeMap<String, Open>,
+    pub open: BTreeMap<String, OpenText>,
 }
 
 impl Documents {
@@ -36,18 +36,18 @@ impl Documents {
         if self.open.len() >= OPEN_MAX && !self.open.contains_key(&name) {
             return false;
         }
-        let open = Open { uri, version, text: Text::from(text), checks: Checks::default(), is_stale: true };
+        let open = OpenText { uri, version, text: Text::from(text), checks: Checks::default(), is_stale: true };
         self.open.insert(name, open);
         true
     }
 
     /// A text that is open and is not the file of a project.
-    pub fn manifest(&self, name: &str) -> Option<&Open> {
+    pub fn manifest(&self, name: &str) -> Option<&OpenText> {
         self.open.get(name).filter(|_| !is_settings(name))
     }
 
     /// A text that is open and is the file of a project.
-    pub fn settings(&self, name: &str) -> Option<&Open> {
+    pub fn settings(&self, name: &str) -> Option<&OpenText> {
         self.open.get(name).filter(|_| is_settings(name))
     }
 

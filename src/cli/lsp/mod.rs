@@ -34,7 +34,7 @@ use clap::Args;
 
 use super::cluster::Access;
 use super::print::tell;
-use server::{Server, Shared};
+use server::{LanguageServer, SharedState};
 
 /// Documents may be nested deep, and are walked by recursion. Only pages that are touched cost memory.
 const STACK_BYTES: usize = 64 << 20;
@@ -63,7 +63,7 @@ pub struct Lsp {
 impl Lsp {
     /// Serves until it is told to exit, or stdin ends.
     pub async fn run(self) -> ExitCode {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedState::default());
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let reads = {
             let (sender, shared) = (sender.clone(), Arc::clone(&shared));
@@ -73,7 +73,7 @@ impl Lsp {
         let access = self.from_cluster.then_some(self.access);
         let serves = thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn(move || Server::new(shared, sender, runtime, access).run(&receiver));
+            .spawn(move || LanguageServer::new(shared, sender, runtime, access).run(&receiver));
         let (Ok(_), Ok(serves)) = (reads, serves) else {
             tell("no thread can be made");
             return ExitCode::FAILURE;

@@ -43,13 +43,13 @@ pub enum Incoming {
 
 /// What the reader and the worker both see.
 #[derive(Default)]
-pub struct Shared {
+pub struct SharedState {
     /// How many messages have come.
     come: AtomicU64,
     cancelled: Mutex<VecDeque<RequestId>>,
 }
 
-impl Shared {
+impl SharedState {
     /// Notes that something has come in.
     pub fn note(&self, incoming: &Incoming) {
         if let Incoming::Message(Message::Notification(Notification { method, params })) = incoming
@@ -72,8 +72,8 @@ impl Shared {
 
 /// Ends a check when something newer comes, or a request when it is cancelled or takes too long.
 enum Overseer {
-    Check { shared: Arc<Shared>, taken: u64 },
-    Request { shared: Arc<Shared>, id: RequestId, begun: Instant },
+    Check { shared: Arc<SharedState>, taken: u64 },
+    Request { shared: Arc<SharedState>, id: RequestId, begun: Instant },
 }
 
 impl Oversee for Overseer {
@@ -95,8 +95,8 @@ enum SessionState {
 }
 
 /// What is known, and what is to be done.
-pub struct Server {
-    shared: Arc<Shared>,
+pub struct LanguageServer {
+    shared: Arc<SharedState>,
     sender: SyncSender<Incoming>,
     runtime: Handle,
     access: Option<Access>,
@@ -113,9 +113,14 @@ pub struct Server {
     pub(super) documents: Documents,
 }
 
-impl Server {
-    pub fn new(shared: Arc<Shared>, sender: SyncSender<Incoming>, runtime: Handle, access: Option<Access>) -> Self {
-        Server {
+impl LanguageServer {
+    pub fn new(
+        shared: Arc<SharedState>,
+        sender: SyncSender<Incoming>,
+        runtime: Handle,
+        access: Option<Access>,
+    ) -> Self {
+        LanguageServer {
             shared,
             sender,
             runtime,

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::super::project::{KEYS, LINT_KEYS, SettingKey};
-use crate::author::editor::complete::{Completion, Sign};
+use crate::author::editor::complete::{CompletionItem, Sign};
 use crate::author::editor::hover::Hover;
 use crate::author::editor::{Edit, Text};
 use crate::author::lint::{LINTS, Lint, Severity};
@@ -24,9 +24,9 @@ struct SettingPosition<'t> {
 }
 
 /// What may be written at a byte of the text.
-pub fn complete(text: &Text, at: usize) -> Vec<Completion> {
+pub fn complete(text: &Text, at: usize) -> Vec<CompletionItem> {
     let Some(place) = SettingPosition::of(text, at) else { return Vec::new() };
-    let offer = |label: &str, sign: Sign, about: String, written: String| Completion {
+    let offer = |label: &str, sign: Sign, about: String, written: String| CompletionItem {
         label: label.to_owned(),
         sign,
         detail: String::new(),

@@ -8,11 +8,16 @@ use super::documents::Documents;
 use super::files::read_file;
 use super::uri::uri_of;
 use crate::author::editor::Text;
-use crate::author::editor::actions::{Case, new_suite, whole_edit, with_case};
+use crate::author::editor::actions::{CaseAction, new_suite, whole_edit, with_case};
 
 /// The edit that adds a case to its suite: it lies in the project's first folder of suites, or else beside the file `asked`, and
 /// is made where it is not there.
-pub fn edit(documents: &Documents, suites: Option<&Path>, asked: &str, case: &Case) -> Option<lsp::WorkspaceEdit> {
+pub fn edit(
+    documents: &Documents,
+    suites: Option<&Path>,
+    asked: &str,
+    case: &CaseAction,
+) -> Option<lsp::WorkspaceEdit> {
     let beside = asked.rsplit_once('/').map_or("", |(folder, _)| folder);
     let folder = suites.filter(|path| path.is_dir()).map_or_else(|| beside.to_owned(), super::files::name_of);
     let file = format!("{folder}/{}.suite.yaml", case.suite);

@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use lsp_server::Message;
 use serde_json::{Value, json};
 
-use super::server::{Incoming, Shared};
+use super::server::{Incoming, SharedState};
 
 /// The longest body that is read, in bytes; longer ones are passed over.
 const BODY_BYTES_MAX: u64 = 64 << 20;
@@ -25,7 +25,7 @@ enum Frame {
 }
 
 /// Hands over the messages of a client until it ends.
-pub fn read(mut input: impl BufRead, sender: &SyncSender<Incoming>, shared: &Shared) {
+pub fn read(mut input: impl BufRead, sender: &SyncSender<Incoming>, shared: &SharedState) {
     loop {
         let incoming = match frame(&mut input) {
             Ok(Frame::Body(body)) => match serde_json::from_slice::<Message>(&body) {
@@ -109,7 +109,7 @@ mod tests {
 
     fn told(bytes: &[u8]) -> Vec<String> {
         let (sender, receiver) = sync_channel(100);
-        read(bytes, &sender, &Shared::default());
+        read(bytes, &sender, &SharedState::default());
         let show = |incoming| match incoming {
             Incoming::Message(message) => format!("{message:?}").split('(').next().unwrap_or_default().to_owned(),
             Incoming::Malformed(answer) => answer["error"]["code"].to_string(),

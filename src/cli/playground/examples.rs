@@ -1,7 +1,7 @@
 //! Examples to open: the definitions of the project around, those of `crd-examples`, and one with a policy.
 
 use super::super::definitions::is_definition;
-use super::super::documents::{Document, Source, read_each};
+use super::super::documents::{ManifestDocument, ManifestText, read_each};
 use super::super::project::Project;
 use crate::object;
 use crate::value::{Value, yaml};
@@ -127,7 +127,7 @@ fn of_project(project: &Project) -> Vec<Value> {
 }
 
 /// A document as it is written, if its file has no other.
-fn text_of(source: &Source, document: &Document) -> String {
+fn text_of(source: &ManifestText, document: &ManifestDocument) -> String {
     match (source.documents.len(), source.faults.len()) {
         (1, 0) => source.text.trim_end().to_owned(),
         _ => yaml::encode(&document.value).trim_end().to_owned(),
@@ -135,7 +135,7 @@ fn text_of(source: &Source, document: &Document) -> String {
 }
 
 /// The first object of the kind of a definition.
-fn object_of(sources: &[Source], definition: &Value) -> Option<String> {
+fn object_of(sources: &[ManifestText], definition: &Value) -> Option<String> {
     let (group, kind) = (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]));
     let is_it = |object: &Value| {
         let object_group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);

@@ -17,12 +17,12 @@ const PREFIX: &str = "/live";
 
 /// A word that nobody can guess; new with each run.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct PageToken(String);
 
-impl Token {
+impl PageToken {
     /// 244 random bits, as letters and digits.
-    pub fn generate() -> Token {
-        Token([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(|part| part.simple().to_string()).concat())
+    pub fn generate() -> PageToken {
+        PageToken([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(|part| part.simple().to_string()).concat())
     }
 
     /// Whether a request shows it. Its time does not depend on where the first difference is.
@@ -33,7 +33,7 @@ impl Token {
     }
 }
 
-impl fmt::Display for Token {
+impl fmt::Display for PageToken {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
@@ -50,16 +50,16 @@ pub enum Writes {
 
 /// The API as the page reaches it.
 #[derive(Clone)]
-pub struct Live {
+pub struct LiveApi {
     api: Router,
-    token: Token,
+    token: PageToken,
     writes: Writes,
 }
 
-impl Live {
+impl LiveApi {
     /// The API of this process, for whoever shows `token`.
-    pub fn new(api: Router, token: Token, writes: Writes) -> Live {
-        Live { api, token, writes }
+    pub fn new(api: Router, token: PageToken, writes: Writes) -> LiveApi {
+        LiveApi { api, token, writes }
     }
 
     /// `read` or `write`.

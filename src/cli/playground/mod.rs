@@ -30,8 +30,8 @@ use super::project::Project;
 use crate::auth::Tokens;
 use crate::server::{Connections, Gate, stop_requested};
 
-pub use live::{Live, Token, Writes};
-pub use service::Page;
+pub use live::{LiveApi, PageToken, Writes};
+pub use service::PlaygroundPage;
 
 /// How many connections are served at once: a browser opens six.
 pub const CONNECTIONS_MAX: usize = 64;
@@ -89,7 +89,7 @@ impl Playground {
         let listener = bind(self.listen, LISTEN).await?;
         let address = listener.local_addr()?;
         let gate = Gate::new(Arc::new(Tokens::default()));
-        let connections = Connections::new(Page::alone(address, project), gate, CONNECTIONS_MAX);
+        let connections = Connections::new(PlaygroundPage::alone(address, project), gate, CONNECTIONS_MAX);
         connections.listen_insecure(listener);
         let url = format!("http://{address}/");
         let code = output(format!("ready {url}\n"), ExitCode::SUCCESS);

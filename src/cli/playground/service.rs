@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use tokio::task::spawn_blocking;
 
 use super::super::project::Project;
-use super::live::Live;
+use super::live::LiveApi;
 use super::questions::{Question, Questions};
 use super::{answer, assets, examples, guard};
 use crate::meta::minor::Minor;
@@ -23,22 +23,22 @@ use crate::value::Value;
 
 /// The page, its parts, and what it asks.
 #[derive(Clone)]
-pub struct Page {
+pub struct PlaygroundPage {
     address: SocketAddr,
     questions: Arc<Questions>,
     project: Arc<Project>,
-    live: Option<Live>,
+    live: Option<LiveApi>,
 }
 
-impl Page {
+impl PlaygroundPage {
     /// The page at `address`, without a server beside it, among whose examples are the definitions of `project`.
-    pub fn alone(address: SocketAddr, project: Project) -> Page {
-        Page { address, questions: Arc::default(), project: Arc::new(project), live: None }
+    pub fn alone(address: SocketAddr, project: Project) -> PlaygroundPage {
+        PlaygroundPage { address, questions: Arc::default(), project: Arc::new(project), live: None }
     }
 
     /// The page with a look at a server.
-    pub fn beside(address: SocketAddr, live: Live) -> Page {
-        Page { live: Some(live), ..Page::alone(address, Project::default()) }
+    pub fn beside(address: SocketAddr, live: LiveApi) -> PlaygroundPage {
+        PlaygroundPage { live: Some(live), ..PlaygroundPage::alone(address, Project::default()) }
     }
 
     async fn answer(self, request: Request<Incoming>) -> Response<Body> {
@@ -47,7 +47,7 @@ impl Page {
         if let Some(why) = guard::refusal(self.address, request.method(), request.headers(), is_page) {
             return answer::refusal(StatusCode::FORBIDDEN, why);
         }
-        if let Some(live) = self.live.as_ref().filter(|_| Live::is_for(path)) {
+        if let Some(live) = self.live.as_ref().filter(|_| LiveApi::is_for(path)) {
             return live.answer(request).await;
         }
         match *request.method() {
@@ -74,7 +74,7 @@ impl Page {
                 answer::page(assets::INDEX.replace("{nonce}", &nonce), &nonce)
             }
             "/about" => {
-                let live = self.live.as_ref().map_or("none", Live::mode);
+                let live = self.live.as_ref().map_or("none", LiveApi::mode);
                 let all = Minor::all().map(|minor| minor.to_string());
                 let minors = [format!("{}-{}", Minor::OLDEST, Minor::NEWEST)].into_iter().chain(all).rev();
                 let minors: Vec<Value> = minors.map(Value::from).collect();
@@ -92,7 +92,7 @@ fn not_found() -> Response<Body> {
     answer::refusal(StatusCode::NOT_FOUND, "there is no such part")
 }
 
-impl tower::Service<Request<Incoming>> for Page {
+impl tower::Service<Request<Incoming>> for PlaygroundPage {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;

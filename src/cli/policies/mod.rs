@@ -9,12 +9,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use clap::Args;
 
-use super::documents::{Document, Source};
-use super::report::Item;
+use super::documents::{ManifestDocument, ManifestText};
+use super::report::ReportedDocument;
 use crate::admission::expression_authorizer::ExpressionAuthorizer;
-use crate::auth::rbac::{self, Policy};
+use crate::auth::rbac::{self, RbacPolicy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
-use crate::author::policies::admit::{Admission, Admitted, Sent};
+use crate::author::policies::admit::{AdmissionSetup, Admitted, SentRequest};
 use crate::author::policies::coverage::{Coverage, Tried};
 use crate::author::policies::{Policies, PolicyExpression, RequestUser, case};
 use crate::author::{Catalog, Checked};
@@ -59,7 +59,7 @@ pub struct Given {
 }
 
 /// The roles that every server has, and those among manifests.
-struct Roles(Policy);
+struct Roles(RbacPolicy);
 
 #[async_trait]
 impl Authorizer for Roles {
@@ -75,7 +75,7 @@ impl Authorizer for Roles {
 impl Given {
     /// Takes policies, what they look up, and roles out of manifests, for that version of Kubernetes.
     pub fn new<'m>(minor: Minor, manifests: impl Iterator<Item = &'m Value> + Clone) -> Self {
-        let mut roles = Policy::default();
+        let mut roles = RbacPolicy::default();
         let extent = Extent::Server;
         let mut objects: Vec<Value> = cluster_roles(extent).chain(cluster_role_bindings(extent)).collect();
         objects.extend(manifests.clone().filter(|object| is_role(object)).cloned());
@@ -104,7 +104,7 @@ impl Given {
         }
         let request_user = self.request_user(requester.user_info());
         let namespace = &requester.namespace;
-        let admission = Admission {
+        let admission = AdmissionSetup {
             policies: &self.set,
             catalog,
             request_user: &request_user,
@@ -112,7 +112,7 @@ impl Given {
             namespace,
             home: namespace,
         };
-        let sent = Sent { object, old, subresource: "", operation: None };
+        let sent = SentRequest { object, old, subresource: "", operation: None };
         admission.admit(sent, check, &mut |_| {})
     }
 }
@@ -142,7 +142,7 @@ fn gather_rules(objects: &mut [Value]) {
     }
 }
 
-fn take_role(roles: &mut Policy, object: &Value) {
+fn take_role(roles: &mut RbacPolicy, object: &Value) {
     let kind = object.str_at(&["kind"]);
     let name = object.str_at(&["metadata", "name"]);
     let namespaced = || match object.str_at(&["metadata", "namespace"]) {
@@ -171,12 +171,12 @@ fn decode_user(user: &Value) -> UserInfo {
 }
 
 /// All manifests of texts.
-pub fn values(sources: &[Source]) -> impl Iterator<Item = &Value> + Clone {
+pub fn values(sources: &[ManifestText]) -> impl Iterator<Item = &Value> + Clone {
     sources.iter().flat_map(|source| &source.documents).map(|document| &document.value)
 }
 
 /// Adds what policies said of a manifest to what its kind has against it.
-pub fn report(item: &mut Item, admitted: Admitted, document: &Document) {
+pub fn report(item: &mut ReportedDocument, admitted: Admitted, document: &ManifestDocument) {
     item.take(admitted.checked, document);
     item.warnings.extend(admitted.warnings);
     if let Some(denial) = admitted.denial {

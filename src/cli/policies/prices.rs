@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::super::cost::share;
 use super::super::definitions::is_definition;
-use super::super::documents::Source;
+use super::super::documents::ManifestText;
 use super::values;
 use crate::author::Catalog;
 use crate::author::policies::is_policy;
@@ -21,7 +21,7 @@ pub struct PolicyPrices {
 }
 
 /// Whether `sources` have policies whose expressions have a price.
-pub fn has_prices(sources: &[Source]) -> bool {
+pub fn has_prices(sources: &[ManifestText]) -> bool {
     values(sources).any(is_priced)
 }
 
@@ -30,7 +30,7 @@ fn is_priced(value: &Value) -> bool {
 }
 
 /// The prices of all policies in `sources` in that version of Kubernetes. Definitions among them say how large objects are.
-pub fn prices(minor: Minor, sources: &[Source]) -> Vec<PolicyPrices> {
+pub fn prices(minor: Minor, sources: &[ManifestText]) -> Vec<PolicyPrices> {
     let mut catalog = Catalog::of_minor(minor);
     for value in values(sources).filter(|value| is_definition(value)) {
         // What is wrong with definitions is told beside.

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt as _, Limited};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::super::print::note;
-use super::file::{Answer, Content, End, Ended, RecordedRequest, StreamPart};
+use super::file::{EndedStream, RecordedAnswer, RecordedContent, RecordedRequest, StreamEnd, StreamPart};
 use super::key::{Matching, RequestKey};
 use super::proxy::{BEFORE_BREAK, refusal};
 use crate::http::Stopping;
@@ -27,7 +27,7 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// The answers of a record, by what was asked.
 pub struct Answers {
-    by_key: HashMap<RequestKey, Vec<Answer>>,
+    by_key: HashMap<RequestKey, Vec<RecordedAnswer>>,
     matching: Matching,
     /// Whether events are sent at once.
     at_once: bool,
@@ -43,8 +43,8 @@ struct AnswerCounts {
 }
 
 impl Answers {
-    pub fn new(read: Vec<(RecordedRequest, Answer)>, matching: Matching, at_once: bool) -> Self {
-        let mut by_key: HashMap<RequestKey, Vec<Answer>> = HashMap::new();
+    pub fn new(read: Vec<(RecordedRequest, RecordedAnswer)>, matching: Matching, at_once: bool) -> Self {
+        let mut by_key: HashMap<RequestKey, Vec<RecordedAnswer>> = HashMap::new();
         for (asked, answer) in read {
             let accept = asked.headers.iter().find(|(name, _)| name == "accept").map_or("", |(_, value)| value);
             let body = asked.body.unwrap_or_default();
@@ -62,7 +62,7 @@ impl Answers {
     }
 
     /// The next answer to a request; the last one for ever.
-    fn next(&self, key: RequestKey) -> Option<Answer> {
+    fn next(&self, key: RequestKey) -> Option<RecordedAnswer> {
         let mut counts = self.lock();
         let Some(answers) = self.by_key.get(&key) else {
             counts.new += 1;
@@ -97,11 +97,11 @@ async fn handle(State(answers): State<Arc<Answers>>, request: Request) -> Respon
         return refusal(&Status::plain(501, &format!("the record does not have {} {uri}", head.method)));
     };
     let content = match answer.content {
-        Content::Whole(Some(body)) => Body::from(body),
-        Content::Whole(None) => {
+        RecordedContent::Whole(Some(body)) => Body::from(body),
+        RecordedContent::Whole(None) => {
             return refusal(&Status::plain(501, "the answer was left out of the record, as it could not be masked"));
         }
-        Content::Stream(parts, end) => {
+        RecordedContent::Stream(parts, end) => {
             let played = Played {
                 parts: parts.into_iter(),
                 end,
@@ -133,7 +133,7 @@ fn time_out(uri: &str) -> Option<Duration> {
 /// A stream that is played back.
 struct Played {
     parts: std::vec::IntoIter<StreamPart>,
-    end: Ended,
+    end: EndedStream,
     begun: Instant,
     until: Option<Instant>,
     at_once: bool,
@@ -156,17 +156,17 @@ impl Played {
                 return Some(Ok(data));
             }
         }
-        if self.end.how != End::Left {
+        if self.end.how != StreamEnd::Left {
             self.sleep_until(self.end.after).await;
         }
         match self.end.how {
-            End::Closed => None,
-            End::Broken => {
-                self.end.how = End::Closed;
+            StreamEnd::Closed => None,
+            StreamEnd::Broken => {
+                self.end.how = StreamEnd::Closed;
                 sleep(BEFORE_BREAK).await;
                 Some(Err(io::Error::other("the stream broke off in the record")))
             }
-            End::Left => {
+            StreamEnd::Left => {
                 self.wait().await;
                 None
             }

@@ -47,23 +47,23 @@ pub struct RecordedRequest {
 
 /// An answer as it is kept.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct RecordedAnswer {
     pub code: u16,
     pub headers: Headers,
-    pub content: Content,
+    pub content: RecordedContent,
 }
 
 /// What stands behind the head of an answer.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum RecordedContent {
     /// `None` for a body that is left out.
     Whole(Option<Bytes>),
-    Stream(Vec<StreamPart>, Ended),
+    Stream(Vec<StreamPart>, EndedStream),
 }
 
-impl Default for Content {
+impl Default for RecordedContent {
     fn default() -> Self {
-        Content::Whole(Some(Bytes::new()))
+        RecordedContent::Whole(Some(Bytes::new()))
     }
 }
 
@@ -77,25 +77,26 @@ pub struct StreamPart {
 
 /// The end of a stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ended {
-    pub how: End,
+pub struct EndedStream {
+    pub how: StreamEnd,
     /// Since the head of the answer.
     pub after: Duration,
 }
 
 /// How a stream ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
+pub enum StreamEnd {
     Closed,
     Broken,
     #[default]
     Left,
 }
 
-const ENDS: [(&str, End); 3] = [("closed", End::Closed), ("broken", End::Broken), ("left", End::Left)];
+const ENDS: [(&str, StreamEnd); 3] =
+    [("closed", StreamEnd::Closed), ("broken", StreamEnd::Broken), ("left", StreamEnd::Left)];
 
 /// Writes a record.
-pub struct Writer {
+pub struct RecordWriter {
     state: Mutex<RecordingState>,
     last_id: AtomicU64,
 }
@@ -106,7 +107,7 @@ struct RecordingState {
     failure: Option<String>,
 }
 
-impl Writer {
+impl RecordWriter {
     /// Makes the file, which is for this user alone.
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl Writer {
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
         let state = RecordingState { file, failure: None };
-        let writer = Writer { state: Mutex::new(state), last_id: AtomicU64::new(0) };
+        let writer = RecordWriter { state: Mutex::new(state), last_id: AtomicU64::new(0) };
         let made = Timestamp::now().to_string();
         writer.write(&object! { "format" => FORMAT, "made" => made, "program" => env!("CARGO_PKG_VERSION") });
         Ok(writer)
@@ -131,7 +132,7 @@ impl Writer {
         begun: Timestamp,
         took: Duration,
         asked: &RecordedRequest,
-        answer: &Answer,
+        answer: &RecordedAnswer,
         failed: Option<&str>,
     ) {
         let mut request = object! {
@@ -158,7 +159,7 @@ impl Writer {
     }
 
     /// Writes the end of a stream.
-    pub fn end(&self, id: u64, after: Duration, end: End) {
+    pub fn end(&self, id: u64, after: Duration, end: StreamEnd) {
         let name = ENDS.iter().find(|(_, known)| *known == end).map_or("", |(name, _)| name);
         self.write(&object! { "id" => integer(id), "afterMs" => milliseconds(after), "end" => name });
     }
@@ -222,12 +223,12 @@ pub enum LineFault {
     End,
 }
 
-impl Answer {
+impl RecordedAnswer {
     fn to_value(&self) -> Value {
         let mut value = object! { "code" => Value::Int(self.code.into()), "headers" => encode_headers(&self.headers) };
         match &self.content {
-            Content::Whole(body) => insert_bytes(value.make_object(), "body", body.as_ref()),
-            Content::Stream(..) => _ = value.make_object().insert("stream", Value::Bool(true)),
+            RecordedContent::Whole(body) => insert_bytes(value.make_object(), "body", body.as_ref()),
+            RecordedContent::Stream(..) => _ = value.make_object().insert("stream", Value::Bool(true)),
         }
         value
     }
@@ -235,10 +236,10 @@ impl Answer {
     fn of_value(value: &Value) -> Result<Self, LineFault> {
         let code = value.get("code").and_then(Value::as_i64).and_then(|code| u16::try_from(code).ok());
         let content = match value.get("stream") {
-            Some(Value::Bool(true)) => Content::Stream(Vec::new(), Ended::default()),
-            _ => Content::Whole(bytes_of(value, "body")?),
+            Some(Value::Bool(true)) => RecordedContent::Stream(Vec::new(), EndedStream::default()),
+            _ => RecordedContent::Whole(bytes_of(value, "body")?),
         };
-        Ok(Answer { code: code.ok_or(LineFault::Code)?, headers: headers_of(value), content })
+        Ok(RecordedAnswer { code: code.ok_or(LineFault::Code)?, headers: headers_of(value), content })
     }
 }
 
@@ -247,7 +248,7 @@ impl Answer {
 ///
 /// # Errors
 /// The file can't be read, or is not a record.
-pub fn read(path: &Path) -> Result<Vec<(RecordedRequest, Answer)>, FileError> {
+pub fn read(path: &Path) -> Result<Vec<(RecordedRequest, RecordedAnswer)>, FileError> {
     let mut bytes = fs::read(path)?;
     bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default());
     let whole = String::from_utf8(bytes)?;
@@ -256,7 +257,7 @@ pub fn read(path: &Path) -> Result<Vec<(RecordedRequest, Answer)>, FileError> {
     if first.str_at(&["format"]) != FORMAT {
         return Err(FileError::Format);
     }
-    let mut read: Vec<(RecordedRequest, Answer)> = Vec::new();
+    let mut read: Vec<(RecordedRequest, RecordedAnswer)> = Vec::new();
     let mut place_of = HashMap::new();
     for (at, line) in lines {
         let faulty = |fault: LineFault| FileError::Line { number: at + 1, fault };
@@ -264,11 +265,11 @@ pub fn read(path: &Path) -> Result<Vec<(RecordedRequest, Answer)>, FileError> {
         let id = line.get("id").and_then(Value::as_i64).ok_or_else(|| faulty(LineFault::Id))?;
         if line.get("request").is_none() {
             let place = place_of.get(&id).copied().ok_or_else(|| faulty(LineFault::Request))?;
-            let (_, answer): &mut (RecordedRequest, Answer) = &mut read[place];
+            let (_, answer): &mut (RecordedRequest, RecordedAnswer) = &mut read[place];
             add_part(answer, &line).map_err(faulty)?;
         } else if let Some(response) = line.get("response") {
             place_of.insert(id, read.len());
-            let answer = Answer::of_value(response).map_err(faulty)?;
+            let answer = RecordedAnswer::of_value(response).map_err(faulty)?;
             read.push((asked_of(&line, id).map_err(faulty)?, answer));
         }
     }
@@ -288,13 +289,13 @@ fn asked_of(line: &Value, id: i64) -> Result<RecordedRequest, LineFault> {
     })
 }
 
-fn add_part(answer: &mut Answer, line: &Value) -> Result<(), LineFault> {
-    let Content::Stream(parts, end) = &mut answer.content else { return Err(LineFault::Stream) };
+fn add_part(answer: &mut RecordedAnswer, line: &Value) -> Result<(), LineFault> {
+    let RecordedContent::Stream(parts, end) = &mut answer.content else { return Err(LineFault::Stream) };
     let after = Duration::from_millis(line.get("afterMs").and_then(Value::as_i64).unwrap_or_default().unsigned_abs());
     match line.get("end").and_then(Value::as_str) {
         Some(name) => {
             let known = ENDS.iter().find(|(known, _)| *known == name);
-            *end = Ended { how: known.ok_or(LineFault::End)?.1, after };
+            *end = EndedStream { how: known.ok_or(LineFault::End)?.1, after };
         }
         None => parts.push(StreamPart { after, data: bytes_of(line, "data")? }),
     }

@@ -23,7 +23,7 @@ use super::cluster::connect;
 use super::command_error::CommandError;
 use super::print::tell;
 use answers::Answers;
-use file::Writer;
+use file::RecordWriter;
 use front::Front;
 use key::Matching;
 use proxy::Proxy;
@@ -119,7 +119,7 @@ impl Record {
 
     async fn record(self) -> Result<(u8, u64), CommandError> {
         let client = connect(Some(&self.upstream), self.context.as_deref())?;
-        let writer = Writer::create(&self.out).map_err(CommandError::write(&self.out))?;
+        let writer = RecordWriter::create(&self.out).map_err(CommandError::write(&self.out))?;
         let proxy = Arc::new(Proxy { client, writer });
         let code = self.program.front(&self.out).serve(proxy::router(Arc::clone(&proxy))).await?;
         Ok((code, proxy.writer.finish()?))

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::super::cluster::{Client, Forwarded};
-use super::file::{Answer, Content, End, Ended, Headers, RecordedRequest, Writer};
+use super::file::{EndedStream, Headers, RecordWriter, RecordedAnswer, RecordedContent, RecordedRequest, StreamEnd};
 use super::frames::{Splitter, StreamFraming};
 use super::mask::Sensitive;
 use crate::http::query::Query;
@@ -54,7 +54,7 @@ const IMPERSONATE: &str = "impersonate-";
 /// What requests are passed on with.
 pub struct Proxy {
     pub client: Client,
-    pub writer: Writer,
+    pub writer: RecordWriter,
 }
 
 /// Passes every request on.
@@ -79,8 +79,8 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     let refuse = |code: u16, why: &str| {
         let status = Status::plain(code, why);
         let headers = vec![("content-type".to_owned(), JSON.to_owned())];
-        let content = Content::Whole(Some(json::encode(&status.to_value()).into()));
-        proxy.writer.exchange(begun, started.elapsed(), &asked, &Answer { code, headers, content }, Some(why));
+        let content = RecordedContent::Whole(Some(json::encode(&status.to_value()).into()));
+        proxy.writer.exchange(begun, started.elapsed(), &asked, &RecordedAnswer { code, headers, content }, Some(why));
         refusal(&status)
     };
     let Ok(body) = body else { return refuse(413, "the body of the request is too long to be recorded") };
@@ -93,21 +93,24 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
         Err(error) => return refuse(502, &format!("the server can't be asked: {error}")),
     };
     let (head, body) = response.into_parts();
-    let mut answer =
-        Answer { code: head.status.as_u16(), headers: headers_of(&head.headers), content: Content::default() };
+    let mut answer = RecordedAnswer {
+        code: head.status.as_u16(),
+        headers: headers_of(&head.headers),
+        content: RecordedContent::default(),
+    };
     let body = if is_stream(&uri) {
-        answer.content = Content::Stream(Vec::new(), Ended::default());
+        answer.content = RecordedContent::Stream(Vec::new(), EndedStream::default());
         proxy.writer.exchange(begun, started.elapsed(), &asked, &answer, None);
         let form = StreamFraming::of(text(&head.headers, header::CONTENT_TYPE));
         let begun = Instant::now();
         let (proxy, splitter) = (Arc::clone(&proxy), Splitter::new(form));
-        StreamParts { proxy, id: asked.id, sensitive, begun, splitter, end: End::Left }.body(body, held)
+        StreamParts { proxy, id: asked.id, sensitive, begun, splitter, end: StreamEnd::Left }.body(body, held)
     } else {
         let whole = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) => return refuse(502, &format!("the answer breaks off: {error}")),
         };
-        answer.content = Content::Whole(masked(sensitive, &whole));
+        answer.content = RecordedContent::Whole(masked(sensitive, &whole));
         proxy.writer.exchange(begun, started.elapsed(), &asked, &answer, None);
         Body::from(whole)
     };
@@ -126,7 +129,7 @@ struct StreamParts {
     begun: Instant,
     splitter: Splitter,
     /// How it has ended, if it ends now.
-    end: End,
+    end: StreamEnd,
 }
 
 impl StreamParts {
@@ -139,7 +142,7 @@ impl StreamParts {
 
     /// The next part that is whole; `None` at the end.
     async fn next(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
-        if self.end != End::Left {
+        if self.end != StreamEnd::Left {
             return None;
         }
         loop {
@@ -149,12 +152,12 @@ impl StreamParts {
             match body.frame().await {
                 Some(Ok(frame)) => self.splitter.push(&frame.into_data().unwrap_or_default()),
                 Some(Err(error)) => {
-                    self.end = End::Broken;
+                    self.end = StreamEnd::Broken;
                     sleep(BEFORE_BREAK).await;
                     return Some(Err(error));
                 }
                 None => {
-                    self.end = End::Closed;
+                    self.end = StreamEnd::Closed;
                     return self.splitter.rest().map(|rest| Ok(self.write(rest)));
                 }
             }

@@ -1,7 +1,7 @@
 //! Faults as annotations, in the forms of code review systems: all of them stand behind what is known of their ids.
 
-use super::super::annotate::{Annotation, Level};
-use super::{Item, Print};
+use super::super::annotate::{Annotation, AnnotationLevel};
+use super::{Print, ReportedDocument};
 
 /// What was found so far, and how it is shown.
 pub struct Annotated {
@@ -16,11 +16,11 @@ impl Annotated {
 }
 
 impl Print for Annotated {
-    fn item(&mut self, _: &mut String, item: &Item) {
+    fn item(&mut self, _: &mut String, item: &ReportedDocument) {
         self.found.extend(item.faults.iter().map(|fault| Annotation {
             file: item.file.clone(),
             place: fault.place,
-            level: Level::Error,
+            level: AnnotationLevel::Error,
             id: fault.rejected.error.kind.reason().to_owned(),
             message: format!("{}: {}", item.title(), fault.text()),
         }));

@@ -1,6 +1,6 @@
 //! The stable interface: an array with an item for each document.
 
-use super::{DocumentVerdict, Item, Print, ReportedError};
+use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 use crate::author::RuleRun;
 use crate::object;
 use crate::value::{Value, json};
@@ -10,7 +10,7 @@ use crate::value::{Value, json};
 pub struct Json(usize);
 
 impl Print for Json {
-    fn item(&mut self, out: &mut String, shown: &Item) {
+    fn item(&mut self, out: &mut String, shown: &ReportedDocument) {
         out.push(if self.0 == 0 { '[' } else { ',' });
         out.push_str(&json::encode_to_string(&item(shown)));
         self.0 += 1;
@@ -21,7 +21,7 @@ impl Print for Json {
     }
 }
 
-fn item(item: &Item) -> Value {
+fn item(item: &ReportedDocument) -> Value {
     let list = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
     object! {
         "file" => item.file.as_str(),

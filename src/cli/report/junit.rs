@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{DocumentVerdict, Item, Print, ReportedError};
+use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 
 /// The cases of a file.
 pub struct Suite {
     pub name: String,
-    pub cases: Vec<Case>,
+    pub cases: Vec<JunitCase>,
     pub taken: Option<Duration>,
 }
 
 /// What came of one.
-pub struct Case {
+pub struct JunitCase {
     pub name: String,
     /// What readers group cases by: the file that it stands in.
     pub class: String,
@@ -41,7 +41,7 @@ fn suite(suite: &Suite) -> TestSuite {
     shown
 }
 
-fn case(case: &Case) -> TestCase {
+fn case(case: &JunitCase) -> TestCase {
     let status = match (case.failures.first(), case.is_skipped) {
         (None, false) => TestCaseStatus::success(),
         (None, true) => TestCaseStatus::skipped(),
@@ -66,11 +66,11 @@ pub struct Junit {
 }
 
 impl Print for Junit {
-    fn item(&mut self, _: &mut String, item: &Item) {
+    fn item(&mut self, _: &mut String, item: &ReportedDocument) {
         if self.suites.last().is_none_or(|suite| suite.name != item.file) {
             self.suites.push(Suite { name: item.file.clone(), cases: Vec::new(), taken: None });
         }
-        let case = Case {
+        let case = JunitCase {
             name: item.title(),
             class: item.file.clone(),
             failures: item.faults.iter().map(ReportedError::text).collect(),

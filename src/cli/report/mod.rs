@@ -8,18 +8,18 @@ mod text;
 use clap::ValueEnum;
 
 use super::annotate;
-use super::documents::{self, Document, Source};
-use super::text::Text;
+use super::documents::{self, ManifestDocument, ManifestText};
+use super::text::SharedText;
 use crate::author::{Checked, Rejected, RuleRun};
 use crate::meta::field::{Error, ErrorType};
 use crate::value::Value;
 use crate::value::yaml::TextPosition;
 
-pub use junit::{Case, Suite, show as show_junit};
+pub use junit::{JunitCase, Suite, show as show_junit};
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ReportFormat {
     Text,
     Json,
     Junit,
@@ -38,7 +38,7 @@ pub enum DocumentVerdict {
 }
 
 /// What came of a document.
-pub struct Item {
+pub struct ReportedDocument {
     pub file: String,
     pub index: usize,
     pub api_version: String,
@@ -54,7 +54,7 @@ pub struct Item {
     /// The template of a chart that it comes from.
     pub template: Option<String>,
     /// The text around the faults.
-    source: Text,
+    source: SharedText,
 }
 
 /// What is wrong, and where.
@@ -72,29 +72,33 @@ impl ReportedError {
     }
 }
 
-impl Item {
+impl ReportedDocument {
     /// A document that nothing is known of yet.
-    pub fn new(source: &Source, document: &Document) -> Item {
+    pub fn new(source: &ManifestText, document: &ManifestDocument) -> ReportedDocument {
         let text = |path: &[&str]| document.value.str_at(path).to_owned();
-        Item {
+        ReportedDocument {
             index: document.index,
             api_version: text(&["apiVersion"]),
             kind: text(&["kind"]),
             name: text(&["metadata", "name"]),
             namespace: text(&["metadata", "namespace"]),
-            ..Item::blank(source)
+            ..ReportedDocument::blank(source)
         }
     }
 
     /// What can't be read.
-    pub fn unreadable(source: &Source, fault: &documents::DocumentError) -> Item {
-        let mut item = Item { index: fault.index, verdict: DocumentVerdict::Unreadable, ..Item::blank(source) };
+    pub fn unreadable(source: &ManifestText, fault: &documents::DocumentError) -> ReportedDocument {
+        let mut item = ReportedDocument {
+            index: fault.index,
+            verdict: DocumentVerdict::Unreadable,
+            ..ReportedDocument::blank(source)
+        };
         item.add(ErrorType::TypeInvalid, "", fault.message.clone(), fault.place);
         item
     }
 
-    fn blank(source: &Source) -> Item {
-        Item {
+    fn blank(source: &ManifestText) -> ReportedDocument {
+        ReportedDocument {
             file: source.name.clone(),
             index: 0,
             api_version: String::new(),
@@ -128,14 +132,14 @@ impl Item {
     }
 
     /// Adds that a policy denies it.
-    pub fn deny(&mut self, message: String, document: &Document) {
+    pub fn deny(&mut self, message: String, document: &ManifestDocument) {
         self.add(ErrorType::Forbidden, "", message, document.place(""));
         self.verdict = DocumentVerdict::Invalid;
         self.template = document.template().map(str::to_owned);
     }
 
     /// Adds the verdict.
-    pub fn take(&mut self, checked: Checked, document: &Document) {
+    pub fn take(&mut self, checked: Checked, document: &ManifestDocument) {
         self.cost = checked.cost();
         self.object = checked.object;
         self.warnings.extend(checked.warnings);
@@ -164,7 +168,7 @@ impl Item {
 
 /// Makes a text of items as they come.
 trait Print {
-    fn item(&mut self, out: &mut String, item: &Item);
+    fn item(&mut self, out: &mut String, item: &ReportedDocument);
 
     /// What stands behind the last.
     fn end(&mut self, out: &mut String);
@@ -175,18 +179,18 @@ pub struct Printer(Box<dyn Print>);
 
 impl Printer {
     /// `is_styled` is for terminals, and for text only.
-    pub fn new(format: Format, is_styled: bool) -> Self {
+    pub fn new(format: ReportFormat, is_styled: bool) -> Self {
         Printer(match format {
-            Format::Text => Box::new(text::Text::new(is_styled)),
-            Format::Json => Box::new(json::Json::default()),
-            Format::Junit => Box::new(junit::Junit::default()),
-            Format::Sarif => Box::new(annotated::Annotated::new(|found| annotate::sarif(found, &[]))),
-            Format::Github => Box::new(annotated::Annotated::new(annotate::github)),
+            ReportFormat::Text => Box::new(text::TextReport::new(is_styled)),
+            ReportFormat::Json => Box::new(json::Json::default()),
+            ReportFormat::Junit => Box::new(junit::Junit::default()),
+            ReportFormat::Sarif => Box::new(annotated::Annotated::new(|found| annotate::sarif(found, &[]))),
+            ReportFormat::Github => Box::new(annotated::Annotated::new(annotate::github)),
         })
     }
 
     /// What can be printed of these already.
-    pub fn show(&mut self, items: &[Item]) -> String {
+    pub fn show(&mut self, items: &[ReportedDocument]) -> String {
         let mut out = String::new();
         items.iter().for_each(|item| self.0.item(&mut out, item));
         out

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::{DocumentVerdict, Item, Print, ReportedError};
+use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 
 /// How many values of parts of a rule are shown.
 const PARTS_MAX: usize = 12;
 
-pub struct Text {
+pub struct TextReport {
     renderer: Renderer,
     /// Documents with each verdict.
     counts: [usize; VERDICTS.len()],
@@ -23,15 +23,15 @@ const VERDICTS: [(DocumentVerdict, &str); 4] = [
     (DocumentVerdict::Unreadable, "unreadable"),
 ];
 
-impl Text {
+impl TextReport {
     pub fn new(is_styled: bool) -> Self {
         let renderer = if is_styled { Renderer::styled() } else { Renderer::plain() };
-        Text { renderer, counts: Default::default() }
+        TextReport { renderer, counts: Default::default() }
     }
 }
 
-impl Print for Text {
-    fn item(&mut self, out: &mut String, item: &Item) {
+impl Print for TextReport {
+    fn item(&mut self, out: &mut String, item: &ReportedDocument) {
         let counted = self.counts.iter_mut().zip(VERDICTS).filter(|(_, (verdict, _))| *verdict == item.verdict);
         counted.for_each(|(count, _)| *count += 1);
         for fault in &item.faults {
@@ -53,7 +53,7 @@ impl Print for Text {
     }
 }
 
-fn show_fault(item: &Item, fault: &ReportedError, renderer: &Renderer) -> String {
+fn show_fault(item: &ReportedDocument, fault: &ReportedError, renderer: &Renderer) -> String {
     let ReportedError { rejected, place, .. } = fault;
     let title = match item.verdict {
         DocumentVerdict::Unreadable => fault.text(),

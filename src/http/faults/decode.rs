@@ -9,7 +9,7 @@ use crate::meta::duration;
 use crate::value::{Map, Value};
 
 use super::error;
-use super::fault::{Effect, End, Fault, InjectedError, Lost};
+use super::fault::{Effect, Fault, InjectedError, Lost, WatchEnd};
 use super::matching::Match;
 
 /// The longest delay of a request, and the latest end of a watch.
@@ -163,7 +163,7 @@ fn decode_failure(value: &Value) -> Result<InjectedError, FaultError> {
 fn decode_watch(value: &Value) -> Result<Effect, FaultError> {
     let fields = KnownFields::new("watch", value, &["end", "afterEvents", "after"])?;
     Ok(Effect::Watch {
-        end: fields.word("end", &End::ALL)?,
+        end: fields.word("end", &WatchEnd::ALL)?,
         after_events: fields.integer("afterEvents")?.unwrap_or_default(),
         after: fields.duration("after")?.unwrap_or_default(),
     })

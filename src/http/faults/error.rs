@@ -15,7 +15,7 @@ use super::super::exchange::Exchange;
 use super::super::negotiate::{Encoding, body_encoding};
 use super::super::path::{Selected, Target};
 use super::fault::InjectedError;
-use super::matching::Subject;
+use super::matching::FaultSubject;
 
 /// The codes, each with its reasons; the first of a code is the one that goes with it unasked.
 pub const REASONS: [(u16, &str); 12] = [
@@ -49,7 +49,7 @@ pub fn watch_expired() -> Status {
 
 /// The Status of `failure` for a request. Of a creation the body is read, for the name in it.
 pub async fn status(app: &App, exchange: &Exchange, target: &Target, failure: &InjectedError, body: Body) -> Status {
-    let mut subject = Subject::of(exchange, target);
+    let mut subject = FaultSubject::of(exchange, target);
     let is_create = subject.verb == "create" && !subject.resource.is_empty();
     let reason = match (failure.reason.as_str(), failure.code) {
         ("", 409) if is_create => "AlreadyExists",
@@ -69,7 +69,7 @@ pub async fn status(app: &App, exchange: &Exchange, target: &Target, failure: &I
     status
 }
 
-fn of_reason(exchange: &Exchange, target: &Target, subject: &Subject, reason: &str) -> Status {
+fn of_reason(exchange: &Exchange, target: &Target, subject: &FaultSubject, reason: &str) -> Status {
     let (group, resource, name) = (subject.group.as_str(), subject.resource.as_str(), subject.name.as_str());
     match reason {
         "Unauthorized" => Status::unauthorized(),
@@ -88,7 +88,7 @@ fn of_reason(exchange: &Exchange, target: &Target, subject: &Subject, reason: &s
     }
 }
 
-fn forbidden(exchange: &Exchange, target: &Target, subject: &Subject) -> Status {
+fn forbidden(exchange: &Exchange, target: &Target, subject: &FaultSubject) -> Status {
     let Target::Resource(path) = target else {
         let attributes = crate::auth::Attributes::Path { verb: &subject.verb, path: &exchange.path };
         return Status::forbidden_path(&attributes.refusal(&exchange.user, ""));
@@ -99,7 +99,7 @@ fn forbidden(exchange: &Exchange, target: &Target, subject: &Subject) -> Status 
 }
 
 /// A list that goes on gets a token to go on with at the newest, as far as its own can be read.
-fn expired(exchange: &Exchange, subject: &Subject) -> Status {
+fn expired(exchange: &Exchange, subject: &FaultSubject) -> Status {
     if subject.verb == "watch" {
         return watch_expired();
     }

@@ -6,7 +6,7 @@ use crate::meta::duration;
 use crate::object;
 use crate::value::{Map, Value};
 
-use super::matching::{Match, Subject};
+use super::matching::{FaultSubject, Match};
 
 /// A fault that a test asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub enum Effect {
     /// The request is answered with an error, and nothing is done.
     Error(InjectedError),
     /// An open watch ends, or no more comes of it.
-    Watch { end: End, after_events: u64, after: Duration },
+    Watch { end: WatchEnd, after_events: u64, after: Duration },
     /// A list or watch of any revision (`resourceVersion=0`) begins with the state of so many changes ago.
     Stale(u64),
     /// The connection is cut in place of an answer.
@@ -55,7 +55,7 @@ pub struct InjectedError {
 
 /// How a watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum WatchEnd {
     /// As at its time-out: the stream is whole.
     Closed,
     /// The connection breaks; of HTTP/2, the stream is reset.
@@ -75,12 +75,16 @@ pub enum Lost {
     Answer,
 }
 
-impl End {
-    pub const ALL: [(&str, End); 4] =
-        [("closed", End::Closed), ("cut", End::Cut), ("stalled", End::Stalled), ("expired", End::Expired)];
+impl WatchEnd {
+    pub const ALL: [(&str, WatchEnd); 4] = [
+        ("closed", WatchEnd::Closed),
+        ("cut", WatchEnd::Cut),
+        ("stalled", WatchEnd::Stalled),
+        ("expired", WatchEnd::Expired),
+    ];
 
     fn name(self) -> &'static str {
-        End::ALL.iter().find(|(_, end)| *end == self).map_or("", |(name, _)| name)
+        WatchEnd::ALL.iter().find(|(_, end)| *end == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -94,7 +98,7 @@ impl Lost {
 
 impl Fault {
     /// Whether it is for this request, and comes before the request is answered.
-    pub fn meets_request(&self, subject: &Subject) -> bool {
+    pub fn meets_request(&self, subject: &FaultSubject) -> bool {
         let can = match self.effect {
             None | Some(Effect::Error(_) | Effect::Lose(_)) => true,
             Some(Effect::Watch { .. }) => false,
@@ -107,7 +111,7 @@ impl Fault {
     }
 
     /// Whether it is for this watch, and comes while that is open.
-    pub fn meets_watch(&self, subject: &Subject) -> bool {
+    pub fn meets_watch(&self, subject: &FaultSubject) -> bool {
         matches!(self.effect, Some(Effect::Watch { .. })) && self.matching.fits(subject)
     }
 

@@ -13,7 +13,7 @@ use super::super::exchange::Exchange;
 use super::super::path::Target;
 use super::error;
 use super::fault::{Effect, Lost};
-use super::matching::Subject;
+use super::matching::FaultSubject;
 
 /// Marks an answer that is not sent: among its extensions, it has the connection cut.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ where
     let met = match target {
         // Faults can always be removed, and health checks are not misled.
         Target::Skiff(_) | Target::Probe { .. } => None,
-        _ => app.faults.meet(|| Subject::of(exchange, &target)),
+        _ => app.faults.meet(|| FaultSubject::of(exchange, &target)),
     };
     let Some(met) = met else { return serve(target, body).await };
     exchange.observe(|observed| observed.annotate(FAULT, &met.label()));

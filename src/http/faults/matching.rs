@@ -7,7 +7,7 @@ use super::super::path::Target;
 
 /// What a request is about, as far as faults care. Texts that do not apply are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subject {
+pub struct FaultSubject {
     /// Kubernetes' verb; for a path that is not a resource, the method in lower case.
     pub verb: String,
     pub group: String,
@@ -40,15 +40,20 @@ pub struct Match {
     pub path: Option<String>,
 }
 
-impl Subject {
+impl FaultSubject {
     /// What a request is about.
     pub fn of(exchange: &Exchange, target: &Target) -> Self {
         let (user, path) = (exchange.user.name.clone(), exchange.path.clone());
         let Target::Resource(of) = target else {
-            return Subject { verb: exchange.method.as_str().to_lowercase(), user, path, ..Subject::default() };
+            return FaultSubject {
+                verb: exchange.method.as_str().to_lowercase(),
+                user,
+                path,
+                ..FaultSubject::default()
+            };
         };
         let verb = exchange.verb(of);
-        Subject {
+        FaultSubject {
             verb: verb.as_str().to_owned(),
             group: of.group.clone(),
             resource: of.resource.clone(),
@@ -64,7 +69,7 @@ impl Subject {
 
 impl Match {
     /// Whether `subject` is one of the requests.
-    pub fn fits(&self, subject: &Subject) -> bool {
+    pub fn fits(&self, subject: &FaultSubject) -> bool {
         let same = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
         (self.verbs.is_empty() || self.verbs.contains(&subject.verb))
             && match &self.path {
@@ -112,7 +117,7 @@ mod tests {
 
     #[test]
     fn all_that_is_given_must_fit() {
-        let subject = Subject {
+        let subject = FaultSubject {
             verb: "update".into(),
             group: "apps".into(),
             resource: "deployments".into(),
@@ -120,7 +125,7 @@ mod tests {
             name: "web".into(),
             user: "jane".into(),
             path: "/apis/apps/v1/namespaces/a/deployments/web".into(),
-            ..Subject::default()
+            ..FaultSubject::default()
         };
         let text = |text: &str| Some(text.to_owned());
         let check = |matching: Match, fits: bool| assert_eq!(matching.fits(&subject), fits, "{matching:?}");
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn paths_that_are_no_resource_are_meant_by_path_alone() {
-        let subject = Subject { verb: "get".into(), path: "/apis".into(), ..Subject::default() };
+        let subject = FaultSubject { verb: "get".into(), path: "/apis".into(), ..FaultSubject::default() };
         assert!(!Match::default().fits(&subject));
         assert!(Match { path: Some("/api*".into()), ..Match::default() }.fits(&subject));
     }

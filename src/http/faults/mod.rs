@@ -21,12 +21,12 @@ use tokio::sync::watch;
 
 pub(super) use decode::decode;
 pub(super) use error::watch_expired;
-pub(super) use fault::End;
 pub(super) use fault::Fault;
+pub(super) use fault::WatchEnd;
 pub use inject::Cut;
 pub(super) use inject::answer;
-pub(super) use matching::Subject;
-pub(super) use stream::{Look, WatchFaults};
+pub(super) use matching::FaultSubject;
+pub(super) use stream::{WatchFault, WatchFaults};
 
 /// How many faults there may be at once.
 pub(super) const FAULTS_MAX: usize = 1000;
@@ -117,7 +117,7 @@ impl Faults {
     }
 
     /// The fault that a request meets, which is told by `subject`. Those of open watches are found by [`Faults::follow`].
-    fn meet(&self, subject: impl FnOnce() -> Subject) -> Option<Arc<Active>> {
+    fn meet(&self, subject: impl FnOnce() -> FaultSubject) -> Option<Arc<Active>> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -128,7 +128,7 @@ impl Faults {
     }
 
     /// What an open watch meets.
-    pub fn follow(self: &Arc<Self>, subject: Subject) -> WatchFaults {
+    pub fn follow(self: &Arc<Self>, subject: FaultSubject) -> WatchFaults {
         WatchFaults::new(Arc::clone(self), subject, self.changed.subscribe())
     }
 
@@ -229,8 +229,8 @@ mod tests {
         decode(&json::decode(text.as_bytes()).expect("it is JSON")).expect("it is a fault")
     }
 
-    fn update(name: &str) -> Subject {
-        Subject { verb: "update".into(), resource: "widgets".into(), name: name.into(), ..Subject::default() }
+    fn update(name: &str) -> FaultSubject {
+        FaultSubject { verb: "update".into(), resource: "widgets".into(), name: name.into(), ..FaultSubject::default() }
     }
 
     /// Which of ten updates meet `fault`.

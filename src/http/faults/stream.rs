@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::fault::{Effect, End};
-use super::matching::Subject;
+use super::fault::{Effect, WatchEnd};
+use super::matching::FaultSubject;
 use super::{Active, Draw, Faults};
 
 /// What an open watch meets.
 pub struct WatchFaults {
     faults: Arc<Faults>,
-    subject: Subject,
+    subject: FaultSubject,
     changed: watch::Receiver<()>,
     /// Set where faults may have come since they were looked for.
     is_new: bool,
@@ -24,7 +24,7 @@ pub struct WatchFaults {
 /// A fault that was chosen for a watch.
 struct Claim {
     active: Arc<Active>,
-    end: End,
+    end: WatchEnd,
     events_left: u64,
     /// Not before.
     due: Instant,
@@ -32,13 +32,13 @@ struct Claim {
 }
 
 /// How a watch stands with faults.
-pub enum Look {
+pub enum WatchFault {
     /// Events may be sent; until then, where an instant is given.
     Free(Option<Instant>),
     /// Nothing is sent until faults change.
     Stalled,
     /// It ends; this is told once, with what the log says of the fault.
-    Ends(End, String),
+    Ends(WatchEnd, String),
 }
 
 impl Drop for Claim {
@@ -50,29 +50,29 @@ impl Drop for Claim {
 }
 
 impl WatchFaults {
-    pub(super) fn new(faults: Arc<Faults>, subject: Subject, changed: watch::Receiver<()>) -> Self {
+    pub(super) fn new(faults: Arc<Faults>, subject: FaultSubject, changed: watch::Receiver<()>) -> Self {
         WatchFaults { faults, subject, changed, is_new: true, passed: Vec::new(), claim: None }
     }
 
     /// How the watch stands now.
-    pub fn look(&mut self) -> Look {
+    pub fn look(&mut self) -> WatchFault {
         if std::mem::take(&mut self.is_new) || self.changed.has_changed().unwrap_or(false) {
             self.changed.mark_unchanged();
             self.find();
         }
-        let Some(claim) = &mut self.claim else { return Look::Free(None) };
+        let Some(claim) = &mut self.claim else { return WatchFault::Free(None) };
         if claim.events_left > 0 {
-            return Look::Free(None);
+            return WatchFault::Free(None);
         }
         if claim.due > Instant::now() {
-            return Look::Free(Some(claim.due));
+            return WatchFault::Free(Some(claim.due));
         }
         if !std::mem::replace(&mut claim.has_hit, true) {
             claim.active.hit();
         }
         match claim.end {
-            End::Stalled => Look::Stalled,
-            end => Look::Ends(end, claim.active.label()),
+            WatchEnd::Stalled => WatchFault::Stalled,
+            end => WatchFault::Ends(end, claim.active.label()),
         }
     }
 

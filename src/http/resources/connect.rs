@@ -14,14 +14,14 @@ use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::path;
 use super::part;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 
 /// Speaks with what an object stands for, which nothing here does: a log of a simulated pod is all that can come of it.
 pub(super) async fn connect(
     app: &App,
     exchange: &Exchange,
     (target, action): (&Target, Action),
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let query = |name: &str| exchange.query.first(name).unwrap_or_default();
     let number = |name: &str| exchange.query.first(name).and_then(|text| text.parse().ok());
     let is_true = |name: &str| matches!(query(name), "1" | "t" | "T" | "true" | "TRUE" | "True");

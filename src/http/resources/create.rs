@@ -8,12 +8,12 @@ use crate::meta::Status;
 use crate::object;
 use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, as_sent};
 
-use super::super::answer::{self, Content};
+use super::super::answer::{self, AnswerContent};
 use super::super::app::{App, Issuing};
 use super::super::exchange::Exchange;
-use super::super::negotiate::Format;
+use super::super::negotiate::AnswerFormat;
 use super::super::query::WriteOptions;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::sent::{content, manager, request_body, settled};
 use super::{built_in, negotiate, object};
 
@@ -22,7 +22,7 @@ pub(super) async fn create(
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let review = built_in(&target.version).and_then(|kind| kind.review);
     if review == Some(Review::Binding) {
         return act(app, exchange, (target, Action::Bind), body).await;
@@ -34,7 +34,7 @@ pub(super) async fn create(
         Some(review) => {
             let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
             let reviewed = app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings);
-            reviewed.await.map(Content::Value)
+            reviewed.await.map(AnswerContent::Value)
         }
         None => {
             let written = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
@@ -50,7 +50,7 @@ pub(super) async fn create_token(
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let answered = as_sent(target)?;
     let (format, shape) = negotiate(app, exchange, &answered)?;
     let request = create_request(app, exchange, body).await?;
@@ -60,7 +60,7 @@ pub(super) async fn create_token(
     exchange.warn(warnings);
     let IssuedToken { request, credential_id } = result?;
     exchange.observe(|observed| observed.annotate("authentication.kubernetes.io/issued-credential-id", &credential_id));
-    object(exchange, &answered, 201, format, &shape, Content::Value(request))
+    object(exchange, &answered, 201, format, &shape, AnswerContent::Value(request))
 }
 
 /// Does something to an object, of which the answer only says that it is done.
@@ -69,7 +69,7 @@ pub(super) async fn act(
     exchange: &Exchange,
     (target, action): (&Target, Action),
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let (format, _) = negotiate(app, exchange, target)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = exchange.warnings_of_object();
@@ -83,10 +83,10 @@ pub(super) async fn act(
     let status = object! {
         "kind" => "Status", "apiVersion" => "v1", "metadata" => object! {}, "status" => "Success", "code" => 201,
     };
-    Ok(answer::content(exchange, 201, Format { transform: None, ..format }, Content::Value(status)))
+    Ok(answer::content(exchange, 201, AnswerFormat { transform: None, ..format }, AnswerContent::Value(status)))
 }
 
-async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {
+async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, RequestRefusal> {
     let body = request_body(app, exchange, body).await?;
     let options = WriteOptions::create(&exchange.query)?;
     Ok(CreateRequest {

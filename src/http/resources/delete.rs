@@ -9,12 +9,12 @@ use crate::meta::gates::Gate;
 use crate::registry::{DeleteRequest, Deletion, Target, Warnings};
 use crate::value::{Value, json, yaml};
 
-use super::super::answer::{self, Content};
+use super::super::answer::{self, AnswerContent};
 use super::super::app::App;
 use super::super::exchange::Exchange;
-use super::super::negotiate::{Encoding, Format, body_encoding};
+use super::super::negotiate::{AnswerFormat, Encoding, body_encoding};
 use super::super::query;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::{negotiate, object};
 
 pub(super) async fn delete(
@@ -22,7 +22,7 @@ pub(super) async fn delete(
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let options = delete_options(app, exchange, body).await?;
     if options.ignore_store_read_error == Some(true) {
@@ -33,18 +33,18 @@ pub(super) async fn delete(
     exchange.warn(warnings);
     match outcome? {
         Deletion::Gone(status) => {
-            let format = Format { transform: None, ..format };
+            let format = AnswerFormat { transform: None, ..format };
             let mut status = status.to_value();
             if options.ignore_store_read_error == Some(true) {
                 // The reference makes this one elsewhere, with its code.
                 status.make_object().insert("code", Value::Int(200));
             }
-            Ok(answer::content(exchange, 200, format, Content::Value(status)))
+            Ok(answer::content(exchange, 200, format, AnswerContent::Value(status)))
         }
-        Deletion::Removed(value) => object(exchange, target, 200, format, &shape, Content::Value(value)),
+        Deletion::Removed(value) => object(exchange, target, 200, format, &shape, AnswerContent::Value(value)),
         Deletion::Stays(value) => {
             let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
-            object(exchange, target, code, format, &shape, Content::Value(value))
+            object(exchange, target, code, format, &shape, AnswerContent::Value(value))
         }
     }
 }
@@ -54,7 +54,7 @@ pub(super) async fn delete_options(
     app: &App,
     exchange: &Exchange,
     body: Body,
-) -> Result<query::DeleteOptions, Refusal> {
+) -> Result<query::DeleteOptions, RequestRefusal> {
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let mut options = if bytes.is_empty() {
         query::DeleteOptions::decode(&exchange.query)?
@@ -101,7 +101,7 @@ pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteRequest {
 }
 
 /// Deleting what can't be read takes a right of its own, and is told in the audit log.
-async fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), Refusal> {
+async fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), RequestRefusal> {
     exchange.observe(|observed| observed.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", ""));
     let version = &target.version;
     let attributes = Attributes::Resource(ResourceAttributes {

@@ -11,14 +11,14 @@ use super::super::exchange::Exchange;
 use super::delete::{delete_options, deletion};
 use super::list::{answer_page, list_at, list_options};
 use super::negotiate;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 
 pub(super) async fn delete_collection(
     app: &App,
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (mut options, mut request) = list_options(exchange, target)?;
     if options.limit == 0 {

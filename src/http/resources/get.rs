@@ -7,15 +7,15 @@ use crate::kinds::Computed;
 use crate::meta::Status;
 use crate::registry::{Subresource, Target};
 
-use super::super::answer::Content;
+use super::super::answer::AnswerContent;
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::query;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::revision::{resource_version, revision};
 use super::{negotiate, object};
 
-pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let options = query::GetOptions::decode(&exchange.query)?;
     let revision = match options.resource_version.as_str() {
@@ -23,10 +23,10 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
         text => Some(revision(resource_version(text).map_err(|error| Status::plain(500, &error.to_string()))?)),
     };
     let content = match target.subresource {
-        Subresource::Scale => Content::Value(app.registry.get_value(target, revision).await?),
+        Subresource::Scale => AnswerContent::Value(app.registry.get_value(target, revision).await?),
         _ => {
             let (stored, encoded) = app.registry.get(target, revision).await?;
-            Content::Json(encoded.to_bytes(stored.revision))
+            AnswerContent::Json(encoded.to_bytes(stored.revision))
         }
     };
     object(exchange, target, 200, format, &shape, content)
@@ -36,7 +36,7 @@ pub(super) async fn get_computed(
     app: &App,
     exchange: &Exchange,
     (target, of): (&Target, Computed),
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (objects, _) = app.registry.computed(of).await?;
     let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
@@ -46,5 +46,5 @@ pub(super) async fn get_computed(
         Computed::Components(_) => ("", target.version.names.singular.as_str()),
     };
     let found = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
-    object(exchange, target, 200, format, &shape, Content::Value(found))
+    object(exchange, target, 200, format, &shape, AnswerContent::Value(found))
 }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Response;
 
-use crate::audit::Level;
+use crate::audit::AuditLevel;
 use crate::kinds::Computed;
 use crate::memory::Full;
 use crate::meta::gates::Gate;
@@ -14,17 +14,17 @@ use crate::registry::{ListAt, ListPage, ListRequest, Target};
 use crate::store::continue_token::ContinueToken;
 use crate::value::{Map, Value, json};
 
-use super::super::answer::{self, Content};
+use super::super::answer::{self, AnswerContent};
 use super::super::app::App;
 use super::super::exchange::{Exchange, no_memory};
 use super::super::list_pieces::ListPieces;
-use super::super::negotiate::{Encoding, Format, TransformKind};
+use super::super::negotiate::{AnswerFormat, Encoding, TransformKind};
 use super::super::query::ListOptions;
-use super::super::shape::{Shape, go_type};
+use super::super::shape::{AnswerShape, go_type};
 use super::super::table;
 use super::super::typed_pieces::TypedPieces;
 use super::negotiate;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::revision::{resource_version, revision};
 
 /// A list of more bytes goes out in pieces, as its items are in memory already.
@@ -34,7 +34,7 @@ const LIST_TEXT_COPIES: usize = 2;
 /// How much a list takes, in lengths of its text, whose items are decoded for it.
 const LIST_DECODED_COPIES: usize = 12;
 
-pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
     request.at = list_at(&options, target)?;
@@ -61,7 +61,7 @@ pub(super) async fn list_computed(
     app: &App,
     exchange: &Exchange,
     (target, of): (&Target, Computed),
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (_, request) = list_options(exchange, target)?;
     let (mut objects, revision) = app.registry.computed(of).await?;
@@ -75,7 +75,7 @@ pub(super) async fn list_computed(
 }
 
 /// The options of a list or watch, and the selectors in them.
-pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, ListRequest), Refusal> {
+pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, ListRequest), RequestRefusal> {
     let mut options = ListOptions::decode(&exchange.query)?;
     let labels =
         LabelSelector::parse(&options.label_selector).map_err(|error| Status::bad_request(&error.to_string()))?;
@@ -140,10 +140,10 @@ pub(super) async fn answer_page(
     app: &App,
     exchange: &Exchange,
     target: &Target,
-    format: Format,
-    shape: &Shape,
+    format: AnswerFormat,
+    shape: &AnswerShape,
     page: ListPage,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let is_typed = target.resource.definition.is_none();
     let mut metadata = Map::new();
     metadata.insert("resourceVersion", Value::String(page.revision.to_string()));
@@ -157,7 +157,7 @@ pub(super) async fn answer_page(
     let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
     let is_json = format.encoding == Encoding::Json;
     let mut is_logged = false;
-    exchange.observe(|observed| is_logged = observed.is_logged(Level::RequestResponse));
+    exchange.observe(|observed| is_logged = observed.is_logged(AuditLevel::RequestResponse));
     let is_in_pieces = size_bytes > LIST_WHOLE_BYTES_MAX && shape.is_plain() && is_json && !format.pretty && !is_logged;
     if is_in_pieces && is_typed {
         let empty = empty_list(target, metadata);
@@ -171,7 +171,7 @@ pub(super) async fn answer_page(
         let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(copies)).await;
         exchange.hold(reserved.map_err(|Full| no_memory())?);
         let whole = ListPieces::new(target, &metadata, page).whole();
-        return Ok(answer::content(exchange, 200, format, Content::Json(whole)));
+        return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
     }
     let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(LIST_DECODED_COPIES)).await;
     exchange.hold(reserved.map_err(|Full| no_memory())?);
@@ -195,11 +195,11 @@ fn empty_list(target: &Target, metadata: Value) -> Value {
 fn answer_items(
     exchange: &Exchange,
     target: &Target,
-    format: Format,
-    shape: &Shape,
+    format: AnswerFormat,
+    shape: &AnswerShape,
     metadata: Value,
     mut items: Vec<Value>,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let Some(transform) = shape.transform else {
         for item in &mut items {
             // Go's lists hold the type once, for all items.
@@ -209,7 +209,7 @@ fn answer_items(
         }
         let mut list = empty_list(target, metadata);
         list.make_object().insert("items", Value::Array(items));
-        return Ok(answer::content(exchange, 200, format, Content::Value(list)));
+        return Ok(answer::content(exchange, 200, format, AnswerContent::Value(list)));
     };
     let shaped = match (transform.kind, &shape.columns) {
         (TransformKind::Table, Some(columns)) => {
@@ -224,5 +224,5 @@ fn answer_items(
         }
         _ => table::partial_list(&metadata, &items, transform),
     };
-    Ok(answer::content(exchange, 200, format, Content::Value(shaped)))
+    Ok(answer::content(exchange, 200, format, AnswerContent::Value(shaped)))
 }

@@ -26,30 +26,35 @@ use crate::meta::Status;
 use crate::registry::{Subresource, Target, Warnings};
 use crate::value::json;
 
-use super::answer::{self, Content};
+use super::answer::{self, AnswerContent};
 use super::app::App;
 use super::authorization;
 use super::classify::resource_route;
 use super::exchange::Exchange;
-use super::negotiate::{self as negotiation, Endpoint, Format, TransformKind, built_in_route};
+use super::negotiate::{self as negotiation, AnswerFormat, Endpoint, TransformKind, built_in_route};
 use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
 use super::query::IncludeObject;
-use super::shape::{self, Shape, go_type};
+use super::shape::{self, AnswerShape, go_type};
 
-use refusal::Refusal;
+use refusal::RequestRefusal;
 
 /// Answers a request for a resource.
 pub(super) async fn serve(app: &App, exchange: &Exchange, path: ResourcePath, body: Body) -> Response<Body> {
     match route(app, exchange, &path, body).await {
         Ok(response) => response,
-        Err(Refusal::Status(status)) => answer::status(exchange, &status),
-        Err(Refusal::Denied(status)) => answer::denial(exchange, &status),
-        Err(Refusal::Undecided(why)) => answer::failed_authorization(exchange, &why),
-        Err(Refusal::NotFoundText) => answer::text(exchange, 404, NOT_FOUND_TEXT),
+        Err(RequestRefusal::Status(status)) => answer::status(exchange, &status),
+        Err(RequestRefusal::Denied(status)) => answer::denial(exchange, &status),
+        Err(RequestRefusal::Undecided(why)) => answer::failed_authorization(exchange, &why),
+        Err(RequestRefusal::NotFoundText) => answer::text(exchange, 404, NOT_FOUND_TEXT),
     }
 }
 
-async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) -> Result<Response<Body>, Refusal> {
+async fn route(
+    app: &App,
+    exchange: &Exchange,
+    path: &ResourcePath,
+    body: Body,
+) -> Result<Response<Body>, RequestRefusal> {
     let verb = exchange.verb(path);
     // A read that names a revision makes do with what this process has seen, unless it goes on with another's page.
     let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
@@ -73,7 +78,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         return Err(if app.registry.definitions.is_built_in(&path.group) {
             Status::not_found_generic().into()
         } else {
-            Refusal::NotFoundText
+            RequestRefusal::NotFoundText
         });
     };
     if !makes_do {
@@ -81,12 +86,12 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     }
     let built_in = resource.definition.is_none();
     let Some(version) = resource.served(&path.version).cloned() else {
-        return Err(if built_in { Status::not_found_generic().into() } else { Refusal::NotFoundText });
+        return Err(if built_in { Status::not_found_generic().into() } else { RequestRefusal::NotFoundText });
     };
     let namespaced = version.is_namespaced();
     if !path.fits_scope(namespaced, verb) {
         return Err(if !built_in {
-            Refusal::NotFoundText
+            RequestRefusal::NotFoundText
         } else if is_list_of_all_namespaces(path, &version) {
             Status::method_not_allowed_generic().into()
         } else {
@@ -142,7 +147,7 @@ async fn dispatch(
     target: Target,
     verb: Verb,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     if matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
         note_stored(app, exchange, &target).await;
     }
@@ -152,7 +157,7 @@ async fn dispatch(
     }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
     // Boxed, as each is as large as its longest way: those around it would carry and move all of it, whatever the verb.
-    let answered: BoxFuture<'_, Result<Response<Body>, Refusal>> = match (target.subresource, verb) {
+    let answered: BoxFuture<'_, Result<Response<Body>, RequestRefusal>> = match (target.subresource, verb) {
         (Subresource::Main, Verb::List) if let Some(of) = computed => {
             Box::pin(list::list_computed(app, exchange, (&target, of)))
         }
@@ -196,7 +201,7 @@ async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
     }
 }
 
-async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
+async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), RequestRefusal> {
     let name = exchange.object_name(path, verb);
     let selected = exchange.selected(verb);
     let attributes = path.attributes(verb, &name, &selected);
@@ -205,10 +210,10 @@ async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Ve
         return Ok(());
     }
     if !decision.error.is_empty() {
-        return Err(Refusal::Undecided(decision.error));
+        return Err(RequestRefusal::Undecided(decision.error));
     }
     let why = attributes.refusal(&exchange.user, &decision.reason);
-    Err(Refusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
+    Err(RequestRefusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
 }
 
 /// Whether a path without a namespace is a route of a namespaced built-in resource: lists have one, and it takes nothing else.
@@ -223,7 +228,7 @@ fn check_built_in_route(
     path: &ResourcePath,
     version: &ServedVersion,
     verb: Verb,
-) -> Result<(), Refusal> {
+) -> Result<(), RequestRefusal> {
     let part = part(version, &path.subresource);
     let known = match path.subresource.as_str() {
         "" => true,
@@ -277,13 +282,13 @@ fn endpoint(target: &Target) -> Endpoint {
 }
 
 /// The form of the answer.
-fn negotiate(app: &App, exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Refusal> {
+fn negotiate(app: &App, exchange: &Exchange, target: &Target) -> Result<(AnswerFormat, AnswerShape), RequestRefusal> {
     let format = negotiation::format(&exchange.accept, &exchange.user_agent, &exchange.query, endpoint(target))
         .map_err(|error| Status::not_acceptable(&error.to_string()))?;
     let is_table = format.transform.is_some_and(|transform| transform.kind == TransformKind::Table);
     let include = if is_table { IncludeObject::decode(&exchange.query)? } else { IncludeObject::default() };
     let columns = is_table.then(|| Arc::new(shape::columns(target)));
-    Ok((format, Shape { transform: format.transform, include, columns, clock: app.registry.clock.clone() }))
+    Ok((format, AnswerShape { transform: format.transform, include, columns, clock: app.registry.clock.clone() }))
 }
 
 /// Why one object is no `PartialObjectMetadataList`.
@@ -302,17 +307,17 @@ fn object(
     exchange: &Exchange,
     target: &Target,
     code: u16,
-    format: Format,
-    shape: &Shape,
-    object: Content,
-) -> Result<Response<Body>, Refusal> {
+    format: AnswerFormat,
+    shape: &AnswerShape,
+    object: AnswerContent,
+) -> Result<Response<Body>, RequestRefusal> {
     let value = match (shape.transform.map(|transform| transform.kind), object) {
         (None, object) => return Ok(answer::content(exchange, code, format, object)),
         (Some(TransformKind::PartialObjectMetadataList), _) => {
             return Err(no_list(target).into());
         }
-        (Some(_), Content::Value(value)) => value,
-        (Some(_), Content::Json(bytes)) => json::decode(&bytes).unwrap_or_default(),
+        (Some(_), AnswerContent::Value(value)) => value,
+        (Some(_), AnswerContent::Json(bytes)) => json::decode(&bytes).unwrap_or_default(),
     };
-    Ok(answer::content(exchange, code, format, Content::Value(shape.object(value, true))))
+    Ok(answer::content(exchange, code, format, AnswerContent::Value(shape.object(value, true))))
 }

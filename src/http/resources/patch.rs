@@ -10,7 +10,7 @@ use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::negotiate::PatchMediaType;
 use super::super::query::WriteOptions;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::sent::{content, manager, settled};
 use super::{negotiate, object};
 
@@ -19,7 +19,7 @@ pub(super) async fn patch(
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let supported =
         if target.resource.definition.is_some() { PatchMediaType::CUSTOM } else { PatchMediaType::BUILT_IN };
     let patch_type = PatchMediaType::decode(&exchange.content_type, supported)

@@ -5,7 +5,7 @@ use crate::meta::Status;
 use super::super::query::QueryError;
 
 /// Why there is no object to answer.
-pub(super) enum Refusal {
+pub(super) enum RequestRefusal {
     Status(Box<Status>),
     /// The user may not do it.
     Denied(Box<Status>),
@@ -15,15 +15,15 @@ pub(super) enum Refusal {
     NotFoundText,
 }
 
-impl From<Status> for Refusal {
+impl From<Status> for RequestRefusal {
     fn from(status: Status) -> Self {
-        Refusal::Status(Box::new(status))
+        RequestRefusal::Status(Box::new(status))
     }
 }
 
-impl From<QueryError> for Refusal {
+impl From<QueryError> for RequestRefusal {
     fn from(error: QueryError) -> Self {
-        Refusal::from(match error {
+        RequestRefusal::from(match error {
             QueryError::BadRequest(message) => Status::bad_request(&message),
             QueryError::Invalid { kind, errors } => Status::invalid("meta.k8s.io", kind, "", &errors),
         })

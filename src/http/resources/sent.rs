@@ -5,15 +5,15 @@ use axum::body::Body;
 use crate::meta::Status;
 use crate::registry::{Body as RequestBody, Format as BodyFormat, Target, Written};
 
-use super::super::answer::Content;
+use super::super::answer::AnswerContent;
 use super::super::app::App;
 use super::super::exchange::Exchange;
-use super::super::negotiate::{Encoding, Format, body_encoding};
+use super::super::negotiate::{AnswerFormat, Encoding, body_encoding};
 use super::super::query::{WriteOptions, default_field_manager};
-use super::super::shape::Shape;
-use super::refusal::Refusal;
+use super::super::shape::AnswerShape;
+use super::refusal::RequestRefusal;
 
-pub(super) async fn request_body(app: &App, exchange: &Exchange, body: Body) -> Result<RequestBody, Refusal> {
+pub(super) async fn request_body(app: &App, exchange: &Exchange, body: Body) -> Result<RequestBody, RequestRefusal> {
     let format = match body_encoding(&exchange.content_type) {
         Ok(Encoding::Json) => BodyFormat::Json,
         Ok(Encoding::Yaml) => BodyFormat::Yaml,
@@ -32,12 +32,12 @@ pub(super) fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
 }
 
 /// What was written, as the answer has it.
-pub(super) fn content(format: Format, shape: &Shape, written: Written) -> Content {
+pub(super) fn content(format: AnswerFormat, shape: &AnswerShape, written: Written) -> AnswerContent {
     match written.encoded {
         Some((encoded, revision)) if shape.transform.is_none() && format.encoding == Encoding::Json => {
-            Content::Json(encoded.to_bytes(revision))
+            AnswerContent::Json(encoded.to_bytes(revision))
         }
-        _ => Content::Value(written.object),
+        _ => AnswerContent::Value(written.object),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::registry::{Subresource, Target, UpdateRequest};
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::query::WriteOptions;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::sent::{content, manager, request_body, settled};
 use super::{negotiate, object};
 
@@ -18,7 +18,7 @@ pub(super) async fn update(
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     if target.name.is_empty() {
         return Err(Status::bad_request("name must be provided").into());
     }

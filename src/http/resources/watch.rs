@@ -11,18 +11,18 @@ use crate::registry::{Start, Target, WatchRequest};
 
 use super::super::app::App;
 use super::super::exchange::{Exchange, no_memory};
-use super::super::faults::Subject;
+use super::super::faults::FaultSubject;
 use super::super::negotiate::stream;
 use super::super::watch_stream::{self, Frames};
 use super::list::{list_options, past};
 use super::negotiate;
-use super::refusal::Refusal;
+use super::refusal::RequestRefusal;
 use super::revision::{resource_version, revision};
 
 /// A watch that names no timeout ends after this long, and up to twice that.
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
 
-pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, Refusal> {
+pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, &target)?;
     let (options, select) = list_options(exchange, &target)?;
     let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
@@ -55,7 +55,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     let watch = app.registry.watch(&target, &request).await?;
     let version = &target.version;
     let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
-    let faults = app.faults.follow(Subject {
+    let faults = app.faults.follow(FaultSubject {
         verb: "watch".to_owned(),
         group: version.group.clone(),
         resource: version.names.plural.clone(),
@@ -63,7 +63,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
         name: request.select.fields.requires_exact("metadata.name").unwrap_or_default().to_owned(),
         user: exchange.user.name.clone(),
         path: exchange.path.clone(),
-        ..Subject::default()
+        ..FaultSubject::default()
     });
     let frames = Frames::new(exchange, format.encoding, shape, target, watch, (counters, faults), reserved);
     Ok(match &exchange.upgrade {

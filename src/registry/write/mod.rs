@@ -36,7 +36,7 @@ pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
 
 /// A write as it was asked for.
-pub(super) struct Write<'a> {
+pub(super) struct RequestedWrite<'a> {
     pub user: &'a UserInfo,
     pub dry_run: bool,
     /// The fields of the request's options, for admission.
@@ -68,7 +68,7 @@ impl Registry {
     pub(super) async fn write(
         &self,
         target: &Target,
-        write: &Write<'_>,
+        write: &RequestedWrite<'_>,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         let mut target = target.clone();
@@ -103,11 +103,11 @@ impl Registry {
     async fn attempt(
         &self,
         (target, charges): (&Target, &Charges),
-        write: &Write<'_>,
+        write: &RequestedWrite<'_>,
         now: &str,
         warnings: &mut Warnings,
     ) -> Result<Option<Written>, Status> {
-        let Write { user, dry_run, options, .. } = *write;
+        let RequestedWrite { user, dry_run, options, .. } = *write;
         let live = self.live(target, &write.presence, dry_run).await?;
         let old = live.as_ref().map(|live| &live.object);
         let mut new = self.desired(target, write, old, now, warnings).await?;
@@ -189,7 +189,7 @@ impl Registry {
     async fn desired(
         &self,
         target: &Target,
-        write: &Write<'_>,
+        write: &RequestedWrite<'_>,
         live: Option<&Value>,
         now: &str,
         warnings: &mut Warnings,
@@ -238,7 +238,7 @@ impl Registry {
 }
 
 /// A new object whose labels are to be those of its template; what admission changes is read anew, and shares nothing.
-fn unlabelled(target: &Target, write: &Write<'_>, is_new: bool, object: &Value) -> Option<Value> {
+fn unlabelled(target: &Target, write: &RequestedWrite<'_>, is_new: bool, object: &Value) -> Option<Value> {
     let shares = is_new && target.resource.strategy.shares_labels(object) && write.desired.leaves_labels_out(target);
     shares.then(|| object.clone())
 }

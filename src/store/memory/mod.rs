@@ -21,7 +21,7 @@ use crate::meta::Revision;
 
 use super::batch::Foreseen;
 use super::leases::Leases;
-use super::sql::{Log, Scanned, Stats, Store, WholeLog, WriteOutcome};
+use super::sql::{LogPart, Scanned, Stats, Store, WholeLog, WriteOutcome};
 use super::stored::Objects;
 use super::{Collection, StoreError, Stored, Write};
 use state::{MemoryState, held_by};
@@ -148,7 +148,7 @@ impl Store for InMemory {
         Ok(Some((state.objects(collection), state.current)))
     }
 
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError> {
         Ok(self.read().changes_after(collection, after, max))
     }
 

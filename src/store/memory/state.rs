@@ -9,7 +9,7 @@ use crate::meta::Revision;
 
 use super::super::batch::{Keys, NewChange, decide, keys_of};
 use super::super::forms::Forms;
-use super::super::sql::{Log, Scanned, WholeLog, WriteOutcome};
+use super::super::sql::{LogPart, Scanned, WholeLog, WriteOutcome};
 use super::super::stored::Objects;
 use super::super::{Change, Collection, Stored, Write};
 
@@ -170,7 +170,7 @@ impl MemoryState {
     }
 
     /// The first `max` changes of a collection after a revision.
-    pub fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Log {
+    pub fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> LogPart {
         let changes = self.collections.get(collection).map(|kept| {
             let from = kept.after(after);
             (from..kept.log.len())
@@ -178,7 +178,7 @@ impl MemoryState {
                 .filter_map(|at| kept.log.get(at).map(|logged| copy(&logged.change)))
                 .collect()
         });
-        Log { changes: changes.unwrap_or_default(), compacted: self.compacted }
+        LogPart { changes: changes.unwrap_or_default(), compacted: self.compacted }
     }
 
     /// The first `max` changes of all collections after a revision.

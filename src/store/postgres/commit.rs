@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::meta::Revision;
 
-use super::super::batch::{Foreseen, Keys, Live, NewChange, decide, keys_of};
+use super::super::batch::{Foreseen, Keys, LiveKey, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_number, read_revision};
 use super::super::sql::WriteOutcome;
 use super::super::{StoreError, Write};
@@ -247,7 +247,8 @@ impl Postgres {
             keys.keys().map(|(collection, key)| (collection.as_str().to_owned(), key.to_string())).unzip();
         self.stats.count_statement();
         for row in sqlx::query(LIVE).bind(resources).bind(names).fetch_all(connection).await? {
-            let live = Live { revision: read_revision(&row, 2)?, created: read_revision(&row, 3)?, uid: row.text(4)? };
+            let live =
+                LiveKey { revision: read_revision(&row, 2)?, created: read_revision(&row, 3)?, uid: row.text(4)? };
             keys.insert((read_collection(&row, 0)?, row.text(1)?), Some(live));
         }
         Ok(keys)

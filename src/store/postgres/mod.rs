@@ -61,7 +61,7 @@ use super::rows::{
     LogRow as _, count, read_change, read_collection, read_loaded, read_number, read_revision, read_scanned,
     read_stored,
 };
-use super::sql::{Log, Scanned, Stats, Store, WholeLog, WriteOutcome};
+use super::sql::{LogPart, Scanned, Stats, Store, WholeLog, WriteOutcome};
 use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Writing;
@@ -237,7 +237,7 @@ impl Store for Postgres {
         Ok(sizes.first().copied().flatten().and_then(|size| usize::try_from(size).ok()))
     }
 
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError> {
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
@@ -248,7 +248,7 @@ impl Store for Postgres {
         let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
         let changes = self.fetch(changes, |row| read_change(row)).await?;
         let (_, compacted) = self.revisions().await?;
-        Ok(Log { changes, compacted })
+        Ok(LogPart { changes, compacted })
     }
 
     async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {

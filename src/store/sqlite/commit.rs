@@ -10,11 +10,11 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::meta::Revision;
 
-use super::super::batch::{Foreseen, Keys, Live, NewChange, decide, keys_of};
+use super::super::batch::{Foreseen, Keys, LiveKey, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_revision};
 use super::super::sql::{BATCH_MAX, WriteOutcome};
 use super::super::{Collection, StoreError, Write};
-use super::connection::{Connection, Statement};
+use super::connection::{CountedConnection, Statement};
 
 /// Keys of a look-up.
 const KEYS: [usize; 4] = [2, 8, 64, 512];
@@ -50,7 +50,7 @@ pub struct Author {
 
 /// Decides and makes the writes of a batch, and commits unless there are none. Also returns how many there were.
 pub async fn commit(
-    connection: &mut Connection,
+    connection: &mut CountedConnection,
     batch: &[Write],
     author: &Author,
     foreseen: Option<Foreseen>,
@@ -81,7 +81,7 @@ fn is_not_as_foreseen(error: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Begins the transaction. Returns the newest revision, and the present state of every key that a batch writes or is guarded
 /// by.
-async fn begin(connection: &mut Connection, batch: &[Write]) -> Result<(Revision, Keys), StoreError> {
+async fn begin(connection: &mut CountedConnection, batch: &[Write]) -> Result<(Revision, Keys), StoreError> {
     let mut keys = keys_of(batch);
     let wanted: Vec<_> = keys.keys().cloned().collect();
     let mut chunks = wanted.chunks(KEYS_MAX);
@@ -97,8 +97,8 @@ async fn begin(connection: &mut Connection, batch: &[Write]) -> Result<(Revision
 
 type RowKey = (Collection, Arc<str>);
 
-fn read_live(row: &SqliteRow) -> Result<(RowKey, Option<Live>), StoreError> {
-    let live = Live { revision: read_revision(row, 2)?, created: read_revision(row, 3)?, uid: row.text(4)? };
+fn read_live(row: &SqliteRow) -> Result<(RowKey, Option<LiveKey>), StoreError> {
+    let live = LiveKey { revision: read_revision(row, 2)?, created: read_revision(row, 3)?, uid: row.text(4)? };
     Ok(((read_collection(row, 0)?, row.text(1)?), Some(live)))
 }
 

@@ -4,7 +4,7 @@ use crate::meta::Revision;
 
 use super::super::StoreError;
 use super::super::batch::DELETE;
-use super::connection::Connection;
+use super::connection::CountedConnection;
 
 /// How many revisions one step of compaction looks at: writes wait for a step.
 const COMPACT_STEP: i64 = 256;
@@ -12,7 +12,7 @@ const COMPACT_STEP: i64 = 256;
 const FREE_PAGES_MIN: i64 = 1_024;
 const FREE_SHARE: i64 = 4;
 /// Removes what was superseded by the next revisions up to `to`; true while there is more to do.
-pub async fn step(connection: &mut Connection, to: Revision) -> Result<bool, StoreError> {
+pub async fn step(connection: &mut CountedConnection, to: Revision) -> Result<bool, StoreError> {
     connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
     let from = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
     let until = to.get().min(from.saturating_add(COMPACT_STEP));
@@ -35,7 +35,7 @@ pub async fn step(connection: &mut Connection, to: Revision) -> Result<bool, Sto
 }
 
 /// Shortens the file by a few of its free pages; true while there are many left. Some stay: the next writes need them.
-pub async fn return_space(connection: &mut Connection) -> Result<bool, StoreError> {
+pub async fn return_space(connection: &mut CountedConnection) -> Result<bool, StoreError> {
     let free = connection.fetch_number("PRAGMA freelist_count").await?;
     let all = connection.fetch_number("PRAGMA page_count").await?;
     if free <= FREE_PAGES_MIN || free <= all / FREE_SHARE {

@@ -15,16 +15,16 @@ use super::{FIRST_REVISION, MIGRATIONS};
 pub type Statement<'q> = Query<'q, sqlx::Sqlite, SqliteArguments>;
 
 /// A connection whose statements are counted.
-pub struct Connection {
+pub struct CountedConnection {
     sqlite: SqliteConnection,
     stats: Arc<Stats>,
     /// A transaction was begun and not finished.
     in_transaction: bool,
 }
 
-impl Connection {
+impl CountedConnection {
     pub async fn open(options: &SqliteConnectOptions, stats: &Arc<Stats>) -> Result<Self, StoreError> {
-        Ok(Connection { sqlite: options.connect().await?, stats: Arc::clone(stats), in_transaction: false })
+        Ok(CountedConnection { sqlite: options.connect().await?, stats: Arc::clone(stats), in_transaction: false })
     }
 
     /// Brings the database to the newest schema, and returns its revision.
@@ -164,7 +164,7 @@ impl Connection {
         Ok(found)
     }
 
-    /// [`Connection::fetch`] for as long as `read` takes the rows; `None` once it does not.
+    /// [`CountedConnection::fetch`] for as long as `read` takes the rows; `None` once it does not.
     pub async fn fetch_while<T>(
         &mut self,
         statement: Statement<'_>,

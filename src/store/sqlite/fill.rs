@@ -8,7 +8,7 @@ use crate::meta::Revision;
 use super::super::memory::{Contents, InMemory};
 use super::super::rows::checksum;
 use super::super::{Collection, Durability, StoreError, Stored};
-use super::connection::Connection;
+use super::connection::CountedConnection;
 use super::{DatabaseLocation, Sqlite, revisions};
 
 impl Sqlite {
@@ -33,7 +33,7 @@ impl Sqlite {
 }
 
 /// In one transaction.
-async fn fill(connection: &mut Connection, source: &InMemory) -> Result<(), StoreError> {
+async fn fill(connection: &mut CountedConnection, source: &InMemory) -> Result<(), StoreError> {
     let Contents { objects, secrets, current } = source.contents();
     connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
     for (collection, stored) in &objects {
@@ -47,7 +47,11 @@ async fn fill(connection: &mut Connection, source: &InMemory) -> Result<(), Stor
     connection.commit(sqlx::query("COMMIT")).await
 }
 
-async fn insert(connection: &mut Connection, collection: &Collection, stored: &Stored) -> Result<(), StoreError> {
+async fn insert(
+    connection: &mut CountedConnection,
+    collection: &Collection,
+    stored: &Stored,
+) -> Result<(), StoreError> {
     let change = sqlx::query(
         "INSERT INTO changes (resource_version, resource, key, operation, uid, created_version, stored_version, \
          schema_generation, writer, batch, bytes, expires_at_ms, checksum) VALUES (?, ?, ?, 0, ?, ?, ?, ?, '', 0, ?, ?, ?)",
@@ -63,7 +67,7 @@ async fn insert(connection: &mut Connection, collection: &Collection, stored: &S
     connection.execute(object).await.map(drop)
 }
 
-async fn set_revision(connection: &mut Connection, current: Revision) -> Result<(), StoreError> {
+async fn set_revision(connection: &mut CountedConnection, current: Revision) -> Result<(), StoreError> {
     let meta = sqlx::query("UPDATE meta SET current_revision = ?, compacted_revision = ?");
     connection.execute(meta.bind(current.get()).bind(current.get())).await.map(drop)
 }

@@ -38,11 +38,11 @@ use crate::meta::Revision;
 use super::batch::Foreseen;
 use super::leases::{Leases, runs};
 use super::rows::{LogRow as _, count, read_change, read_collection, read_loaded, read_scanned, read_stored};
-use super::sql::{Log, Scanned, Stats, Store, WholeLog, WriteOutcome};
+use super::sql::{LogPart, Scanned, Stats, Store, WholeLog, WriteOutcome};
 use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
-use connection::Connection;
+use connection::CountedConnection;
 use files::log_of;
 pub(super) use files::{Files, open_private};
 use peers::Peers;
@@ -58,11 +58,11 @@ const EXPIRED_MAX: i64 = 500;
 
 /// A SQLite database.
 pub struct Sqlite {
-    writing: Mutex<Option<Connection>>,
+    writing: Mutex<Option<CountedConnection>>,
     /// Opened when it is first needed, as is the next one.
-    reading: Mutex<Option<Connection>>,
+    reading: Mutex<Option<CountedConnection>>,
     /// Reads whole collections, which takes long: nothing else waits for it.
-    loading: Mutex<Option<Connection>>,
+    loading: Mutex<Option<CountedConnection>>,
     options: SqliteConnectOptions,
     closed: AtomicBool,
     stats: Arc<Stats>,
@@ -125,7 +125,7 @@ impl Sqlite {
         };
         // Who closes a database writes its log back and removes it.
         let unclosed = log_of(path).metadata().is_ok_and(|log| log.len() > 0);
-        let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
+        let mut writing = CountedConnection::open(&options, &stats).await.map_err(open_failed)?;
         let current = writing.set_up(durability).await.map_err(open_failed)?;
         let peers = match place {
             DatabaseLocation::Shared(path) => {
@@ -157,26 +157,27 @@ impl Sqlite {
         })
     }
 
-    async fn writing(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
+    async fn writing(&self) -> Result<MappedMutexGuard<'_, CountedConnection>, StoreError> {
         MutexGuard::try_map(self.writing.lock().await, Option::as_mut).map_err(|_| StoreError::Closed)
     }
 
-    async fn reading(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
+    async fn reading(&self) -> Result<MappedMutexGuard<'_, CountedConnection>, StoreError> {
         self.opened(&self.reading).await
     }
 
-    async fn loading(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
+    async fn loading(&self) -> Result<MappedMutexGuard<'_, CountedConnection>, StoreError> {
         self.opened(&self.loading).await
     }
 
     /// One of the connections that read, opened where it is not.
     async fn opened<'c>(
         &self,
-        connection: &'c Mutex<Option<Connection>>,
-    ) -> Result<MappedMutexGuard<'c, Connection>, StoreError> {
+        connection: &'c Mutex<Option<CountedConnection>>,
+    ) -> Result<MappedMutexGuard<'c, CountedConnection>, StoreError> {
         let mut connection = connection.lock().await;
         if connection.is_none() && !self.is_closed() {
-            *connection = Some(Connection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
+            *connection =
+                Some(CountedConnection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
         }
         MutexGuard::try_map(connection, Option::as_mut).map_err(|_| StoreError::Closed)
     }
@@ -195,7 +196,7 @@ impl Sqlite {
     }
 
     /// Before the first write of a new database is acknowledged, the file that its log belongs to must be on disk.
-    async fn sync_new_file(&self, connection: &mut Connection) -> Result<(), StoreError> {
+    async fn sync_new_file(&self, connection: &mut CountedConnection) -> Result<(), StoreError> {
         if !self.unsynced.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -212,7 +213,7 @@ impl Sqlite {
 }
 
 /// The newest and the compacted revision.
-async fn revisions(connection: &mut Connection) -> Result<(Revision, Revision), StoreError> {
+async fn revisions(connection: &mut CountedConnection) -> Result<(Revision, Revision), StoreError> {
     let row = connection.fetch_one(sqlx::query("SELECT current_revision, compacted_revision FROM meta")).await?;
     Ok((Revision::new(row.try_get(0)?), Revision::new(row.try_get(1)?)))
 }
@@ -223,7 +224,7 @@ const LEASES: &str = "CREATE TABLE IF NOT EXISTS leases (name TEXT PRIMARY KEY, 
 
 /// [`Store::lease`] where processes share the file.
 async fn lease_among(
-    connection: &mut Connection,
+    connection: &mut CountedConnection,
     peers: &Peers,
     (name, holder): (&str, &str),
     now_ms: i64,
@@ -307,7 +308,7 @@ impl Store for Sqlite {
         connection.fetch_sum(size.bind(collection.as_str())).await.map(Some)
     }
 
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError> {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
@@ -319,7 +320,7 @@ impl Store for Sqlite {
         let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
         let changes = connection.fetch(changes, |row| read_change(row)).await?;
         let compacted = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
-        Ok(Log { changes, compacted: Revision::new(compacted) })
+        Ok(LogPart { changes, compacted: Revision::new(compacted) })
     }
 
     async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {

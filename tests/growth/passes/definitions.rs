@@ -273,7 +273,7 @@ fn served(kinds: &[DefinedKind]) -> Vec<Arc<ServedVersion>> {
 
 /// All documents that tell what there is.
 fn discover(versions: &[Arc<ServedVersion>]) -> Vec<Value> {
-    let custom = |version: &Arc<ServedVersion>| discovery::Resource::custom(Arc::clone(version), false);
+    let custom = |version: &Arc<ServedVersion>| discovery::DiscoveredResource::custom(Arc::clone(version), false);
     let resources: Vec<_> = versions.iter().map(custom).collect();
     let mut documents = vec![discovery::groups(&resources), discovery::aggregated(false, "v2", &resources)];
     documents.extend(discovery::group("example.com", &resources));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
-use kubeskiff::author::{self, Catalog, DefinedKind, Options, diff};
+use kubeskiff::author::{self, Catalog, CheckOptions, DefinedKind, diff};
 use kubeskiff::crd::write::{self, Origin};
 use kubeskiff::crd::{ServedVersion, conversion_review};
 use kubeskiff::http::negotiate::{Transform, TransformKind};
@@ -71,7 +71,9 @@ pub fn passes() -> Vec<Pass> {
                     &typed::Findings { unknown, ..Default::default() },
                 )
             }),
-            pass("check as an author", shape, SIZE, object, |object| author::create(&KIND, object, Options::default())),
+            pass("check as an author", shape, SIZE, object, |object| {
+                author::create(&KIND, object, CheckOptions::default())
+            }),
             pass("replay", shape, SIZE, object, |object| diff::replay(&KIND, &KIND, object)),
             pass("conversion review", shape, SIZE, object, convert),
         ]);
@@ -101,7 +103,7 @@ pub fn passes() -> Vec<Pass> {
             let object = value(&widget("", &format!(r#"{{"l":[{}]}}"#, vec![r#"{"p1":"a"}"#; size].join(","))));
             (DefinedKind::new(&value(&definition(&schema))).expect("it is a definition"), object)
         },
-        |(kind, object)| author::create(kind, object, Options::default()),
+        |(kind, object)| author::create(kind, object, CheckOptions::default()),
     ));
     passes.extend(tables());
     passes.push(pass(

@@ -85,7 +85,7 @@ fn merge_patches() -> Vec<Pass> {
     ];
     let make = |(shape, input): (&'static str, Patched)| {
         pass("merge patch", shape, SIZE, input, |(patch, object)| {
-            merge_patch::Patch::decode(patch.as_bytes(), true)
+            merge_patch::MergePatch::decode(patch.as_bytes(), true)
                 .ok()
                 .map(|(patch, _)| patch.apply(object, Layout::Sorted))
         })
@@ -152,7 +152,7 @@ fn strategic_merges() -> Vec<Pass> {
     ];
     let make = |(shape, input): (&'static str, Make<(String, Value)>)| {
         pass("strategic merge patch", shape, SIZE, input, |(patch, object)| {
-            let (patch, _) = strategic_merge::Patch::decode(patch.as_bytes(), true).ok()?;
+            let (patch, _) = strategic_merge::StrategicMergePatch::decode(patch.as_bytes(), true).ok()?;
             patch.apply(object, service_account()).ok()
         })
     };

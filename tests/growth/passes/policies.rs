@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kubeskiff::author::policies::admit::{Admission, Sent};
+use kubeskiff::author::policies::admit::{AdmissionSetup, SentRequest};
 use kubeskiff::author::policies::{Policies, RequestUser};
 use kubeskiff::author::{Catalog, Checked};
-use kubeskiff::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
+use kubeskiff::cel::library::authorizer::{AuthorizerAnswer, AuthorizerCheck, RuleAuthorizer};
 use kubeskiff::meta::minor::Minor;
 use kubeskiff::value::Value;
 
@@ -18,12 +18,12 @@ const SIZE: usize = 10;
 #[derive(Debug)]
 struct Nobody;
 
-impl Authorizer for Nobody {
-    fn decide(&self, _: &AuthorizerCheck) -> Decision {
-        Decision::default()
+impl RuleAuthorizer for Nobody {
+    fn decide(&self, _: &AuthorizerCheck) -> AuthorizerAnswer {
+        AuthorizerAnswer::default()
     }
 
-    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
         Arc::new(Nobody)
     }
 }
@@ -78,9 +78,15 @@ fn object(size: usize) -> Value {
 fn ask((policies, object): &(Policies, Value)) -> bool {
     let request_user = RequestUser { user: Value::Null, authorizer: Arc::new(Nobody) };
     let catalog = Catalog::default();
-    let admission =
-        Admission { policies, catalog: &catalog, request_user: &request_user, beside: &[], namespace: "", home: "" };
-    let sent = Sent { object, old: None, subresource: "", operation: None };
+    let admission = AdmissionSetup {
+        policies,
+        catalog: &catalog,
+        request_user: &request_user,
+        beside: &[],
+        namespace: "",
+        home: "",
+    };
+    let sent = SentRequest { object, old: None, subresource: "", operation: None };
     let mut check = |object: &Value| Checked { object: object.clone(), prepared: object.clone(), ..Checked::default() };
     admission.admit(sent, &mut check, &mut |_| {}).is_some_and(|admitted| admitted.denial.is_none())
 }

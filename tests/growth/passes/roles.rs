@@ -1,6 +1,6 @@
 //! Roles and bindings: decisions, and who grants what.
 
-use kubeskiff::auth::rbac::{Policy, PolicyRule, uncovered};
+use kubeskiff::auth::rbac::{PolicyRule, RbacPolicy, uncovered};
 use kubeskiff::auth::{Attributes, ResourceAttributes, UserInfo};
 use kubeskiff::kinds;
 use kubeskiff::value::Value;
@@ -77,14 +77,14 @@ pub fn passes() -> Vec<Pass> {
     let mut passes = Vec::new();
     for (shape, role) in ROLES {
         let bound = move |size: usize| {
-            let mut policy = Policy::default();
+            let mut policy = RbacPolicy::default();
             policy.set_role("r", &role(size));
             policy.set_binding("b", &binding(r#"[{"kind":"User","name":"u"}]"#));
             (policy, PolicyRule::all_of(&role(size)))
         };
         passes.extend([
             pass("role taken in", shape, SIZE, role, |role| {
-                let mut policy = Policy::default();
+                let mut policy = RbacPolicy::default();
                 policy.set_role("r", role);
                 policy
             }),
@@ -97,7 +97,7 @@ pub fn passes() -> Vec<Pass> {
                 policy.rules_for(&user(), "default").resource.len()
             }),
             pass("escalation by who has nothing", shape, SIZE, bound, |(_, rules)| {
-                Policy::default().confirm_no_escalation(&user(), "", rules)
+                RbacPolicy::default().confirm_no_escalation(&user(), "", rules)
             }),
             pass("escalation by who has it all", shape, SIZE, bound, |(policy, rules)| {
                 policy.confirm_no_escalation(&user(), "", rules)
@@ -116,20 +116,20 @@ fn bindings() -> Vec<Pass> {
     let subjects = |size: usize| binding(&list(size, |at| format!(r#"{{"kind":"User","name":"u{at}"}}"#)));
     let of_one = |size: usize| binding(&list(size, |_| r#"{"kind":"User","name":"u"}"#.to_owned()));
     let many = |size: usize| {
-        let mut policy = Policy::default();
+        let mut policy = RbacPolicy::default();
         let to_user = binding(r#"[{"kind":"User","name":"u"}]"#);
         (0..size).for_each(|at| policy.set_binding(&format!("b{at}"), &to_user));
         policy
     };
     let take_in = |binding: &Value| {
-        let mut policy = Policy::default();
+        let mut policy = RbacPolicy::default();
         policy.set_binding("b", binding);
         policy.remove_binding("b");
     };
     let groups = |size: usize| UserInfo::authenticated("u", (0..size).map(|at| format!("g{at}")).collect());
     // The user is in none of the groups of the binding but the last.
     let of_groups = |size: usize| {
-        let mut policy = Policy::default();
+        let mut policy = RbacPolicy::default();
         let last = r#"{"kind":"Group","name":"last"}"#;
         let subjects = (0..size).map(|at| format!(r#"{{"kind":"Group","name":"b{at}"}}"#));
         let subjects: Vec<String> = subjects.chain([last.to_owned()]).collect();
@@ -150,6 +150,6 @@ fn bindings() -> Vec<Pass> {
         pass("decision", "many groups of a user and of a binding", SIZE, of_groups, |(policy, user)| {
             policy.decide(user, &asked())
         }),
-        pass("decision", "many groups of a user", SIZE, groups, |user| Policy::default().decide(user, &asked())),
+        pass("decision", "many groups of a user", SIZE, groups, |user| RbacPolicy::default().decide(user, &asked())),
     ]
 }

@@ -13,7 +13,7 @@ mod before;
 mod rules;
 mod replay;
 
-pub use refused::{Refused, refused};
+pub use refused::{NewError, refused};
 pub use replay::{Replayed, replay};
 
 use super::DefinedKind;
@@ -41,7 +41,7 @@ use Degree::{Breaking, MayBreak, Safe};
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct DefinitionChange {
     /// `None` for what is not a version's own.
     pub version: Option<String>,
     /// The field of objects, `spec.ports[*]`, or that of the definition.
@@ -55,7 +55,7 @@ pub struct Change {
 }
 
 /// What `new` changes.
-pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<Change> {
+pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<DefinitionChange> {
     let mut changes = Vec::new();
     let (before, after) = (&old.definition.spec, &new.definition.spec);
     let names = [
@@ -118,7 +118,7 @@ pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<Change> {
 
 /// What is told of two versions only now. Clients of both share the same objects: what one takes, the other must. A webhook
 /// may make up for what differs, so nothing is told where there is one.
-fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, changes: &mut Vec<Change>) {
+fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, changes: &mut Vec<DefinitionChange>) {
     let has_webhook =
         new.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook");
     let mut served: Vec<&ServedVersion> =
@@ -139,24 +139,24 @@ fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, cha
             let mut found = Vec::new();
             let costs = costs.of(&later.version);
             SchemaComparison::new(&label, &mut found, costs).compare(&earlier.structural, &later.structural);
-            let is_known = |change: &Change| known.iter().any(|known| known.is_alike(change));
+            let is_known = |change: &DefinitionChange| known.iter().any(|known| known.is_alike(change));
             changes.extend(found.into_iter().filter(|change| !is_known(change)));
         }
     }
 }
 
-impl Change {
+impl DefinitionChange {
     /// Whether the same was told, of whatever degree.
-    fn is_alike(&self, other: &Change) -> bool {
+    fn is_alike(&self, other: &DefinitionChange) -> bool {
         (self.id, &self.path, &self.detail) == (other.id, &other.path, &other.detail)
     }
 }
 
-fn change(version: Option<String>, path: &str, id: &'static str, degree: Degree, detail: String) -> Change {
-    Change { version, path: path.to_owned(), id, degree, detail }
+fn change(version: Option<String>, path: &str, id: &'static str, degree: Degree, detail: String) -> DefinitionChange {
+    DefinitionChange { version, path: path.to_owned(), id, degree, detail }
 }
 
-fn diff_versions(old: &ServedVersion, new: &ServedVersion, costs: &Costs, changes: &mut Vec<Change>) {
+fn diff_versions(old: &ServedVersion, new: &ServedVersion, costs: &Costs, changes: &mut Vec<DefinitionChange>) {
     let mut tell = |path: &str, id, degree, detail: &str| {
         changes.push(change(Some(old.version.clone()), path, id, degree, detail.to_owned()));
     };

@@ -7,7 +7,7 @@ use crate::value::Value;
 
 /// An error of the new definition.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct NewError {
     /// What the server says.
     pub error: Error,
     /// Whether it is refused as what the old definition becomes, and would be taken where that is not.
@@ -15,9 +15,9 @@ pub struct Refused {
 }
 
 /// Why the server would refuse `new`: by itself, and in place of `old`, which is in use.
-pub fn refused(old: Option<&DefinedKind>, new: &DefinedKind) -> Vec<Refused> {
-    let mut refused: Vec<Refused> =
-        new.errors.iter().map(|error| Refused { error: error.clone(), is_update: false }).collect();
+pub fn refused(old: Option<&DefinedKind>, new: &DefinedKind) -> Vec<NewError> {
+    let mut refused: Vec<NewError> =
+        new.errors.iter().map(|error| NewError { error: error.clone(), is_update: false }).collect();
     let Some(old) = old else { return refused };
     let (mut before, mut after) = (old.definition.clone(), new.definition.clone());
     after.metadata.make_object().insert("resourceVersion", Value::from("1"));
@@ -28,7 +28,7 @@ pub fn refused(old: Option<&DefinedKind>, new: &DefinedKind) -> Vec<Refused> {
     let is_known =
         |error: &Error| new.errors.iter().any(|known| (&known.field, &known.detail) == (&error.field, &error.detail));
     for error in validate::update(&after, &before).iter().filter(|error| !is_known(error)) {
-        refused.push(Refused { error: error.clone(), is_update: true });
+        refused.push(NewError { error: error.clone(), is_update: true });
     }
     refused
 }

@@ -1,7 +1,7 @@
 //! What real objects come to under another definition.
 
 use super::super::DefinedKind;
-use super::super::check::{Checked, Options, create, update};
+use super::super::check::{CheckOptions, Checked, create, update};
 use super::join;
 use crate::value::Value;
 
@@ -29,8 +29,9 @@ pub fn replay(old: &DefinedKind, new: &DefinedKind, object: &Value) -> Replayed 
     let is_known = |field: &str| before.errors.iter().any(|rejected| rejected.error.field == field);
     let errors = after.errors.iter().map(|rejected| &rejected.error).filter(|error| !is_known(&error.field));
     let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
-    let is_kept =
-        |is_status| update(new, &object, &object, Options { is_status, ..Options::default() }).errors.is_empty();
+    let is_kept = |is_status| {
+        update(new, &object, &object, CheckOptions { is_status, ..CheckOptions::default() }).errors.is_empty()
+    };
     let ratchets = !errors.is_empty() && is_kept(false) && is_kept(true);
     let lost = after.unknown.iter().filter(|path| !before.unknown.contains(path)).cloned().collect();
     let mut defaulted = Vec::new();
@@ -40,12 +41,12 @@ pub fn replay(old: &DefinedKind, new: &DefinedKind, object: &Value) -> Replayed 
 
 /// Creates the object, and writes its status where that goes by itself.
 fn write(kind: &DefinedKind, object: &Value) -> Checked {
-    let mut checked = create(kind, object, Options::default());
+    let mut checked = create(kind, object, CheckOptions::default());
     let has_status_apart = kind.served(object).is_some_and(|version| version.status);
     if has_status_apart && object.get("status").is_some() {
         let mut bare = object.clone();
         bare.make_object().remove("status");
-        let status = update(kind, object, &bare, Options { is_status: true, ..Options::default() });
+        let status = update(kind, object, &bare, CheckOptions { is_status: true, ..CheckOptions::default() });
         let is_new = |field: &str| !checked.errors.iter().any(|rejected| rejected.error.field == field);
         let errors: Vec<_> = status.errors.into_iter().filter(|rejected| is_new(&rejected.error.field)).collect();
         checked.errors.extend(errors);

@@ -7,7 +7,7 @@ use super::Degree::{self, Breaking, MayBreak, Safe};
 use super::before::Before;
 use super::beyond::{is_meta_field, is_undescribed, items, meta_field, others, takes_all_types, takes_objects};
 use super::watchers::{Watcher, are_watching};
-use super::{Change, change, join, rules};
+use super::{DefinitionChange, change, join, rules};
 use crate::author::lint::decide_without;
 use crate::crd::bounds::descend;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
@@ -22,7 +22,7 @@ use crate::work;
 /// A walk over two schemas of a version.
 pub struct SchemaComparison<'w> {
     version: &'w str,
-    changes: &'w mut Vec<Change>,
+    changes: &'w mut Vec<DefinitionChange>,
     /// The rules of the new schema, compiled, by the ways to their nodes and by what they say.
     rules: HashMap<(&'w [SchemaStep], &'w str), &'w RuleCosts>,
     roots: Option<(&'w Structural, &'w Structural)>,
@@ -35,7 +35,7 @@ pub struct SchemaComparison<'w> {
 }
 
 impl<'w> SchemaComparison<'w> {
-    pub fn new(version: &'w str, changes: &'w mut Vec<Change>, costs: Option<&'w SchemaCosts>) -> Self {
+    pub fn new(version: &'w str, changes: &'w mut Vec<DefinitionChange>, costs: Option<&'w SchemaCosts>) -> Self {
         let rules = costs.into_iter().flat_map(|costs| &costs.rules);
         let rules = rules.map(|rule| ((rule.steps.as_slice(), rule.rule.rule.as_str()), rule)).collect();
         SchemaComparison {

@@ -12,14 +12,14 @@ use super::documents::{Sort, hash_of};
 use super::expression::expression_at;
 use super::outline::OutlineStep;
 use super::paths::relative;
-use super::text::{Edit, Range, Text};
+use super::text::{Edit, Text, TextRange};
 use super::workspace::{File, Workspace};
 use crate::author::expected::expected;
 use crate::author::fix::{fix, is_fixable, set};
 use crate::author::lint::{Finding, lint_in};
 use crate::author::policies::case::Setting;
 use crate::author::policies::{Policies, is_policy};
-use crate::author::suite::{self, Coverage, Expected, Stage};
+use crate::author::suite::{self, Coverage, Expected, SuiteStage};
 use crate::crd::bounds::{Bound, Keyword};
 use crate::crd::validate::expressions::SchemaStep;
 use crate::object;
@@ -37,7 +37,7 @@ pub enum Aim {
 
 /// Something that may be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Action {
+pub struct CodeAction {
     /// What it is called.
     pub title: String,
     /// What it is about.
@@ -56,12 +56,12 @@ pub enum ActionChange {
     /// It edits another file, which is called so.
     Elsewhere(String, Edit),
     /// It adds a case to a suite, which is there or is made.
-    Case(Case),
+    Case(CaseAction),
 }
 
 /// A case, and what it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Case {
+pub struct CaseAction {
     /// What a new suite is called.
     pub suite: String,
     /// An item of the list `cases`.
@@ -74,7 +74,7 @@ pub struct Case {
 
 impl Workspace {
     /// What may be done in a range of the text of a file.
-    pub fn actions(&self, name: &str, text: &Text, range: Range) -> Vec<Action> {
+    pub fn actions(&self, name: &str, text: &Text, range: TextRange) -> Vec<CodeAction> {
         let around = Around::new(name, text, range.start);
         match around.sort {
             Sort::Definition => {
@@ -94,7 +94,7 @@ impl Workspace {
     }
 
     /// The bounds that make the rule of the place cheap enough.
-    fn bounds(&self, around: &Around<'_>, text: &Text) -> Vec<Action> {
+    fn bounds(&self, around: &Around<'_>, text: &Text) -> Vec<CodeAction> {
         let found = expression_at(around.text, &around.outline, around.sort, around.offset);
         let Some(expression) = found else { return Vec::new() };
         let Some((_, advice)) = self.priced_rule(around, &expression, &expression.written()) else { return Vec::new() };
@@ -105,7 +105,7 @@ impl Workspace {
             let changed = bounded(around.text, version, bounds)?;
             let edit = change_of(text, around.start, around.text, &changed)?;
             let shown: Vec<String> = bounds.iter().map(ToString::to_string).collect();
-            Some(Action {
+            Some(CodeAction {
                 title: format!("Set {}", shown.join(", ")),
                 aim: Aim::Fix,
                 code: Some("rule-cost".to_owned()),
@@ -116,7 +116,7 @@ impl Workspace {
     }
 
     /// A case of a suite for the object of the place, with what comes of it today.
-    fn case(&self, around: &Around<'_>) -> Option<Action> {
+    fn case(&self, around: &Around<'_>) -> Option<CodeAction> {
         let value = yaml::decode(around.text.as_bytes()).ok()?;
         let kind = self.catalog.of(&value)?;
         let name = match around.head.name.as_str() {
@@ -137,12 +137,12 @@ impl Workspace {
         crds: Vec<String>,
         files: Vec<String>,
         is_about_policies: bool,
-    ) -> Option<Action> {
+    ) -> Option<CodeAction> {
         let policies = Policies::read(
             self.minor(),
             files.iter().filter_map(|file| self.files.get(file)).flat_map(|file| &file.policies),
         );
-        let stage = Stage { catalog: &self.catalog, policies: &policies, find_user: &*self.find_user };
+        let stage = SuiteStage { catalog: &self.catalog, policies: &policies, find_user: &*self.find_user };
         let written = suite::Case {
             name: name.to_owned(),
             path: String::new(),
@@ -160,8 +160,13 @@ impl Workspace {
         let lines =
             lines.lines().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { "- " } else { "  " }));
         let policies = if asks_policies { files } else { Vec::new() };
-        let case = Case { suite: suite.to_owned(), text: lines.collect(), crds, policies };
-        Some(Action { title: "Write a test".to_owned(), aim: Aim::New, code: None, change: ActionChange::Case(case) })
+        let case = CaseAction { suite: suite.to_owned(), text: lines.collect(), crds, policies };
+        Some(CodeAction {
+            title: "Write a test".to_owned(),
+            aim: Aim::New,
+            code: None,
+            change: ActionChange::Case(case),
+        })
     }
 
     /// The files with policies.
@@ -172,7 +177,7 @@ impl Workspace {
 }
 
 /// The edits of lints whose findings stand in the range.
-fn fixes(around: &Around<'_>, text: &Text, range: Range, find: impl Fn(&Value) -> Vec<Finding>) -> Vec<Action> {
+fn fixes(around: &Around<'_>, text: &Text, range: TextRange, find: impl Fn(&Value) -> Vec<Finding>) -> Vec<CodeAction> {
     let Ok(documents) = decode_all_located(around.text.as_bytes()) else { return Vec::new() };
     let Some(located) = documents.first() else { return Vec::new() };
     let own = Text::from(around.text);
@@ -187,18 +192,18 @@ fn fixes(around: &Around<'_>, text: &Text, range: Range, find: impl Fn(&Value) -
         let fixed = fix(around.text, &[(0, finding)]);
         let change = ActionChange::Edits(vec![change_of(text, around.start, around.text, &fixed.text)?]);
         let title = format!("{}: {}", finding.lint.id, finding.fix);
-        Some(Action { title, aim: Aim::Fix, code: Some(finding.lint.id.to_owned()), change })
+        Some(CodeAction { title, aim: Aim::Fix, code: Some(finding.lint.id.to_owned()), change })
     };
     find(&located.value).iter().filter_map(fixed).collect()
 }
 
-fn is_in(range: Range, line: usize) -> bool {
+fn is_in(range: TextRange, line: usize) -> bool {
     (range.start.line as usize..=range.end.line as usize).contains(&line)
 }
 
 /// A suite with a case more, and with the files that it needs, as seen from its `folder`; `None` for a text that is not a suite,
 /// or whose list of cases is not the last of it.
-pub fn with_case(suite: &str, folder: &str, case: &Case) -> Option<String> {
+pub fn with_case(suite: &str, folder: &str, case: &CaseAction) -> Option<String> {
     let suite = &suites::with_files(suite, folder, case)?;
     let before = yaml::decode(suite.as_bytes()).ok()?;
     let cases = before.items_at(&["cases"]).len();
@@ -216,7 +221,7 @@ pub fn with_case(suite: &str, folder: &str, case: &Case) -> Option<String> {
 }
 
 /// A suite of one case.
-pub fn new_suite(folder: &str, case: &Case) -> String {
+pub fn new_suite(folder: &str, case: &CaseAction) -> String {
     let list = |name: &str, files: &[String]| {
         let seen: Vec<String> = files.iter().map(|file| format!("{:?}", relative(folder, file))).collect();
         if seen.is_empty() { String::new() } else { format!("{name}: [{}]\n", seen.join(", ")) }

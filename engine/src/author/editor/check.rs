@@ -2,7 +2,7 @@
 //!
 //! In: a text, and what was found in it before. Out: diagnostics with their places. A document is looked at again if its text
 //! changed, or what it was checked against; what one of several documents can't be read for hides nothing of the others. Of a
-//! definition that changed only those schemas are compiled that are not as they were ([`Counts`] tells how many).
+//! definition that changed only those schemas are compiled that are not as they were ([`CheckCounts`] tells how many).
 
 mod definition;
 mod object;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use super::documents::{Head, Sort, parts};
 use super::outline::{Outline, ValueStyle, outline};
-use super::text::{Range, Text};
-use super::workspace::{Read, Workspace};
+use super::text::{Text, TextRange};
+use super::workspace::{FilePart, Workspace};
 use crate::author::lint::{Finding, Lint, Severity as Weight};
 use crate::author::policies::lint as policy_lint;
 use crate::value::Value;
@@ -41,7 +41,7 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Where it stands.
-    pub range: Range,
+    pub range: TextRange,
     /// How much it weighs.
     pub severity: Severity,
     /// A word for programs: the id of a lint, or the reason of an error.
@@ -65,7 +65,7 @@ pub struct Checks {
     /// The documents by their hashes.
     known: HashMap<u64, CheckedDocument>,
     judged: definition::Judged,
-    counts: Counts,
+    counts: CheckCounts,
 }
 
 /// A document, and what was found in it.
@@ -79,7 +79,7 @@ struct CheckedDocument {
 
 /// How much of a text was looked at in its last check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CheckCounts {
     /// Documents that were read.
     pub documents: usize,
     /// Definitions that are not as they were.
@@ -90,22 +90,24 @@ pub struct Counts {
 
 impl Checks {
     /// How much was looked at in the last check.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> CheckCounts {
         self.counts
     }
 
     /// The documents of a text; those that are known need no second look to be told apart.
-    fn read(&self, name: &str, text: &str) -> Vec<Read> {
+    fn read(&self, name: &str, text: &str) -> Vec<FilePart> {
         let read = |part: super::documents::TextPart| match self.known.get(&part.hash) {
-            Some(CheckedDocument { head, sort, .. }) => Read { part, head: head.clone(), sort: *sort, outline: None },
-            None => Read::new(name, text, part),
+            Some(CheckedDocument { head, sort, .. }) => {
+                FilePart { part, head: head.clone(), sort: *sort, outline: None }
+            }
+            None => FilePart::new(name, text, part),
         };
         parts(text).into_iter().map(read).collect()
     }
 }
 
 /// A document that is being looked at, with where its parts stand.
-pub(super) struct Document<'t> {
+pub(super) struct LocatedDocument<'t> {
     text: &'t str,
     lines: Cow<'t, Text>,
     outline: Outline,
@@ -123,7 +125,7 @@ impl Workspace {
     /// What is wrong with the text of a file that is open. What it defines is taken, in place of what it defined before.
     pub fn check(&mut self, name: &str, text: &Text, checks: &mut Checks) -> Vec<Diagnostic> {
         let mut read = checks.read(name, text.as_str());
-        let mut counts = Counts::default();
+        let mut counts = CheckCounts::default();
         let (mut definitions, mut made, mut judged) = (HashMap::new(), Vec::new(), definition::Judged::new());
         for read in read.iter_mut().filter(|read| read.sort == Sort::Definition) {
             let hash = read.part.hash;
@@ -131,7 +133,7 @@ impl Workspace {
                 continue;
             }
             counts.documents += 1;
-            let document = Document::new(text, read);
+            let document = LocatedDocument::new(text, read);
             let outcome = definition::check(self, document, hash, &checks.judged, &mut counts);
             made.extend(outcome.made.into_iter().map(|made| (hash, made)));
             judged.extend(outcome.judged);
@@ -150,14 +152,14 @@ impl Workspace {
                 Some(found) => Arc::clone(found),
                 None => {
                     counts.documents += 1;
-                    Arc::new(self.look(name, Document::new(text, read), read.sort))
+                    Arc::new(self.look(name, LocatedDocument::new(text, read), read.sort))
                 }
             };
             known.insert(hash, CheckedDocument { head: read.head.clone(), sort: read.sort, stamp, found });
         }
         // What is not there any more is forgotten.
         (checks.known, checks.counts) = (known, counts);
-        let shifted = |read: &Read| {
+        let shifted = |read: &FilePart| {
             let start = read.part.range.start;
             let found = checks.known.get(&read.part.hash).map(|known| Arc::clone(&known.found)).unwrap_or_default();
             found.iter().map(|found| told(text, start, found)).collect::<Vec<_>>()
@@ -176,7 +178,7 @@ impl Workspace {
         }
     }
 
-    fn look(&self, name: &str, mut document: Document<'_>, sort: Sort) -> Vec<ByteDiagnostic> {
+    fn look(&self, name: &str, mut document: LocatedDocument<'_>, sort: Sort) -> Vec<ByteDiagnostic> {
         for read in decode_each_located(document.text.as_bytes()) {
             match read {
                 Err(broken) => document.broken(&broken),
@@ -194,7 +196,7 @@ impl Workspace {
         document.found
     }
 
-    fn policy(&self, document: &mut Document<'_>, located: &Located) {
+    fn policy(&self, document: &mut LocatedDocument<'_>, located: &Located) {
         let manifest = Manifest { value: &located.value, located, within: String::new() };
         if let Some(checked) = object::check_built_in(self.minor(), &located.value) {
             document.checked(&manifest, &checked);
@@ -218,7 +220,7 @@ impl Workspace {
 
 impl Checks {
     /// Keeps definitions as they are now; those whose names are not there any more are forgotten.
-    fn judge(&mut self, read: &[Read], judged: definition::Judged) {
+    fn judge(&mut self, read: &[FilePart], judged: definition::Judged) {
         self.judged.extend(judged);
         let names: HashSet<&str> = read.iter().map(|read| read.head.name.as_str()).collect();
         self.judged.retain(|name, _| names.contains(name.as_str()));
@@ -234,14 +236,14 @@ fn told(text: &Text, start: usize, found: &ByteDiagnostic) -> Diagnostic {
     }
 }
 
-impl<'t> Document<'t> {
+impl<'t> LocatedDocument<'t> {
     /// A part of a text; the outline of the part is taken, where it was made already.
-    fn new(text: &'t Text, read: &mut Read) -> Self {
+    fn new(text: &'t Text, read: &mut FilePart) -> Self {
         let own = &text.as_str()[read.part.range.clone()];
         let is_whole = own.len() == text.as_str().len();
         let lines = if is_whole { Cow::Borrowed(text) } else { Cow::Owned(Text::from(own)) };
         let outline = read.outline.take().unwrap_or_else(|| outline(own));
-        Document { text: own, lines, outline, found: Vec::new() }
+        LocatedDocument { text: own, lines, outline, found: Vec::new() }
     }
 
     fn tell(&mut self, range: ops::Range<usize>, severity: Severity, code: &str, message: impl Into<String>) {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::cursor::{Cursor, Slot, cursor};
 use super::documents::{Head, Sort, part_at};
-use super::expression::{Expression, expression_at};
+use super::expression::{EditedExpression, expression_at};
 use super::names::{Name, names};
 use super::outline::{Outline, OutlineStep, ValueStyle, outline, steps};
-use super::shape::{Field, Shape};
+use super::shape::{ShapeField, ValueShape};
 use super::text::{Edit, Position, Text};
 use super::workspace::Workspace;
 use crate::author::explain::built_in;
@@ -49,7 +49,7 @@ pub enum Sign {
 
 /// Something that may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub struct CompletionItem {
     /// As it is shown.
     pub label: String,
     /// What it is.
@@ -123,7 +123,7 @@ impl Around<'_> {
 
 impl Workspace {
     /// What may be written at a position of the text of a file.
-    pub fn complete(&self, name: &str, text: &Text, position: Position) -> Vec<Completion> {
+    pub fn complete(&self, name: &str, text: &Text, position: Position) -> Vec<CompletionItem> {
         let around = Around::new(name, text, position);
         let mut offered = match expression_at(around.text, &around.outline, around.sort, around.offset) {
             Some(expression) => self.in_expression(&around, text, &expression),
@@ -133,7 +133,7 @@ impl Workspace {
         offered
     }
 
-    fn in_document(&self, around: &Around<'_>, text: &Text) -> Vec<Completion> {
+    fn in_document(&self, around: &Around<'_>, text: &Text) -> Vec<CompletionItem> {
         let Cursor { path, slot } = cursor(around.text, around.offset);
         let edit = |written: &Range<usize>, with: String| Edit {
             range: text.range(&(around.start + written.start..around.start + written.end)),
@@ -162,11 +162,11 @@ impl Workspace {
                 let there = siblings(around, &path);
                 let missing = fields.into_iter().filter(|field| !there.contains(&field.name));
                 let key = TypedName::new(around, &written, column, is_flow);
-                let mut offered: Vec<Completion> = missing
+                let mut offered: Vec<CompletionItem> = missing
                     .map(|field| {
                         let edit = edit(&key.replaced, key.beginning(&field));
-                        let Field { name, type_, description, is_required } = field;
-                        Completion {
+                        let ShapeField { name, type_, description, is_required } = field;
+                        CompletionItem {
                             documentation: description,
                             is_required,
                             ..completion(name, Sign::Field, type_, edit)
@@ -189,25 +189,25 @@ impl Workspace {
         &'w self,
         around: &Around<'_>,
         path: &[OutlineStep],
-        then: &mut dyn FnMut(Shape<'_>),
+        then: &mut dyn FnMut(ValueShape<'_>),
     ) -> bool {
         if let Some((head, length)) = around.inner(path) {
             return self.shape_of(&head, &path[length..], then);
         }
         match around.sort {
-            Sort::Suite => Shape::suite().at(path).map(then).is_some(),
-            Sort::Request => Shape::request().at(path).map(then).is_some(),
-            Sort::Definition => Shape::definition().at(path).map(then).is_some(),
+            Sort::Suite => ValueShape::suite().at(path).map(then).is_some(),
+            Sort::Request => ValueShape::request().at(path).map(then).is_some(),
+            Sort::Definition => ValueShape::definition().at(path).map(then).is_some(),
             Sort::Policy | Sort::Object | Sort::Other => self.shape_of(&around.head, path, then),
         }
     }
 
     /// What may stand in an object.
-    fn shape_of(&self, head: &Head, path: &[OutlineStep], then: &mut dyn FnMut(Shape<'_>)) -> bool {
+    fn shape_of(&self, head: &Head, path: &[OutlineStep], then: &mut dyn FnMut(ValueShape<'_>)) -> bool {
         let empty = Structural::default();
         match self.schema_of(head).or_else(|| self.schema_of(&self.assumed)) {
-            Some(schema) => Shape::of_kind(&schema).at(path).map(then).is_some(),
-            None if path.len() < 2 => Shape::of_kind(&empty).at(path).map(then).is_some(),
+            Some(schema) => ValueShape::of_kind(&schema).at(path).map(then).is_some(),
+            None if path.len() < 2 => ValueShape::of_kind(&empty).at(path).map(then).is_some(),
             None => false,
         }
     }
@@ -222,7 +222,7 @@ impl Workspace {
         built_in::schema(self.minor(), kind).map(Arc::new)
     }
 
-    fn fields_at(&self, around: &Around<'_>, path: &[OutlineStep]) -> Vec<Field> {
+    fn fields_at(&self, around: &Around<'_>, path: &[OutlineStep]) -> Vec<ShapeField> {
         let mut fields = Vec::new();
         self.shape_at(around, path, &mut |shape| fields = shape.fields());
         fields
@@ -298,7 +298,7 @@ impl Workspace {
     }
 
     /// What an expression may name.
-    pub(super) fn environment(&self, around: &Around<'_>, expression: &Expression) -> Option<Env> {
+    pub(super) fn environment(&self, around: &Around<'_>, expression: &EditedExpression) -> Option<Env> {
         let path = around.outline.path(expression.node);
         match around.sort {
             Sort::Definition => {
@@ -365,7 +365,7 @@ impl Workspace {
         declarations.environment(Expressions::New)
     }
 
-    fn in_expression(&self, around: &Around<'_>, text: &Text, expression: &Expression) -> Vec<Completion> {
+    fn in_expression(&self, around: &Around<'_>, text: &Text, expression: &EditedExpression) -> Vec<CompletionItem> {
         let Some(env) = self.environment(around, expression) else { return Vec::new() };
         let at = expression.index(around.offset);
         let Some((written, offered)) = names(&expression.text[..at], &env) else { return Vec::new() };
@@ -464,7 +464,7 @@ impl TypedName {
     }
 
     /// How a field begins: with what follows on the next line, where it is an object or a list.
-    fn beginning(&self, field: &Field) -> String {
+    fn beginning(&self, field: &ShapeField) -> String {
         let name = Value::from(field.name.as_str());
         let name = if self.is_quoted { json::encode_to_string(&name) } else { plain(&name) };
         if self.has_colon {
@@ -480,8 +480,8 @@ impl TypedName {
     }
 }
 
-fn completion(label: String, sign: Sign, detail: String, edit: Edit) -> Completion {
-    Completion { label, sign, detail, documentation: String::new(), is_required: false, edit }
+fn completion(label: String, sign: Sign, detail: String, edit: Edit) -> CompletionItem {
+    CompletionItem { label, sign, detail, documentation: String::new(), is_required: false, edit }
 }
 
 fn value_label(value: &Value) -> String {

@@ -5,11 +5,11 @@
 
 use super::complete::Around;
 use super::documents::{Head, Sort, parts};
-use super::expression::{Expression, expression_at};
+use super::expression::{EditedExpression, expression_at};
 use super::outline::{OutlineStep, outline, steps};
 use super::paths::{folder_of, is_within, resolved};
-use super::text::{Position, Range, Text};
-use super::ways::{Way, way_at};
+use super::text::{Position, Text, TextRange};
+use super::ways::{VariableFields, way_at};
 use super::workspace::Workspace;
 use crate::author::policies::served;
 use crate::policy::type_check::matched;
@@ -18,16 +18,16 @@ use crate::value::{Value, yaml};
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct DefinitionTarget {
     /// The name of the file.
     pub file: String,
     /// Where in it.
-    pub range: Range,
+    pub range: TextRange,
 }
 
 impl Workspace {
     /// Where what stands at a position of the text of a file is defined.
-    pub fn define(&self, name: &str, text: &Text, position: Position) -> Option<Target> {
+    pub fn define(&self, name: &str, text: &Text, position: Position) -> Option<DefinitionTarget> {
         let around = Around::new(name, text, position);
         if let Some(expression) = expression_at(around.text, &around.outline, around.sort, around.offset) {
             return self.named_in(&around, name, text, &expression);
@@ -46,7 +46,7 @@ impl Workspace {
     }
 
     /// The policy of a binding, or the object that its `paramRef` names.
-    fn named_by_binding(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<Target> {
+    fn named_by_binding(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<DefinitionTarget> {
         let kind = around.head.kind.strip_suffix("Binding")?;
         let at = |names: &[&str]| around.outline.scalar_at(around.text, names);
         let policy = at(&["spec", "policyName"]);
@@ -63,16 +63,16 @@ impl Workspace {
     }
 
     /// The file that an entry of `crds` or `policies` names; of a folder the first one in it.
-    fn file_of_suite(&self, suite: &str, path: &[OutlineStep], entry: &str) -> Option<Target> {
+    fn file_of_suite(&self, suite: &str, path: &[OutlineStep], entry: &str) -> Option<DefinitionTarget> {
         let [OutlineStep::Key(list), OutlineStep::Item(_)] = path else { return None };
         let wanted = resolved(folder_of(suite), entry);
         let is_named = ["crds", "policies"].contains(&list.as_str());
         let file = self.files.keys().find(|file| is_named && is_within(file, &wanted))?;
-        Some(Target { file: file.clone(), range: Range::default() })
+        Some(DefinitionTarget { file: file.clone(), range: TextRange::default() })
     }
 
     /// The field of an object in the definition of its kind; as near as there is one.
-    fn field(&self, head: &Head, path: &[OutlineStep]) -> Option<Target> {
+    fn field(&self, head: &Head, path: &[OutlineStep]) -> Option<DefinitionTarget> {
         let kind = self.catalog.named(head.group(), &head.kind)?;
         let index = kind
             .definition
@@ -97,11 +97,11 @@ impl Workspace {
         let found = (1..=way.len()).rev().find_map(|length| outline.find(&way[..length]))?;
         let key = &outline.nodes[found].key;
         let range = text.range(&(part.range.start + key.start..part.range.start + key.end));
-        Some(Target { file: file.to_owned(), range })
+        Some(DefinitionTarget { file: file.to_owned(), range })
     }
 
     /// An object by its kind and name; of a kind that is not named with its version, in whatever version.
-    fn object_named(&self, api_version: &str, kind: &str, wanted: &str) -> Option<Target> {
+    fn object_named(&self, api_version: &str, kind: &str, wanted: &str) -> Option<DefinitionTarget> {
         self.files.iter().find_map(|(file, known)| {
             let text = known.text.as_ref()?;
             parts(text.as_str()).into_iter().find_map(|part| {
@@ -114,14 +114,20 @@ impl Workspace {
                 let node = outline.find(&steps(&["metadata", "name"])).filter(|_| is_it)?;
                 let value = &outline.nodes[node].value;
                 let range = text.range(&(part.range.start + value.start..part.range.start + value.end));
-                Some(Target { file: file.clone(), range })
+                Some(DefinitionTarget { file: file.clone(), range })
             })
         })
     }
 
     /// What a name in an expression stands for.
-    fn named_in(&self, around: &Around<'_>, name: &str, text: &Text, expression: &Expression) -> Option<Target> {
-        let Way { root, steps } = way_at(&expression.text, expression.index(around.offset))?;
+    fn named_in(
+        &self,
+        around: &Around<'_>,
+        name: &str,
+        text: &Text,
+        expression: &EditedExpression,
+    ) -> Option<DefinitionTarget> {
+        let VariableFields { root, steps } = way_at(&expression.text, expression.index(around.offset))?;
         match (around.sort, root.as_str()) {
             (Sort::Definition, "self" | "oldSelf") => self.field_of_self(around, name, text, expression, &steps),
             (Sort::Policy, "object" | "oldObject") => self.field(&self.matched_kind(around)?, &steps),
@@ -150,9 +156,9 @@ impl Workspace {
         around: &Around<'_>,
         name: &str,
         text: &Text,
-        expression: &Expression,
+        expression: &EditedExpression,
         steps: &[OutlineStep],
-    ) -> Option<Target> {
+    ) -> Option<DefinitionTarget> {
         let path = around.outline.path(expression.node);
         let (schema, _) = self.schema_of_rule(around, &path)?;
         let node = path.iter().position(|step| *step == OutlineStep::Key("x-kubernetes-validations".to_owned()))?;
@@ -162,7 +168,7 @@ impl Workspace {
 }
 
 /// Where a policy says what a variable is.
-fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &OutlineStep) -> Option<Target> {
+fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &OutlineStep) -> Option<DefinitionTarget> {
     let OutlineStep::Key(wanted) = wanted else { return None };
     let list = around.outline.find(&steps(&["spec", "variables"]))?;
     around.outline.children(list).find_map(|item| {
@@ -173,9 +179,9 @@ fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &OutlineStep) 
 }
 
 /// The key of a node of the document itself.
-fn own_target(around: &Around<'_>, name: &str, text: &Text, node: usize) -> Target {
+fn own_target(around: &Around<'_>, name: &str, text: &Text, node: usize) -> DefinitionTarget {
     let key = &around.outline.nodes[node].key;
-    Target { file: name.to_owned(), range: text.range(&(around.start + key.start..around.start + key.end)) }
+    DefinitionTarget { file: name.to_owned(), range: text.range(&(around.start + key.start..around.start + key.end)) }
 }
 
 /// The way to a field's schema, below that of the object, as far as there is one.

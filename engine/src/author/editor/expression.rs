@@ -14,7 +14,7 @@ const OF_POLICIES: [&str; 3] = ["expression", "messageExpression", "valueExpress
 
 /// An expression, and where it stands.
 #[derive(Clone, Debug)]
-pub struct Expression {
+pub struct EditedExpression {
     /// The node that it is the value of.
     pub node: usize,
     /// As it reads.
@@ -24,7 +24,7 @@ pub struct Expression {
 }
 
 /// All expressions of a document.
-pub fn expressions(text: &str, outline: &Outline, sort: Sort) -> Vec<Expression> {
+pub fn expressions(text: &str, outline: &Outline, sort: Sort) -> Vec<EditedExpression> {
     (1..outline.nodes.len())
         .filter(|node| is_expression(outline, *node, sort))
         .map(|node| expression(text, outline, node))
@@ -32,7 +32,7 @@ pub fn expressions(text: &str, outline: &Outline, sort: Sort) -> Vec<Expression>
 }
 
 /// The expression that a byte is in, or at whose end it is.
-pub fn expression_at(text: &str, outline: &Outline, sort: Sort, offset: usize) -> Option<Expression> {
+pub fn expression_at(text: &str, outline: &Outline, sort: Sort, offset: usize) -> Option<EditedExpression> {
     let node = outline.at(offset)?;
     let Range { start, end } = outline.nodes[node].value;
     let is_value = start <= offset && offset <= end && is_expression(outline, node, sort);
@@ -59,9 +59,9 @@ pub fn is_expression(outline: &Outline, node: usize, sort: Sort) -> bool {
 }
 
 /// The value of a node as it reads.
-pub fn expression(text: &str, outline: &Outline, node: usize) -> Expression {
+pub fn expression(text: &str, outline: &Outline, node: usize) -> EditedExpression {
     let OutlineNode { value, form, .. } = &outline.nodes[node];
-    let mut read = Expression { node, text: Vec::new(), offsets: Vec::new() };
+    let mut read = EditedExpression { node, text: Vec::new(), offsets: Vec::new() };
     match form {
         ValueStyle::Block => read.block(text, value.clone()),
         ValueStyle::Quoted(quote) => read.quoted(text, value.clone(), *quote),
@@ -70,7 +70,7 @@ pub fn expression(text: &str, outline: &Outline, node: usize) -> Expression {
     read
 }
 
-impl Expression {
+impl EditedExpression {
     /// The character at a byte.
     pub fn index(&self, offset: usize) -> usize {
         self.offsets.partition_point(|start| *start < offset).min(self.text.len())

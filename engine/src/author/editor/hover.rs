@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use super::complete::{Around, node_of};
 use super::documents::Sort;
-use super::expression::{Expression, expression_at};
+use super::expression::{EditedExpression, expression_at};
 use super::names::{shown as shown_type, signatures};
 use super::outline::{OutlineStep, shown};
-use super::text::{Position, Range, Text};
-use super::types::{MACROS, Named, named_at};
+use super::text::{Position, Text, TextRange};
+use super::types::{ExpressionName, MACROS, named_at};
 use super::workspace::Workspace;
 use crate::author::explain::{Explained, ExplainedRule, explain_node, say};
 use crate::author::markup::{code, description, escaped, sentence};
@@ -28,7 +28,7 @@ pub struct Hover {
     /// Markdown.
     pub text: String,
     /// What it is about.
-    pub range: Range,
+    pub range: TextRange,
 }
 
 /// The field at the end of a path. The way through the schemas of a definition says nothing: there its last step is enough.
@@ -43,7 +43,7 @@ fn title(around: &Around<'_>, path: &[OutlineStep]) -> String {
 const SIGNATURES_MAX: usize = 4;
 
 /// A name in an expression, with its type, or with the parameters that it takes.
-fn told_name(Named { name, ty, call }: &Named, env: &Env) -> String {
+fn told_name(ExpressionName { name, ty, call }: &ExpressionName, env: &Env) -> String {
     let Some(receiver) = call else { return code(&format!("{name}: {}", shown_type(ty))) };
     let mut macros = MACROS.iter().filter(|_| receiver.is_some());
     if let Some((_, parameters)) = macros.find(|(known, _)| known == name) {
@@ -151,7 +151,7 @@ impl Workspace {
         costs.into_iter().flat_map(|costs| costs.rules).collect()
     }
 
-    fn hover_expression(&self, around: &Around<'_>, text: &Text, expression: &Expression) -> Option<Hover> {
+    fn hover_expression(&self, around: &Around<'_>, text: &Text, expression: &EditedExpression) -> Option<Hover> {
         let env = self.environment(around, expression)?;
         let mut out = String::new();
         let at = expression.index(around.offset);
@@ -171,7 +171,7 @@ impl Workspace {
     }
 
     /// What a rule costs, and which bounds would lower that.
-    fn price(&self, around: &Around<'_>, expression: &Expression, written: &str) -> Option<String> {
+    fn price(&self, around: &Around<'_>, expression: &EditedExpression, written: &str) -> Option<String> {
         let (costs, advice) = self.priced_rule(around, expression, written)?;
         let share = costs.cost as f64 * 100.0 / EXPRESSION_ESTIMATE_MAX as f64;
         let times = match costs.cardinality() {
@@ -190,7 +190,7 @@ impl Workspace {
     pub(super) fn priced_rule(
         &self,
         around: &Around<'_>,
-        expression: &Expression,
+        expression: &EditedExpression,
         written: &str,
     ) -> Option<(RuleCosts, Advice)> {
         let group = around.outline.scalar_at(around.text, &["spec", "group"]);

@@ -32,5 +32,5 @@ pub mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use text::{Edit, Position, Range, Text};
+pub use text::{Edit, Position, Text, TextRange};
 pub use workspace::Workspace;

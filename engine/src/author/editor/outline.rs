@@ -494,16 +494,16 @@ fn comment_start(text: &str, at: usize, end: usize) -> usize {
 }
 
 /// A name in a collection, and where it stands.
-pub(super) type Name = (String, Range<usize>);
+pub(super) type CollectionName = (String, Range<usize>);
 
 /// What comes next in a collection.
 pub(super) enum CollectionPart {
     /// Another begins at `at`.
-    Open { key: Option<Name>, at: usize, is_map: bool },
+    Open { key: Option<CollectionName>, at: usize, is_map: bool },
     /// The innermost ends before this.
     Close(usize),
     /// A scalar.
-    Entry { key: Option<Name>, value: Range<usize>, is_map: bool },
+    Entry { key: Option<CollectionName>, value: Range<usize>, is_map: bool },
 }
 
 /// Reads a collection in braces or brackets.
@@ -514,7 +514,7 @@ pub(super) struct Flow<'t> {
     limit: usize,
     /// The collections that are open: whether they are maps.
     open: Vec<bool>,
-    key: Option<Name>,
+    key: Option<CollectionName>,
     start: usize,
     is_over: bool,
     /// What is to be told before going on.
@@ -532,7 +532,7 @@ impl<'t> Flow<'t> {
     }
 
     /// The name that was read last, and where the text behind it begins: for what was not finished.
-    pub fn rest(self) -> (Option<Name>, usize) {
+    pub fn rest(self) -> (Option<CollectionName>, usize) {
         (self.key, self.start)
     }
 

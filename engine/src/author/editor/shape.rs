@@ -29,7 +29,7 @@ fn read(text: &str) -> Value {
 
 /// What may stand at a place.
 #[derive(Clone, Copy)]
-pub enum Shape<'s> {
+pub enum ValueShape<'s> {
     /// By the schema of a kind; at the root of an object there is more.
     Structural { schema: &'s Structural, is_root: bool },
     /// By a JSON schema, with the document that it refers to.
@@ -38,7 +38,7 @@ pub enum Shape<'s> {
 
 /// A field that may stand at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct ShapeField {
     pub name: String,
     /// `string`, `object`, `[]integer`, …
     pub type_: String,
@@ -77,35 +77,35 @@ static METADATA: LazyLock<Structural> = LazyLock::new(|| {
     metadata
 });
 
-impl<'s> Shape<'s> {
+impl<'s> ValueShape<'s> {
     /// An object of a kind.
     pub fn of_kind(schema: &'s Structural) -> Self {
-        Shape::Structural { schema, is_root: true }
+        ValueShape::Structural { schema, is_root: true }
     }
 
     /// A definition.
-    pub fn definition() -> Shape<'static> {
-        Shape::Json { root: &DEFINITION, schema: &DEFINITION }
+    pub fn definition() -> ValueShape<'static> {
+        ValueShape::Json { root: &DEFINITION, schema: &DEFINITION }
     }
 
     /// A suite.
-    pub fn suite() -> Shape<'static> {
-        Shape::Json { root: &SUITE, schema: &SUITE }
+    pub fn suite() -> ValueShape<'static> {
+        ValueShape::Json { root: &SUITE, schema: &SUITE }
     }
 
     /// The request of a case of a suite.
-    pub fn request() -> Shape<'static> {
-        Shape::Json { root: &REQUEST, schema: &REQUEST }
+    pub fn request() -> ValueShape<'static> {
+        ValueShape::Json { root: &REQUEST, schema: &REQUEST }
     }
 
     /// What may stand at the end of a path.
-    pub fn at(self, path: &[OutlineStep]) -> Option<Shape<'s>> {
+    pub fn at(self, path: &[OutlineStep]) -> Option<ValueShape<'s>> {
         path.iter().try_fold(self, |shape, step| shape.child(step))
     }
 
-    fn child(self, step: &OutlineStep) -> Option<Shape<'s>> {
+    fn child(self, step: &OutlineStep) -> Option<ValueShape<'s>> {
         match self {
-            Shape::Structural { schema, is_root } => {
+            ValueShape::Structural { schema, is_root } => {
                 let next = match step {
                     OutlineStep::Key(name) if is_root && name == "metadata" => &*METADATA,
                     OutlineStep::Key(name) => match schema.properties.get(name) {
@@ -114,9 +114,9 @@ impl<'s> Shape<'s> {
                     },
                     OutlineStep::Item(_) => schema.items.as_deref()?,
                 };
-                Some(Shape::Structural { schema: next, is_root: next.extensions.embedded_resource })
+                Some(ValueShape::Structural { schema: next, is_root: next.extensions.embedded_resource })
             }
-            Shape::Json { root, schema } => {
+            ValueShape::Json { root, schema } => {
                 let next = match step {
                     OutlineStep::Key(name) => schema
                         .get("properties")
@@ -124,7 +124,7 @@ impl<'s> Shape<'s> {
                         .or_else(|| schema.get("additionalProperties"))?,
                     OutlineStep::Item(_) => schema.get("items")?,
                 };
-                Some(Shape::Json { root, schema: resolved(root, next) })
+                Some(ValueShape::Json { root, schema: resolved(root, next) })
             }
         }
     }
@@ -132,26 +132,26 @@ impl<'s> Shape<'s> {
     /// The schema of a kind at this place.
     pub fn structural(self) -> Option<&'s Structural> {
         match self {
-            Shape::Structural { schema, .. } => Some(schema),
-            Shape::Json { .. } => None,
+            ValueShape::Structural { schema, .. } => Some(schema),
+            ValueShape::Json { .. } => None,
         }
     }
 
     /// The fields that may stand here.
-    pub fn fields(self) -> Vec<Field> {
+    pub fn fields(self) -> Vec<ShapeField> {
         match self {
-            Shape::Structural { schema, is_root } => {
-                let field = |(name, below): (&str, &Structural)| Field {
+            ValueShape::Structural { schema, is_root } => {
+                let field = |(name, below): (&str, &Structural)| ShapeField {
                     name: name.to_owned(),
                     type_: explain::type_of(below),
                     is_required: explain::requires(schema, name),
                     description: said(&explain_node(below)),
                 };
-                let mut fields: Vec<Field> = schema.properties.iter().map(field).collect();
+                let mut fields: Vec<ShapeField> = schema.properties.iter().map(field).collect();
                 if is_root {
                     let standard = [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")];
                     fields.retain(|field| standard.iter().all(|(name, _)| *name != field.name));
-                    let standard = standard.map(|(name, type_)| Field {
+                    let standard = standard.map(|(name, type_)| ShapeField {
                         name: name.to_owned(),
                         type_: type_.to_owned(),
                         is_required: true,
@@ -161,11 +161,11 @@ impl<'s> Shape<'s> {
                 }
                 fields
             }
-            Shape::Json { root, schema } => {
+            ValueShape::Json { root, schema } => {
                 let required = schema.items_at(&["required"]);
                 let fields =
                     schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|fields| fields.iter());
-                let field = |(name, field): (&str, &'static Value)| Field {
+                let field = |(name, field): (&str, &'static Value)| ShapeField {
                     name: name.to_owned(),
                     type_: type_of(root, field),
                     is_required: required.iter().any(|required| required.as_str() == Some(name)),
@@ -179,14 +179,14 @@ impl<'s> Shape<'s> {
     /// The values that may stand here, if they are few.
     pub fn values(self) -> Vec<Value> {
         match self {
-            Shape::Structural { schema, .. } => {
+            ValueShape::Structural { schema, .. } => {
                 let listed = schema.value_validation.as_deref().map_or(&[][..], |values| &values.enum_);
                 match (listed, schema.generic.type_.as_str()) {
                     ([], "boolean") => vec![Value::Bool(true), Value::Bool(false)],
                     (listed, _) => listed.to_vec(),
                 }
             }
-            Shape::Json { schema, .. } => match (schema.items_at(&["enum"]), schema.get("const")) {
+            ValueShape::Json { schema, .. } => match (schema.items_at(&["enum"]), schema.get("const")) {
                 ([], Some(only)) => vec![only.clone()],
                 ([], None) if schema.str_at(&["type"]) == "boolean" => vec![Value::Bool(true), Value::Bool(false)],
                 (listed, _) => listed.to_vec(),
@@ -202,16 +202,16 @@ impl<'s> Shape<'s> {
     /// `string`, `object`, `[]integer`, …
     pub fn type_(self) -> String {
         match self {
-            Shape::Structural { schema, .. } => explain::type_of(schema),
-            Shape::Json { root, schema } => type_of(root, schema),
+            ValueShape::Structural { schema, .. } => explain::type_of(schema),
+            ValueShape::Json { root, schema } => type_of(root, schema),
         }
     }
 
     /// What is known of the place.
     pub fn explained(self) -> Explained {
         match self {
-            Shape::Structural { schema, .. } => explain_node(schema),
-            Shape::Json { schema, .. } => {
+            ValueShape::Structural { schema, .. } => explain_node(schema),
+            ValueShape::Json { schema, .. } => {
                 let values: Vec<String> = self.values().iter().map(json::encode_to_string).collect();
                 let constraints =
                     if values.is_empty() { Vec::new() } else { vec![format!("one of {}", values.join(", "))] };
@@ -271,10 +271,10 @@ mod tests {
         let mut way = path(&["spec", "versions"]);
         way.push(OutlineStep::Item(0));
         way.extend(path(&["schema", "openAPIV3Schema", "properties", "spec", "properties", "size", "type"]));
-        let found = Shape::definition().at(&way).expect("it is there");
+        let found = ValueShape::definition().at(&way).expect("it is there");
         assert!(found.values().contains(&Value::from("integer")), "{:?}", found.values());
         let suite =
-            Shape::suite().at(&[OutlineStep::Key("cases".to_owned()), OutlineStep::Item(3)]).expect("it is there");
+            ValueShape::suite().at(&[OutlineStep::Key("cases".to_owned()), OutlineStep::Item(3)]).expect("it is there");
         assert!(suite.fields().iter().any(|field| field.name == "oldPatch" && field.type_ == "[]object"));
     }
 }

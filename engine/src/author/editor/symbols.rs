@@ -4,7 +4,7 @@
 
 use super::documents::{Head, parts};
 use super::outline::{Outline, OutlineStep, ValueStyle, outline};
-use super::text::{Range, Text};
+use super::text::{Text, TextRange};
 
 /// Levels below a document that are told.
 const DEPTH_MAX: usize = 12;
@@ -21,9 +21,9 @@ pub struct Symbol {
     /// Whether it is a document.
     pub is_document: bool,
     /// All of it.
-    pub range: Range,
+    pub range: TextRange,
     /// Its name.
-    pub selection: Range,
+    pub selection: TextRange,
     /// What stands in it.
     pub children: Vec<Symbol>,
 }

@@ -7,7 +7,7 @@ use super::documents::{Sort, parts};
 use super::expression::expressions;
 use super::outline::outline;
 use super::symbols::symbols;
-use super::text::{Position, Range, Text};
+use super::text::{Position, Text, TextRange};
 use super::tokens::tokens;
 use super::types::typed;
 use crate::cel::env::{Env, Expressions};
@@ -95,7 +95,7 @@ proptest! {
     ) {
         let mut text = Text::from(text);
         for (line, character, end_line, end_character, with) in edits {
-            let range = Range {
+            let range = TextRange {
                 start: Position { line, character },
                 end: Position { line: end_line, character: end_character },
             };

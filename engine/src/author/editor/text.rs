@@ -20,7 +20,7 @@ pub struct Position {
 
 /// What stands from a position up to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Range {
+pub struct TextRange {
     /// The first position.
     pub start: Position,
     /// The one behind the last.
@@ -31,7 +31,7 @@ pub struct Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// What goes.
-    pub range: Range,
+    pub range: TextRange,
     /// What comes.
     pub text: String,
 }
@@ -120,8 +120,8 @@ impl Text {
     }
 
     /// The positions of a range of bytes.
-    pub fn range(&self, bytes: &ops::Range<usize>) -> Range {
-        Range { start: self.position(bytes.start), end: self.position(bytes.end) }
+    pub fn range(&self, bytes: &ops::Range<usize>) -> TextRange {
+        TextRange { start: self.position(bytes.start), end: self.position(bytes.end) }
     }
 
     /// The byte at a place, which counts characters and from 1.
@@ -133,7 +133,7 @@ impl Text {
     }
 
     /// Puts `with` in the place of `range`, whose ends may stand in the wrong order; in the place of all without a range.
-    pub fn edit(&mut self, range: Option<Range>, with: &str) {
+    pub fn edit(&mut self, range: Option<TextRange>, with: &str) {
         let Some(range) = range else {
             *self = Text::from(with);
             return;
@@ -196,12 +196,12 @@ mod tests {
     fn an_edit_is_what_a_fresh_text_would_be() {
         let mut text = Text::from("a: 1\r\nb: 2\n");
         let edits = [
-            (Some(Range { start: at(0, 4), end: at(1, 0) }), "\r"),
-            (Some(Range { start: at(1, 0), end: at(1, 0) }), "\n"),
-            (Some(Range { start: at(1, 4), end: at(0, 1) }), "𝄞\nx"),
-            (Some(Range { start: at(0, 2), end: at(0, 2) }), "y"),
+            (Some(TextRange { start: at(0, 4), end: at(1, 0) }), "\r"),
+            (Some(TextRange { start: at(1, 0), end: at(1, 0) }), "\n"),
+            (Some(TextRange { start: at(1, 4), end: at(0, 1) }), "𝄞\nx"),
+            (Some(TextRange { start: at(0, 2), end: at(0, 2) }), "y"),
             (None, "z\n"),
-            (Some(Range { start: at(9, 0), end: at(9, 9) }), "end"),
+            (Some(TextRange { start: at(9, 0), end: at(9, 9) }), "end"),
         ];
         for (range, with) in edits {
             text.edit(range, with);

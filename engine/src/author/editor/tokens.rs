@@ -5,12 +5,12 @@
 use super::documents::{Head, parts};
 use super::expression::expressions;
 use super::outline::outline;
-use super::text::{Range, Text};
+use super::text::{Text, TextRange};
 use crate::cel::lexer::{Token as Lexeme, TokenKind, tokenize};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WordKind {
     /// A variable.
     Variable,
     /// A field.
@@ -29,15 +29,15 @@ pub enum Kind {
 
 /// A word of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct ExpressionToken {
     /// Where it stands, on one line.
-    pub range: Range,
+    pub range: TextRange,
     /// What it is.
-    pub kind: Kind,
+    pub kind: WordKind,
 }
 
 /// The words of all expressions in the text of a file.
-pub fn tokens(name: &str, text: &Text) -> Vec<Token> {
+pub fn tokens(name: &str, text: &Text) -> Vec<ExpressionToken> {
     let mut found = Vec::new();
     for part in parts(text.as_str()) {
         let own = &text.as_str()[part.range.clone()];
@@ -52,7 +52,7 @@ pub fn tokens(name: &str, text: &Text) -> Vec<Token> {
                 let written = own[bytes.clone()].trim_end().len();
                 let range = text.range(&(part.range.start + bytes.start..part.range.start + bytes.start + written));
                 if range.start.line == range.end.line {
-                    found.push(Token { range, kind });
+                    found.push(ExpressionToken { range, kind });
                 }
             }
         }
@@ -60,16 +60,16 @@ pub fn tokens(name: &str, text: &Text) -> Vec<Token> {
     found
 }
 
-fn kind(lexemes: &[Lexeme], at: usize) -> Option<Kind> {
+fn kind(lexemes: &[Lexeme], at: usize) -> Option<WordKind> {
     let next = lexemes.get(at + 1).map(|lexeme| lexeme.kind);
     let before = at.checked_sub(1).map(|before| lexemes[before].kind);
     Some(match lexemes[at].kind {
-        TokenKind::Identifier if next == Some(TokenKind::LeftParenthesis) => Kind::Function,
-        TokenKind::Identifier | TokenKind::EscapedIdentifier if before == Some(TokenKind::Dot) => Kind::Property,
-        TokenKind::Identifier | TokenKind::EscapedIdentifier => Kind::Variable,
-        TokenKind::In | TokenKind::True | TokenKind::False | TokenKind::Null => Kind::Keyword,
-        TokenKind::String | TokenKind::Bytes => Kind::String,
-        TokenKind::Int | TokenKind::Uint | TokenKind::Float => Kind::Number,
+        TokenKind::Identifier if next == Some(TokenKind::LeftParenthesis) => WordKind::Function,
+        TokenKind::Identifier | TokenKind::EscapedIdentifier if before == Some(TokenKind::Dot) => WordKind::Property,
+        TokenKind::Identifier | TokenKind::EscapedIdentifier => WordKind::Variable,
+        TokenKind::In | TokenKind::True | TokenKind::False | TokenKind::Null => WordKind::Keyword,
+        TokenKind::String | TokenKind::Bytes => WordKind::String,
+        TokenKind::Int | TokenKind::Uint | TokenKind::Float => WordKind::Number,
         TokenKind::EndOfInput
         | TokenKind::Dot
         | TokenKind::Comma
@@ -79,6 +79,6 @@ fn kind(lexemes: &[Lexeme], at: usize) -> Option<Kind> {
         | TokenKind::RightBrace
         | TokenKind::LeftParenthesis
         | TokenKind::RightParenthesis => return None,
-        _ => Kind::Operator,
+        _ => WordKind::Operator,
     })
 }

@@ -63,7 +63,7 @@ pub fn typed(text: &[char], env: &Env) -> Option<Typed> {
 }
 
 /// A name in an expression.
-pub struct Named {
+pub struct ExpressionName {
     /// The name.
     pub name: String,
     /// The type of what it stands for with all that stands before it; `Dyn` where it is not known.
@@ -117,7 +117,7 @@ pub(super) fn variables_of_macro(text: &[char], tokens: &[Token], open: usize) -
 }
 
 /// The name that stands at `at`.
-pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<Named> {
+pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<ExpressionName> {
     let NameToken { tokens, found, is_called } = place_of(text, at)?;
     let env = with_macros(text, &tokens[..found], env.clone());
     let name = word(text, &tokens[found]);
@@ -125,7 +125,7 @@ pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<Named> {
         let before = tokens[..found].split_last().filter(|(dot, _)| dot.kind == TokenKind::Dot);
         before.map(|(_, before)| type_before(text, before, &env))
     });
-    Some(Named { name, ty: type_before(text, &tokens[..=found], &env), call })
+    Some(ExpressionName { name, ty: type_before(text, &tokens[..=found], &env), call })
 }
 
 fn is_within_quotes(text: &[char]) -> bool {

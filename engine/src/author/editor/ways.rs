@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 32;
 
 /// A variable, and the fields below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct VariableFields {
     /// `self`, `object`, …
     pub root: String,
     /// The steps below; of a list the first item stands for all.
@@ -21,7 +21,7 @@ pub struct Way {
 }
 
 /// The way that the name at a place stands for; `None` where nothing is named, or what a function makes of it.
-pub fn way_at(text: &[char], at: usize) -> Option<Way> {
+pub fn way_at(text: &[char], at: usize) -> Option<VariableFields> {
     let NameToken { tokens, found, is_called } = place_of(text, at)?;
     (!is_called).then(|| Finder { text, tokens: &tokens }.operand(found, DEPTH_MAX))?
 }
@@ -41,7 +41,7 @@ impl Finder<'_> {
     }
 
     /// The way of the operand whose last token is this.
-    fn operand(&self, last: usize, depth: usize) -> Option<Way> {
+    fn operand(&self, last: usize, depth: usize) -> Option<VariableFields> {
         // Of a chain, from its end to its beginning.
         let (mut at, mut steps) = (last, Vec::new());
         let root = loop {
@@ -67,11 +67,11 @@ impl Finder<'_> {
         };
         steps.reverse();
         match self.range_of(&root, at) {
-            None => Some(Way { root, steps }),
+            None => Some(VariableFields { root, steps }),
             Some(range) => {
                 let way = self.operand(range, depth.checked_sub(1)?)?;
                 let item = std::iter::once(OutlineStep::Item(0));
-                Some(Way { root: way.root, steps: way.steps.into_iter().chain(item).chain(steps).collect() })
+                Some(VariableFields { root: way.root, steps: way.steps.into_iter().chain(item).chain(steps).collect() })
             }
         }
     }
@@ -111,7 +111,7 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let at = text.chars().position(|sign| sign == '‸').expect("the test has a place");
         let text: Vec<char> = text.chars().filter(|sign| *sign != '‸').collect();
-        let told = way_at(&text, at).map(|Way { root, steps }| format!("{root} {}", shown(&steps)));
+        let told = way_at(&text, at).map(|VariableFields { root, steps }| format!("{root} {}", shown(&steps)));
         assert_eq!(told.as_deref().unwrap_or("-"), expected);
     }
 

@@ -71,7 +71,7 @@ pub(super) struct File {
 }
 
 /// What a part of a file is.
-pub(super) struct Read {
+pub(super) struct FilePart {
     pub part: TextPart,
     pub head: Head,
     pub sort: Sort,
@@ -79,14 +79,14 @@ pub(super) struct Read {
     pub outline: Option<Outline>,
 }
 
-impl Read {
+impl FilePart {
     /// What a part of the text of a file is.
     pub fn new(name: &str, text: &str, part: TextPart) -> Self {
         let own = &text[part.range.clone()];
         let outline = outline(own);
         let head = Head::of(own, &outline);
         let sort = head.sort(name);
-        Read { part, head, sort, outline: Some(outline) }
+        FilePart { part, head, sort, outline: Some(outline) }
     }
 }
 
@@ -94,7 +94,7 @@ impl Read {
 pub(super) type KindName = (String, String);
 
 /// A kind that a definition defines.
-pub(super) enum Made {
+pub(super) enum ManifestKind {
     New(Box<DefinedKind>),
     /// The definition is what it was when this was made of it, but for its layout.
     Same(KindName),
@@ -135,14 +135,14 @@ impl Workspace {
 
     /// Takes what a file on disk defines, in place of what it defined before.
     pub fn add(&mut self, name: &str, text: &str) {
-        let read: Vec<Read> = parts(text).into_iter().map(|part| Read::new(name, text, part)).collect();
-        let defines = |read: &&Read| read.sort == Sort::Definition;
+        let read: Vec<FilePart> = parts(text).into_iter().map(|part| FilePart::new(name, text, part)).collect();
+        let defines = |read: &&FilePart| read.sort == Sort::Definition;
         let mut made = Vec::new();
-        for Read { part, .. } in read.iter().filter(defines) {
+        for FilePart { part, .. } in read.iter().filter(defines) {
             let known = self.files.get(name).is_some_and(|file| file.kinds.iter().any(|(hash, _)| *hash == part.hash));
             if !known {
                 let kinds = self.kinds_of(&text[part.range.clone()]).into_iter();
-                made.extend(kinds.map(|kind| (part.hash, Made::New(Box::new(kind)))));
+                made.extend(kinds.map(|kind| (part.hash, ManifestKind::New(Box::new(kind)))));
             }
         }
         self.take(name, &Text::from(text), &read, made);
@@ -170,18 +170,18 @@ impl Workspace {
 
     /// Takes the kinds that were made of a file, and its policies. A kind whose definition is no longer there goes, unless one
     /// of the file's definitions can't be read.
-    pub(super) fn take(&mut self, name: &str, text: &Text, read: &[Read], made: Vec<(u64, Made)>) {
+    pub(super) fn take(&mut self, name: &str, text: &Text, read: &[FilePart], made: Vec<(u64, ManifestKind)>) {
         let before = self.files.remove(name).unwrap_or_default();
         let mut file = File::default();
         for (hash, made) in made {
             let key = match made {
-                Made::New(kind) => {
+                ManifestKind::New(kind) => {
                     let key = kind.key();
                     self.stamps.insert(key.clone(), hash);
                     self.catalog.insert(*kind);
                     key
                 }
-                Made::Same(key) => key,
+                ManifestKind::Same(key) => key,
             };
             file.kinds.push((hash, key));
         }

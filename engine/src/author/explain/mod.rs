@@ -29,7 +29,7 @@ pub struct Explained {
     /// Rules on it, with their costs.
     pub rules: Vec<ExplainedRule>,
     /// Its fields, in the order of their names.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FieldBelow>,
 }
 
 /// A rule of a field.
@@ -43,7 +43,7 @@ pub struct ExplainedRule {
 }
 
 /// A field below.
-pub struct Field {
+pub struct FieldBelow {
     /// The name of the field.
     pub name: String,
     /// The type, as `kubectl explain` writes it.
@@ -87,7 +87,7 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, UnknownField>
 /// Explains a node by itself: whether it is required, only its parent knows.
 pub fn explain_node(node: &Structural) -> Explained {
     let holder = within(node);
-    let fields = holder.properties.iter().map(|(name, below)| Field {
+    let fields = holder.properties.iter().map(|(name, below)| FieldBelow {
         name: name.to_owned(),
         type_: type_of(below),
         is_required: requires(holder, name),

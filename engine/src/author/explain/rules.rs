@@ -4,7 +4,7 @@
 //! backticks, so that the words never say anything but the rule.
 
 use super::super::prose;
-use crate::cel::ast::{Ast, Call, Constant, Expr, ExprKind, List, Select, SourceInfo, operators};
+use crate::cel::ast::{Ast, Call, Constant, Expr, ExprKind, ListExpr, Select, SourceInfo, operators};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape::unescape;
 use crate::cel::parser::parse_keeping_macros;
@@ -206,7 +206,7 @@ impl<'a> Speaker<'a> {
         }
         match &self.written(expr).kind {
             ExprKind::Constant(_) => self.text(expr),
-            ExprKind::List(List { elements, optional }) if optional.is_empty() => {
+            ExprKind::List(ListExpr { elements, optional }) if optional.is_empty() => {
                 let elements: Vec<String> = elements.iter().map(|element| self.value(element)).collect();
                 format!("[{}]", elements.join(", "))
             }

@@ -18,7 +18,7 @@ const DURATIONS: [&str; 8] = ["timeout", "period", "interval", "delay", "duratio
 const SIZES: [&str; 2] = ["memory", "bandwidth"];
 
 /// How a node is called.
-pub struct Named<'n> {
+pub struct NodeName<'n> {
     pub name: &'n str,
     /// Whether its type is one of Kubernetes', and so only the name its author's.
     pub is_embedded: bool,
@@ -59,7 +59,7 @@ pub fn look(
     version: &ServedVersion,
     node: &NodeLocation<'_>,
     schema: &Structural,
-    named: &Named<'_>,
+    named: &NodeName<'_>,
 ) {
     let none = ValueValidation::default();
     let values = schema.value_validation.as_deref().unwrap_or(&none);

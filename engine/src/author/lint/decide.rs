@@ -24,7 +24,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// What a rule can come to.
 #[derive(Debug)]
-pub struct Decision {
+pub struct RuleDecision {
     /// Whether some value makes it true.
     pub may_hold: bool,
     /// Whether some value makes it false.
@@ -38,7 +38,7 @@ pub struct Decision {
 }
 
 /// Decides on `rule`, an expression with its macros expanded, at a node that is `steps` below the root of its schema.
-pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[SchemaStep]) -> Decision {
+pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[SchemaStep]) -> RuleDecision {
     decide_without(rule, node, is_resource, steps, &HashSet::new())
 }
 
@@ -49,13 +49,13 @@ pub fn decide_without(
     is_resource: bool,
     steps: &[SchemaStep],
     never: &HashSet<Vec<SchemaStep>>,
-) -> Decision {
+) -> RuleDecision {
     let access = ValueAccess { path: vec![SELF.to_owned()], steps: steps.to_vec() };
     decide_on(rule, (node, is_resource), access, never)
 }
 
 /// Decides on an expression that reads a resource as `variable`; of other variables nothing is known.
-pub fn decide_named(expr: &Expr, variable: &str, root: &Structural) -> Decision {
+pub fn decide_named(expr: &Expr, variable: &str, root: &Structural) -> RuleDecision {
     let access = ValueAccess { path: vec![variable.to_owned()], steps: Vec::new() };
     decide_on(expr, (root, true), access, &HashSet::new())
 }
@@ -66,14 +66,14 @@ fn decide_on(
     (node, is_resource): (&Structural, bool),
     access: ValueAccess,
     never: &HashSet<Vec<SchemaStep>>,
-) -> Decision {
+) -> RuleDecision {
     let mut walk = DecisionWalk { steps_left: STEPS_MAX, read: Vec::new(), never };
     let variable = access.path.concat();
     let own = walk.value_of(node, is_resource, access);
     let scope = DecisionScope { variables: vec![(variable, own)], facts: Vec::new() };
     let outcome = walk.outcome(expr, &scope);
     let truth = outcome.truth();
-    Decision {
+    RuleDecision {
         may_hold: truth.may_hold,
         may_fail: truth.may_fail,
         may_break: outcome.may_break(),

@@ -13,7 +13,7 @@ mod older_objects;
 mod rules;
 mod shapes;
 
-pub use decide::Decision;
+pub use decide::RuleDecision;
 pub(super) use decide::{decide_named, decide_without};
 pub use lints::{LINTS, Lint, Severity, markdown};
 pub use older::{older, older_than};
@@ -23,11 +23,11 @@ use std::collections::HashMap;
 use std::hash::BuildHasher as _;
 
 use super::DefinedKind;
-use super::catalog::Priced;
+use super::catalog::PricedKind;
 use crate::crd::validate::expressions::SchemaStep;
 use crate::crd::validate::validated::Validated;
 use crate::crd::{ServedVersion, validate, warnings};
-use crate::meta::field::Subject;
+use crate::meta::field::ErrorSubject;
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -72,7 +72,7 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
 /// # Errors
 /// A value that the type of definitions can't hold.
 pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
-    let Priced { kind, schemas, .. } = DefinedKind::priced(minor, definition)?;
+    let PricedKind { kind, schemas, .. } = DefinedKind::priced(minor, definition)?;
     Ok(lint_kind(&kind, &schemas, definition, &|_| true))
 }
 
@@ -108,7 +108,7 @@ pub fn lint_kind(
 }
 
 /// What each rule of a kind can come to, with its version, the path of its node and its text.
-pub fn decisions(kind: &DefinedKind) -> Vec<(String, String, String, Decision)> {
+pub fn decisions(kind: &DefinedKind) -> Vec<(String, String, String, RuleDecision)> {
     let (_, costs) = validate::create_with_costs(&kind.definition);
     let mut decisions = Vec::new();
     for (index, version) in kind.versions.iter().enumerate() {
@@ -130,7 +130,7 @@ fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint
     let mut found = VersionFindings { version: "", is_used: true, wanted, told };
     conventions::look_at_definition(&mut found, &kind.definition);
     for error in &kind.errors {
-        let lint = if error.subject == Subject::Structure { &NOT_STRUCTURAL } else { &REFUSED };
+        let lint = if error.subject == ErrorSubject::Structure { &NOT_STRUCTURAL } else { &REFUSED };
         let at = error.field.replacen(SHARED, &schema_place(0), 1);
         found.tell(&NodeLocation { path: "", at: &at }, lint, error.to_string(), lint.remedy);
     }
@@ -285,7 +285,7 @@ fn look_below(
 ) {
     work::step();
     let embedded = shapes::embedded(schema, &way.path);
-    let named = conventions::Named { name, is_embedded: embedded.is_some() };
+    let named = conventions::NodeName { name, is_embedded: embedded.is_some() };
     conventions::look(found, version, &way.node(), schema, &named);
     let here = way.lengths();
     for (name, below) in schema.properties.iter() {

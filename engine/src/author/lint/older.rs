@@ -5,7 +5,7 @@ use super::{Finding, Lint, LintFindings, NodeLocation, SHARED, VersionFindings, 
 use crate::author::DefinedKind;
 use crate::cel::library;
 use crate::crd::definition;
-use crate::meta::field::{Error, ExpressionFault, Subject};
+use crate::meta::field::{Error, ErrorSubject, ExpressionFault};
 use crate::meta::format::Format;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
@@ -138,10 +138,10 @@ pub(super) fn note(
 /// What to do about an error of an older version.
 pub(super) fn remedy(error: &Error) -> String {
     match &error.subject {
-        Subject::EstimatedCost => {
+        ErrorSubject::EstimatedCost => {
             "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler".to_owned()
         }
-        Subject::Expression(faults) => newer_function(faults).unwrap_or_else(|| OLDER_REFUSES.remedy.to_owned()),
+        ErrorSubject::Expression(faults) => newer_function(faults).unwrap_or_else(|| OLDER_REFUSES.remedy.to_owned()),
         _ => OLDER_REFUSES.remedy.to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::decide::{Decision, decide};
+use super::decide::{RuleDecision, decide};
 use super::lints::{NEVER_FAILS, NEVER_HOLDS, RULE_COST, SCHEMA_COST, UNBOUNDED, WITHOUT_HAS};
 use super::{NodeLocation, VersionFindings, one_line, path_of, place_of};
 use crate::cel::ast::{Expr, ExprKind, operators};
@@ -10,7 +10,7 @@ use crate::cel::cost::model::{CALL_LIMIT, EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMA
 use crate::cel::eval::Value as Cel;
 use crate::crd::bounds::{Bound, advise, descend, unbounded_among};
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
-use crate::schema::rules::compile::Expression;
+use crate::schema::rules::compile::CompiledExpression;
 use crate::schema::structural::Structural;
 
 /// What all rules of a schema, which is at `own` in its definition, cost and do.
@@ -45,14 +45,14 @@ pub fn look(found: &mut VersionFindings<'_>, root: &Structural, costs: &SchemaCo
 pub fn decisions<'c>(
     root: &'c Structural,
     costs: &'c SchemaCosts,
-) -> impl Iterator<Item = (String, String, Decision)> + 'c {
+) -> impl Iterator<Item = (String, String, RuleDecision)> + 'c {
     costs.rules.iter().filter_map(|rule| {
         let decision = decision(root, rule)?;
         Some((path_of(&rule.steps), rule.rule.rule.clone(), decision))
     })
 }
 
-fn decision(root: &Structural, rule: &RuleCosts) -> Option<Decision> {
+fn decision(root: &Structural, rule: &RuleCosts) -> Option<RuleDecision> {
     let (expression, schema) = (rule.compiled.expression.as_ref()?, descend(root, &rule.steps)?);
     let is_resource = rule.steps.is_empty() || schema.extensions.embedded_resource;
     Some(decide(&expression.checked.ast.expr, schema, is_resource, &rule.steps))
@@ -111,8 +111,8 @@ fn verdict(
     found: &mut VersionFindings<'_>,
     node: &NodeLocation<'_>,
     rule: &RuleCosts,
-    expression: &Expression,
-    (decision, absent): (&Decision, &[String]),
+    expression: &CompiledExpression,
+    (decision, absent): (&RuleDecision, &[String]),
 ) {
     let text = one_line(&rule.rule.rule);
     // A rule that reads no variable comes to the same for all objects, whatever functions it calls.

@@ -4,7 +4,7 @@ use super::inputs::{Inputs, Pane};
 use super::{FindUser, catalog};
 use crate::author::expected::expected;
 use crate::author::policies::Policies;
-use crate::author::suite::{self, Coverage, Stage};
+use crate::author::suite::{self, Coverage, SuiteStage};
 use crate::object;
 use crate::value::{Value, yaml};
 
@@ -15,7 +15,7 @@ const FILE: &str = "definition.yaml";
 pub fn case(inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Option<String> {
     let catalog = catalog(inputs, inputs.minor(), &mut Vec::new());
     let written = inputs.case()?;
-    let stage = Stage { catalog: &catalog, policies, find_user };
+    let stage = SuiteStage { catalog: &catalog, policies, find_user };
     let admitted = suite::admit(&written, &stage, &mut Coverage::default().policies)?;
     let ratcheted = suite::ratcheted(catalog.of(&written.object), &written, &admitted.checked);
     let is_fine =

@@ -3,7 +3,7 @@
 use super::inputs::{Inputs, Pane};
 use super::shown::{number, shortened};
 use crate::author::Catalog;
-use crate::author::editor::complete::{Completion, Sign};
+use crate::author::editor::complete::{CompletionItem, Sign};
 use crate::author::editor::cursor::{Cursor, Slot, cursor};
 use crate::author::editor::documents::{Head, part_at};
 use crate::author::editor::workspace::UserLookup;
@@ -42,8 +42,8 @@ fn show(replaced: usize, choices: Vec<Value>) -> Value {
 }
 
 /// A choice, as editors draw it.
-fn choice(completion: &Completion, quote: &str) -> Value {
-    let Completion { label, sign, detail, documentation, is_required, edit } = completion;
+fn choice(completion: &CompletionItem, quote: &str) -> Value {
+    let CompletionItem { label, sign, detail, documentation, is_required, edit } = completion;
     let kind = match sign {
         Sign::Field => "property",
         Sign::Value | Sign::Kind => "enum",

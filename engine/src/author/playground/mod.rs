@@ -23,7 +23,7 @@ mod verdict;
 
 use crate::author::policies::Policies;
 use crate::author::policies::coverage::Coverage;
-use crate::author::suite::{self, Stage};
+use crate::author::suite::{self, SuiteStage};
 use crate::author::{Catalog, policies::RequestUser};
 use crate::meta::minor::Minor;
 use crate::object;
@@ -60,7 +60,7 @@ fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, find_user: Fi
     let catalog = catalog(inputs, minor, &mut markers);
     let findings = findings::find(inputs, minor, &mut markers);
     let mut tried = Coverage::tracing(policies);
-    let stage = Stage { catalog: &catalog, policies, find_user };
+    let stage = SuiteStage { catalog: &catalog, policies, find_user };
     let written = inputs.case();
     let admitted = written.as_ref().and_then(|case| suite::admit(case, &stage, &mut tried));
     let ratcheted = match (&written, &admitted) {

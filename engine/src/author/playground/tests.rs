@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::author::suite::{Coverage, parse, run};
-use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
+use crate::cel::library::authorizer::{AuthorizerAnswer, AuthorizerCheck, RuleAuthorizer};
 use crate::value::yaml;
 
 const BOAT: &str = "\
@@ -69,12 +69,12 @@ spec: {policyName: short, validationActions: [Deny]}
 #[derive(Debug)]
 struct Nobody;
 
-impl Authorizer for Nobody {
-    fn decide(&self, _: &AuthorizerCheck) -> Decision {
-        Decision::default()
+impl RuleAuthorizer for Nobody {
+    fn decide(&self, _: &AuthorizerCheck) -> AuthorizerAnswer {
+        AuthorizerAnswer::default()
     }
 
-    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
         Arc::new(Nobody)
     }
 }
@@ -237,7 +237,7 @@ fn a_case_of_a_suite_holds_what_it_says() {
         let text = case(&inputs, &set, &find_user).expect("there is a verdict");
         let suite = parse(&yaml::decode(text.as_bytes()).expect("it is YAML")).unwrap_or_default();
         let catalog = catalog(&inputs, inputs.minor(), &mut Vec::new());
-        let stage = Stage { catalog: &catalog, policies: &set, find_user: &find_user };
+        let stage = SuiteStage { catalog: &catalog, policies: &set, find_user: &find_user };
         let outcome = run(&suite.cases[0], &stage, None, &mut Coverage::default());
         assert_eq!(outcome.failures, Vec::new(), "{text}");
     }

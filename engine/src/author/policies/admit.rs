@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::lookup::DEFAULT_NAMESPACE;
-use super::{Policies, PolicyRequest, RequestUser, Target, Tell};
+use super::{Policies, PolicyRequest, PolicyTarget, RequestUser, Tell};
 use crate::author::{Catalog, Checked};
 use crate::crd::nested::{set_nested, split_path};
 use crate::meta::Status;
@@ -15,7 +15,7 @@ use crate::write::scale;
 const SCALE: &str = "scale";
 
 /// What requests meet.
-pub struct Admission<'a> {
+pub struct AdmissionSetup<'a> {
     /// The policies, with what they look up.
     pub policies: &'a Policies,
     /// The kinds of definitions.
@@ -32,7 +32,7 @@ pub struct Admission<'a> {
 
 /// A request.
 #[derive(Clone, Copy)]
-pub struct Sent<'a> {
+pub struct SentRequest<'a> {
     /// As the client sends it.
     pub object: &'a Value,
     /// What was there before.
@@ -49,7 +49,7 @@ pub struct Admitted {
     /// What the kind has against the object as mutating policies leave it.
     pub checked: Checked,
     /// The refusal of a policy.
-    pub denial: Option<Refusal>,
+    pub denial: Option<PolicyRefusal>,
     /// What policies warn of.
     pub warnings: Vec<String>,
     /// Annotations of the audit log.
@@ -60,7 +60,7 @@ pub struct Admitted {
 
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct PolicyRefusal {
     /// What the user is told.
     pub message: String,
     /// The reason of the status.
@@ -69,20 +69,25 @@ pub struct Refusal {
     pub code: u16,
 }
 
-impl Refusal {
+impl PolicyRefusal {
     fn of(status: Status) -> Self {
-        Refusal { message: status.message, reason: status.reason, code: status.code }
+        PolicyRefusal { message: status.message, reason: status.reason, code: status.code }
     }
 }
 
-impl Admission<'_> {
+impl AdmissionSetup<'_> {
     /// What becomes of a request. `check` is what its kind has against an object, and is asked about the object as mutating
     /// policies leave it. `None` where the kind is not known.
-    pub fn admit(&self, sent: Sent<'_>, check: &mut dyn FnMut(&Value) -> Checked, tell: Tell<'_>) -> Option<Admitted> {
+    pub fn admit(
+        &self,
+        sent: SentRequest<'_>,
+        check: &mut dyn FnMut(&Value) -> Checked,
+        tell: Tell<'_>,
+    ) -> Option<Admitted> {
         if sent.subresource == SCALE {
             return self.admit_scale(sent, check, tell);
         }
-        let target = Target::of(sent.object, sent.subresource, self.catalog)?;
+        let target = PolicyTarget::of(sent.object, sent.subresource, self.catalog)?;
         let operation = sent.operation.unwrap_or_else(|| target.operation(sent.old.is_some()));
         let namespace = self.namespace_of(&target, sent.object);
         let object = placed(&target, sent.object, &namespace);
@@ -114,12 +119,12 @@ impl Admission<'_> {
     /// The update of a Scale. What the kind has against the object is asked with the replicas of the Scale in it.
     fn admit_scale(
         &self,
-        sent: Sent<'_>,
+        sent: SentRequest<'_>,
         check: &mut dyn FnMut(&Value) -> Checked,
         tell: Tell<'_>,
     ) -> Option<Admitted> {
-        let refused = |status: Status| Admitted { denial: Some(Refusal::of(status)), ..Admitted::default() };
-        let whole = Target::of(sent.object, "", self.catalog)?;
+        let refused = |status: Status| Admitted { denial: Some(PolicyRefusal::of(status)), ..Admitted::default() };
+        let whole = PolicyTarget::of(sent.object, "", self.catalog)?;
         let Some(fields) = &whole.version.scale else { return Some(refused(Status::not_found_generic())) };
         let namespace = self.namespace_of(&whole, sent.object);
         let scale_of = |object: &Value| {
@@ -130,7 +135,7 @@ impl Admission<'_> {
             (Ok(scale), Ok(old)) => (scale, old),
             (Err(status), _) | (_, Err(status)) => return Some(refused(status)),
         };
-        let target = Target::of(sent.object, SCALE, self.catalog)?;
+        let target = PolicyTarget::of(sent.object, SCALE, self.catalog)?;
         let asked = PolicyRequest {
             target: &target,
             operation: Operation::Update,
@@ -168,7 +173,7 @@ impl Admission<'_> {
         {
             match self.policies.mutate(asked, decoded.clone(), tell) {
                 Ok(mutated) => changed = Some(mutated).filter(|mutated| *mutated != decoded),
-                Err(status) => admitted.denial = Some(Refusal::of(status)),
+                Err(status) => admitted.denial = Some(PolicyRefusal::of(status)),
             }
         }
         let sends_options = asked.operation == Operation::Connect || asked.target.takes_others();
@@ -200,20 +205,20 @@ impl Admission<'_> {
         let version = &asked.target.version;
         let name = asked.target.name_in(asked.name, object);
         let refusal = |denial: crate::policy::Denial| {
-            Refusal::of(denial.into_status(&version.group, &version.names.plural, &name))
+            PolicyRefusal::of(denial.into_status(&version.group, &version.names.plural, &name))
         };
         admitted.denial = said.denial.map(refusal);
         admitted
     }
 
-    fn decoded(&self, target: &Target, object: &Value, namespace: &str) -> Value {
+    fn decoded(&self, target: &PolicyTarget, object: &Value, namespace: &str) -> Value {
         let placed = placed(target, object, namespace);
         let decoded = target.decode(&placed).unwrap_or(placed);
         target.convert(&decoded, &target.version).unwrap_or(decoded)
     }
 
     /// The namespace of an object; empty for cluster scope.
-    fn namespace_of(&self, target: &Target, object: &Value) -> String {
+    fn namespace_of(&self, target: &PolicyTarget, object: &Value) -> String {
         let own = object.str_at(&["metadata", "namespace"]);
         match (target.version.is_namespaced(), own, self.namespace) {
             (false, ..) => String::new(),
@@ -225,7 +230,7 @@ impl Admission<'_> {
 }
 
 /// `object` in its namespace. Options of connections are in none.
-fn placed(target: &Target, object: &Value, namespace: &str) -> Value {
+fn placed(target: &PolicyTarget, object: &Value, namespace: &str) -> Value {
     let mut placed = object.clone();
     let has_one = !object.str_at(&["metadata", "namespace"]).is_empty();
     if !namespace.is_empty() && !has_one && !target.takes_others() {

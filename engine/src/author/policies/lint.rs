@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::is_policy;
-use super::read::{Group, expressions, served, variables_in};
+use super::read::{ExpressionGroup, expressions, served, variables_in};
 use crate::author::Catalog;
 use crate::author::lint::of_policies::{
     BINDING_PARAMS, BINDING_WITHOUT_POLICY, CONDITION_ALWAYS, MATCH_NEVER, POLICY_REFUSED, POLICY_TYPES,
@@ -23,7 +23,7 @@ use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::meta::minor::Minor;
 use crate::policy::environment::Declarations;
-use crate::policy::type_check::{self, Typed};
+use crate::policy::type_check::{self, TypedPolicy};
 use crate::types::structural::Quantities;
 use crate::value::Value;
 
@@ -206,7 +206,7 @@ impl Linter<'_> {
 
     /// Expressions that don't fit a kind that the policy matches.
     fn look_at_types(&mut self, index: usize, policy: &Value) {
-        let typed = Typed::new(policy, &self.served, Quantities::Shown);
+        let typed = TypedPolicy::new(policy, &self.served, Quantities::Shown);
         for written in expressions(policy) {
             for (kind, fault) in typed.faults(written.text, written.purpose()) {
                 let fault = fault.lines().next().unwrap_or_default().replace("ERROR: <input>:", "");
@@ -220,12 +220,13 @@ impl Linter<'_> {
         let env = Declarations::default().environment(Expressions::Stored);
         for written in expressions(policy) {
             let text = written.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let is_validation = written.group == Group::Validations && written.field.ends_with("].expression");
+            let is_validation =
+                written.group == ExpressionGroup::Validations && written.field.ends_with("].expression");
             let lint = match (constant(&env, written.text), written.group) {
-                (Some(true), Group::Conditions) => &CONDITION_ALWAYS,
-                (Some(false), Group::Conditions) => &MATCH_NEVER,
-                (Some(true), Group::Validations) if is_validation => &VALIDATION_NEVER_FAILS,
-                (None, Group::Validations) if is_validation && self.always_holds(policy, written.text) => {
+                (Some(true), ExpressionGroup::Conditions) => &CONDITION_ALWAYS,
+                (Some(false), ExpressionGroup::Conditions) => &MATCH_NEVER,
+                (Some(true), ExpressionGroup::Validations) if is_validation => &VALIDATION_NEVER_FAILS,
+                (None, ExpressionGroup::Validations) if is_validation && self.always_holds(policy, written.text) => {
                     &VALIDATION_NEVER_FAILS
                 }
                 _ => continue,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::target::TargetError;
-use super::{MatchedRequest, Policies, PolicyRequest, Target};
+use super::{MatchedRequest, Policies, PolicyRequest, PolicyTarget};
 use crate::crd::ServedVersion;
 use crate::crd::write::ReadError;
 use crate::kinds;
@@ -136,9 +136,13 @@ impl Policies {
     ///
     /// # Errors
     /// There is no such kind.
-    pub(super) fn param_target(&self, asked: &PolicyRequest<'_>, head: &Head) -> Result<Option<Target>, LookupError> {
+    pub(super) fn param_target(
+        &self,
+        asked: &PolicyRequest<'_>,
+        head: &Head,
+    ) -> Result<Option<PolicyTarget>, LookupError> {
         let Some(kind) = &head.param_kind else { return Ok(None) };
-        let target = Target::of_kind(&kind.api_version, &kind.kind, "", asked.catalog);
+        let target = PolicyTarget::of_kind(&kind.api_version, &kind.kind, "", asked.catalog);
         Ok(Some(target.ok_or_else(|| kind.not_found())?))
     }
 
@@ -149,7 +153,7 @@ impl Policies {
     pub(super) fn params(
         &self,
         asked: &PolicyRequest<'_>,
-        target: Option<&Target>,
+        target: Option<&PolicyTarget>,
         reference: Option<&ParamRef>,
     ) -> Result<Vec<Value>, LookupError> {
         let (Some(target), Some(reference)) = (target, reference) else { return Ok(vec![Value::Null]) };

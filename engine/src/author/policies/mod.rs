@@ -25,15 +25,15 @@ use std::sync::Arc;
 
 use crate::author::{Catalog, PartValue};
 use crate::cel::env::Expressions;
-use crate::cel::library::authorizer::{Authorizer, Resource};
+use crate::cel::library::authorizer::{CheckedResource, RuleAuthorizer};
 use crate::object;
-use crate::policy::request::{Name, Request};
-use crate::policy::{Head, Input, Operation};
+use crate::policy::request::{AdmissionRequest, GroupVersionName};
+use crate::policy::{Head, Operation, PolicyInput};
 use crate::value::Value;
 
 pub(crate) use read::{expressions_of, served};
 pub use set::{Policies, is_policy};
-pub use target::Target;
+pub use target::PolicyTarget;
 
 /// The user that sends the request.
 #[derive(Clone)]
@@ -41,14 +41,14 @@ pub struct RequestUser {
     /// A UserInfo of `authentication.k8s.io/v1`.
     pub user: Value,
     /// What the variable `authorizer` of expressions asks.
-    pub authorizer: Arc<dyn Authorizer>,
+    pub authorizer: Arc<dyn RuleAuthorizer>,
 }
 
 /// A request. Its object comes beside it, as it changes on the way.
 #[derive(Clone, Copy)]
 pub struct PolicyRequest<'a> {
     /// What it is about.
-    pub target: &'a Target,
+    pub target: &'a PolicyTarget,
     /// What it does.
     pub operation: Operation,
     /// Null where there was none.
@@ -79,7 +79,7 @@ pub struct Note<'n> {
     /// The policy itself.
     pub head: &'n Head,
     /// What the expression saw.
-    pub input: &'n Input<'n>,
+    pub input: &'n PolicyInput<'n>,
 }
 
 impl Note<'_> {
@@ -88,13 +88,13 @@ impl Note<'_> {
         let env = self.head.environment();
         match self.place {
             PolicyExpression::Condition(_) => {
-                let input = Input { namespace: &Value::Null, ..self.input.clone() };
+                let input = PolicyInput { namespace: &Value::Null, ..self.input.clone() };
                 self.head.parts(text, &env, &input)
             }
             PolicyExpression::Variable(_) | PolicyExpression::Validation(_) => self.head.parts(text, &env, self.input),
             PolicyExpression::Message(_) | PolicyExpression::Annotation(_) => {
                 let env = self.head.declared.without_authorizer().environment(Expressions::Stored);
-                self.head.parts(text, &env, &Input { authorizer: None, ..self.input.clone() })
+                self.head.parts(text, &env, &PolicyInput { authorizer: None, ..self.input.clone() })
             }
             PolicyExpression::Mutation(_) => self.head.parts(text, &env.with_mutations(), self.input),
         }
@@ -143,7 +143,7 @@ impl PolicyOutcome {
 }
 
 /// Tells what each match condition of a policy comes to.
-fn note_conditions(policy: (&'static str, &str), head: &Head, input: &Input<'_>, tell: Tell<'_>) {
+fn note_conditions(policy: (&'static str, &str), head: &Head, input: &PolicyInput<'_>, tell: Tell<'_>) {
     for (at, outcome) in head.condition_outcomes(input).into_iter().enumerate() {
         tell(Note { policy, place: PolicyExpression::Condition(at), outcome: PolicyOutcome::of(outcome), head, input });
     }
@@ -153,7 +153,7 @@ fn note_conditions(policy: (&'static str, &str), head: &Head, input: &Input<'_>,
 fn note_variables(
     policy: (&'static str, &str),
     head: &Head,
-    input: &Input<'_>,
+    input: &PolicyInput<'_>,
     read: Vec<(usize, bool)>,
     tell: Tell<'_>,
 ) {
@@ -181,7 +181,11 @@ impl<'a> PolicyRequest<'a> {
             [group.clone(), version.clone(), name.clone()]
         };
         let names = [name(&kind), name(&resource), name(&request_kind), name(&request_resource)];
-        let at = |index: usize| Name { group: &names[index][0], version: &names[index][1], name: &names[index][2] };
+        let at = |index: usize| GroupVersionName {
+            group: &names[index][0],
+            version: &names[index][1],
+            name: &names[index][2],
+        };
         let options = match self.operation {
             Operation::Create => "CreateOptions",
             Operation::Update => "UpdateOptions",
@@ -192,7 +196,7 @@ impl<'a> PolicyRequest<'a> {
             "" => Value::Null,
             kind => object! { "kind" => kind, "apiVersion" => "meta.k8s.io/v1" },
         };
-        Request {
+        AdmissionRequest {
             kind: at(0),
             resource: at(1),
             request_kind: at(2),
@@ -209,8 +213,8 @@ impl<'a> PolicyRequest<'a> {
     }
 
     /// What `authorizer.requestResource` stands for.
-    fn resource(&self) -> Resource {
-        Resource {
+    fn resource(&self) -> CheckedResource {
+        CheckedResource {
             group: self.target.version.group.clone(),
             resource: self.target.version.names.plural.clone(),
             subresource: self.target.subresource.clone(),
@@ -226,12 +230,12 @@ struct MatchedRequest {
     old: Value,
     request: Value,
     namespace: Value,
-    resource: Resource,
+    resource: CheckedResource,
 }
 
 impl MatchedRequest {
-    fn input<'i>(&'i self, asked: &PolicyRequest<'_>, params: &'i Value) -> Input<'i> {
-        Input {
+    fn input<'i>(&'i self, asked: &PolicyRequest<'_>, params: &'i Value) -> PolicyInput<'i> {
+        PolicyInput {
             object: &self.object,
             old_object: &self.old,
             request: &self.request,

@@ -8,7 +8,7 @@ use crate::kinds::{is_exempt_from_policies, layout};
 use crate::meta::Status;
 use crate::policy::mutating::ObjectForm;
 use crate::policy::mutation::Misread;
-use crate::policy::{Binding, Failures, Mutating, Operation, Reinvocation};
+use crate::policy::{Failures, Mutating, Operation, PolicyBinding, Reinvocation};
 use crate::value::Value;
 
 const KIND: &str = "MutatingAdmissionPolicy";
@@ -16,7 +16,7 @@ const KIND: &str = "MutatingAdmissionPolicy";
 /// A policy that acts, as a binding has it, with one of its parameters.
 struct Invocation<'p> {
     policy: &'p Mutating,
-    binding: &'p Binding,
+    binding: &'p PolicyBinding,
     version: std::sync::Arc<crate::crd::ServedVersion>,
     params: Value,
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::read::{Group, expressions, served, variables_in};
+use super::read::{ExpressionGroup, expressions, served, variables_in};
 use crate::author::Catalog;
 use crate::cel::ast::{Expr, ExprKind};
 use crate::cel::checker::CheckedExpr;
@@ -30,7 +30,7 @@ pub struct Prices {
     /// Those of the policy, in the order of its fields.
     pub expressions: Vec<Priced>,
     /// What is evaluated together, with what it costs and may cost.
-    pub groups: Vec<(Group, u64, u64)>,
+    pub groups: Vec<(ExpressionGroup, u64, u64)>,
     /// The kinds whose sizes are known, as `apps/v1 Deployment`; none where rules name none.
     pub kinds: Vec<String>,
 }
@@ -49,19 +49,19 @@ pub struct Priced {
 /// What one expression may cost.
 pub const LIMIT: u64 = CALL_LIMIT;
 
-impl Group {
+impl ExpressionGroup {
     /// What it may cost.
     pub fn budget(self) -> u64 {
-        if self == Group::Conditions { CONDITIONS_BUDGET } else { BUDGET }
+        if self == ExpressionGroup::Conditions { CONDITIONS_BUDGET } else { BUDGET }
     }
 
     /// As reports name it.
     pub fn shown(self) -> String {
         match self {
-            Group::Conditions => "match conditions".to_owned(),
-            Group::Validations => "validations with their messages".to_owned(),
-            Group::Annotations => "audit annotations".to_owned(),
-            Group::Mutation(at) => format!("mutation {at}"),
+            ExpressionGroup::Conditions => "match conditions".to_owned(),
+            ExpressionGroup::Validations => "validations with their messages".to_owned(),
+            ExpressionGroup::Annotations => "audit annotations".to_owned(),
+            ExpressionGroup::Mutation(at) => format!("mutation {at}"),
         }
     }
 }
@@ -75,7 +75,7 @@ pub fn price(policy: &Value, catalog: &Catalog) -> Prices {
     let worlds: Vec<World> =
         kinds.values().map(|kind| World::new(catalog.minor(), spec, kind, params.as_ref())).collect();
     let mut priced = Vec::new();
-    let mut groups: BTreeMap<Group, u64> = BTreeMap::new();
+    let mut groups: BTreeMap<ExpressionGroup, u64> = BTreeMap::new();
     for written in expressions(policy) {
         let costs = worlds.iter().filter_map(|world| world.cost(written.text));
         let cost = costs.max();
@@ -100,7 +100,7 @@ pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[V
     let fits = |bounds: &[Bound]| {
         let structural = Arc::new(with_bounds(&kind.structural, bounds));
         let world = World::new(catalog.minor(), spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
-        let mut groups: BTreeMap<Group, u64> = BTreeMap::new();
+        let mut groups: BTreeMap<ExpressionGroup, u64> = BTreeMap::new();
         let is_cheap = expressions(policy).iter().all(|written| {
             let cost = world.cost(written.text).unwrap_or_default();
             let sum = groups.entry(written.group).or_default();
@@ -173,7 +173,7 @@ impl World {
         if let Some(decl) = self.declared(expr).cloned() {
             let known = self.roots.remove("variables");
             let mut fields = match known.map(|decl| decl.shape) {
-                Some(crate::cel::declared::Shape::Object(object)) => object.fields.clone(),
+                Some(crate::cel::declared::DeclShape::Object(object)) => object.fields.clone(),
                 _ => BTreeMap::new(),
             };
             fields.insert(name.to_owned(), DeclField { decl, required: true });

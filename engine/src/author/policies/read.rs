@@ -12,30 +12,32 @@ use crate::policy::type_check::Purpose;
 use crate::value::Value;
 
 /// An expression of a policy.
-pub(super) struct Written<'p> {
+pub(super) struct WrittenExpression<'p> {
     /// `spec.validations[0].expression`.
     pub field: String,
     pub text: &'p str,
-    pub group: Group,
+    pub group: ExpressionGroup,
 }
 
-impl Written<'_> {
+impl WrittenExpression<'_> {
     /// What its types are checked for.
     pub fn purpose(&self) -> Purpose {
         match self.group {
-            Group::Mutation(_) if self.field.ends_with("].jsonPatch.expression") => {
+            ExpressionGroup::Mutation(_) if self.field.ends_with("].jsonPatch.expression") => {
                 Purpose::Mutation(MutationType::JsonPatch)
             }
-            Group::Mutation(_) => Purpose::Mutation(MutationType::ApplyConfiguration),
-            Group::Validations if self.field.ends_with("].messageExpression") => Purpose::Message,
-            Group::Conditions | Group::Validations | Group::Annotations => Purpose::Decision,
+            ExpressionGroup::Mutation(_) => Purpose::Mutation(MutationType::ApplyConfiguration),
+            ExpressionGroup::Validations if self.field.ends_with("].messageExpression") => Purpose::Message,
+            ExpressionGroup::Conditions | ExpressionGroup::Validations | ExpressionGroup::Annotations => {
+                Purpose::Decision
+            }
         }
     }
 }
 
 /// What is evaluated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum ExpressionGroup {
     /// Match conditions.
     Conditions,
     /// Validations with their messages.
@@ -47,11 +49,11 @@ pub enum Group {
 }
 
 /// All expressions of a policy but its variables.
-pub(super) fn expressions(policy: &Value) -> Vec<Written<'_>> {
-    const PLACES: [(&str, &[&[&str]], Group); 3] = [
-        ("matchConditions", &[&["expression"]], Group::Conditions),
-        ("validations", &[&["expression"], &["messageExpression"]], Group::Validations),
-        ("auditAnnotations", &[&["valueExpression"]], Group::Annotations),
+pub(super) fn expressions(policy: &Value) -> Vec<WrittenExpression<'_>> {
+    const PLACES: [(&str, &[&[&str]], ExpressionGroup); 3] = [
+        ("matchConditions", &[&["expression"]], ExpressionGroup::Conditions),
+        ("validations", &[&["expression"], &["messageExpression"]], ExpressionGroup::Validations),
+        ("auditAnnotations", &[&["valueExpression"]], ExpressionGroup::Annotations),
     ];
     const MUTATION: [&[&str]; 2] = [&["applyConfiguration", "expression"], &["jsonPatch", "expression"]];
     let mut found = Vec::new();
@@ -61,7 +63,9 @@ pub(super) fn expressions(policy: &Value) -> Vec<Written<'_>> {
         }
     }
     for (at, item) in policy.items_at(&["spec", "mutations"]).iter().enumerate() {
-        found.extend(MUTATION.iter().filter_map(|path| written("mutations", at, item, path, Group::Mutation(at))));
+        found.extend(
+            MUTATION.iter().filter_map(|path| written("mutations", at, item, path, ExpressionGroup::Mutation(at))),
+        );
     }
     found
 }
@@ -73,9 +77,15 @@ pub fn expressions_of(policy: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The expression at `path` of an item, if there is one.
-fn written<'p>(list: &str, at: usize, item: &'p Value, path: &[&str], group: Group) -> Option<Written<'p>> {
+fn written<'p>(
+    list: &str,
+    at: usize,
+    item: &'p Value,
+    path: &[&str],
+    group: ExpressionGroup,
+) -> Option<WrittenExpression<'p>> {
     let text = item.at(path)?.as_str().filter(|text| !text.trim().is_empty())?;
-    Some(Written { field: format!("spec.{list}[{at}].{}", path.join(".")), text, group })
+    Some(WrittenExpression { field: format!("spec.{list}[{at}].{}", path.join(".")), text, group })
 }
 
 /// The variables that an expression reads.

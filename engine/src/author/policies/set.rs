@@ -7,21 +7,21 @@ use super::PolicyExpression;
 use crate::kinds;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
-use crate::policy::{Binding, GROUP, Mutating, Policy, Validating};
+use crate::policy::{GROUP, Mutating, Policy, PolicyBinding, Validating};
 use crate::value::Value;
 
 /// A policy, and what binds it.
-pub(super) struct Bound<P> {
+pub(super) struct BoundPolicy<P> {
     pub policy: P,
     /// In the order of their names.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<PolicyBinding>,
 }
 
 /// Policies that are ready to be asked, and what they may look up.
 #[derive(Default)]
 pub struct Policies {
-    pub(super) validating: Vec<Bound<Validating>>,
-    pub(super) mutating: Vec<Bound<Mutating>>,
+    pub(super) validating: Vec<BoundPolicy<Validating>>,
+    pub(super) mutating: Vec<BoundPolicy<Mutating>>,
     /// Manifests that parameters or namespaces may be among.
     pub(super) others: Vec<Value>,
     listed: Vec<Listed>,
@@ -57,7 +57,7 @@ impl Policies {
     pub fn read<'m>(minor: Minor, manifests: impl IntoIterator<Item = &'m Value>) -> Policies {
         let mut policies = Policies::default();
         let [mut validating, mut mutating] = [BTreeMap::new(), BTreeMap::new()];
-        let mut bindings: [BTreeMap<String, Vec<Binding>>; 2] = Default::default();
+        let mut bindings: [BTreeMap<String, Vec<PolicyBinding>>; 2] = Default::default();
         let (written, others): (Vec<&Value>, Vec<&Value>) = manifests.into_iter().partition(|value| is_policy(value));
         for manifest in written {
             let Some(object) = policies.accepted(minor, manifest) else { continue };
@@ -67,7 +67,7 @@ impl Policies {
             } else if kind == KINDS[1].0 {
                 mutating.insert(name, object);
             } else {
-                let binding = Binding::decode(&object);
+                let binding = PolicyBinding::decode(&object);
                 bindings[usize::from(kind == KINDS[1].1)].entry(binding.policy.clone()).or_default().push(binding);
             }
         }
@@ -145,13 +145,13 @@ impl Policies {
 /// Policies that something binds, in the order of their names.
 fn bind<P: Policy>(
     policies: &BTreeMap<String, Value>,
-    mut bindings: BTreeMap<String, Vec<Binding>>,
+    mut bindings: BTreeMap<String, Vec<PolicyBinding>>,
     minor: Minor,
-) -> Vec<Bound<P>> {
+) -> Vec<BoundPolicy<P>> {
     let bound = |(name, policy): (&String, &Value)| {
         let mut bindings = bindings.remove(name)?;
         bindings.sort_by(|one, other| one.name.cmp(&other.name));
-        Some(Bound { policy: P::decode(policy, minor), bindings })
+        Some(BoundPolicy { policy: P::decode(policy, minor), bindings })
     };
     policies.iter().filter_map(bound).collect()
 }

@@ -32,7 +32,7 @@ pub enum TargetError {
 }
 
 /// A resource, or a part of it.
-pub struct Target {
+pub struct PolicyTarget {
     /// As the manifest names it.
     pub version: Arc<ServedVersion>,
     /// `""`, `status`, `scale`, or another part.
@@ -47,39 +47,44 @@ pub struct Target {
     is_converted_elsewhere: bool,
 }
 
-impl Target {
+impl PolicyTarget {
     /// Where `object` is written to; `None` for a kind that nobody here knows, and for questions, which nothing is asked
     /// about. An object that is sent to a part, as PodExecOptions are, finds that part.
-    pub fn of(object: &Value, subresource: &str, catalog: &Catalog) -> Option<Target> {
-        Target::of_kind(object.str_at(&["apiVersion"]), object.str_at(&["kind"]), subresource, catalog)
+    pub fn of(object: &Value, subresource: &str, catalog: &Catalog) -> Option<PolicyTarget> {
+        PolicyTarget::of_kind(object.str_at(&["apiVersion"]), object.str_at(&["kind"]), subresource, catalog)
     }
 
-    /// [`Target::of`] for objects of a kind.
-    pub fn of_kind(api_version: &str, kind: &str, subresource: &str, catalog: &Catalog) -> Option<Target> {
-        let target = Target::custom(api_version, kind, catalog)
-            .or_else(|| Target::built_in(catalog.minor(), api_version, kind))
-            .or_else(|| Target::part(catalog.minor(), api_version, kind))?;
+    /// [`PolicyTarget::of`] for objects of a kind.
+    pub fn of_kind(api_version: &str, kind: &str, subresource: &str, catalog: &Catalog) -> Option<PolicyTarget> {
+        let target = PolicyTarget::custom(api_version, kind, catalog)
+            .or_else(|| PolicyTarget::built_in(catalog.minor(), api_version, kind))
+            .or_else(|| PolicyTarget::part(catalog.minor(), api_version, kind))?;
         match subresource {
             "" => Some(target),
             "status" => {
                 let has_it = |version: &Arc<ServedVersion>| version.status;
                 let versions = target.versions.iter().filter(|version| has_it(version)).cloned().collect();
-                Some(Target { subresource: subresource.to_owned(), versions, ..target })
+                Some(PolicyTarget { subresource: subresource.to_owned(), versions, ..target })
             }
             "scale" => {
                 let has_it = |version: &&Arc<ServedVersion>| version.scale.is_some();
                 let versions = target.versions.iter().filter(has_it).cloned().collect();
-                Some(Target { subresource: subresource.to_owned(), versions, sent: Some(&kinds::SCALE), ..target })
+                Some(PolicyTarget {
+                    subresource: subresource.to_owned(),
+                    versions,
+                    sent: Some(&kinds::SCALE),
+                    ..target
+                })
             }
-            _ => Some(Target { subresource: subresource.to_owned(), ..target }),
+            _ => Some(PolicyTarget { subresource: subresource.to_owned(), ..target }),
         }
     }
 
-    fn custom(api_version: &str, kind: &str, catalog: &Catalog) -> Option<Target> {
+    fn custom(api_version: &str, kind: &str, catalog: &Catalog) -> Option<PolicyTarget> {
         let (group, _) = split_api_version(api_version).ok()?;
         let known = catalog.named(group, kind)?;
         let version = known.versions.iter().find(|version| version.served && version.api_version() == api_version)?;
-        Some(Target {
+        Some(PolicyTarget {
             version: Arc::clone(version),
             subresource: String::new(),
             versions: known.versions.clone(),
@@ -91,17 +96,17 @@ impl Target {
         })
     }
 
-    fn built_in(minor: Minor, api_version: &str, kind: &str) -> Option<Target> {
+    fn built_in(minor: Minor, api_version: &str, kind: &str) -> Option<PolicyTarget> {
         let found = RuntimeConfig::of(minor).kind(api_version, kind)?;
-        found.review.is_none().then(|| Target::of_built_in(minor, found))
+        found.review.is_none().then(|| PolicyTarget::of_built_in(minor, found))
     }
 
-    fn of_built_in(minor: Minor, kind: &'static Kind) -> Target {
+    fn of_built_in(minor: Minor, kind: &'static Kind) -> PolicyTarget {
         let config = RuntimeConfig::of(minor);
         let forms = kind.forms().filter(|form| config.serves(form));
         let versions: Vec<_> = forms.map(|form| Arc::new(form.served_version_in(minor))).collect();
         let own = versions.iter().find(|version| kind.is_form(version)).cloned();
-        Target {
+        PolicyTarget {
             version: own.unwrap_or_else(|| Arc::new(kind.served_version_in(minor))),
             subresource: String::new(),
             versions,
@@ -114,7 +119,7 @@ impl Target {
     }
 
     /// The part that objects of the kind are sent to.
-    fn part(minor: Minor, api_version: &str, kind: &str) -> Option<Target> {
+    fn part(minor: Minor, api_version: &str, kind: &str) -> Option<PolicyTarget> {
         let config = RuntimeConfig::of(minor);
         let mut parts = config.kinds().flat_map(|whole| whole.parts_in(minor).map(move |part| (whole, part)));
         let is_sent = |sent: &Kind| sent.kind == kind && sent.api_version() == api_version;
@@ -122,11 +127,11 @@ impl Target {
         let (whole, part) = parts.find(|(_, part)| !is_scale(part.action) && part.kind.is_some_and(is_sent))?;
         let connects =
             matches!(part.action, Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode);
-        Some(Target {
+        Some(PolicyTarget {
             subresource: part.name.to_owned(),
             sent: part.kind,
             connects,
-            ..Target::of_built_in(minor, whole)
+            ..PolicyTarget::of_built_in(minor, whole)
         })
     }
 

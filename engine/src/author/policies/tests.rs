@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::admit::{Admission, Admitted, Sent};
+use super::admit::{AdmissionSetup, Admitted, SentRequest};
 use super::coverage::Coverage;
 use super::{Policies, RequestUser, case};
-use crate::author::{BuiltIn, Catalog, Checked, Options, create, update};
-use crate::cel::library::authorizer::{Authorizer, AuthorizerCheck, Decision};
+use crate::author::{BuiltIn, Catalog, CheckOptions, Checked, create, update};
+use crate::cel::library::authorizer::{AuthorizerAnswer, AuthorizerCheck, RuleAuthorizer};
 use crate::meta::minor::Minor;
 use crate::policy::Operation;
 use crate::value::{Value, yaml};
@@ -44,13 +44,13 @@ spec:
 #[derive(Debug)]
 struct OnlyReading;
 
-impl Authorizer for OnlyReading {
-    fn decide(&self, check: &AuthorizerCheck) -> Decision {
+impl RuleAuthorizer for OnlyReading {
+    fn decide(&self, check: &AuthorizerCheck) -> AuthorizerAnswer {
         let (AuthorizerCheck::Path { verb, .. } | AuthorizerCheck::Resource { verb, .. }) = check;
-        Decision { allowed: verb == "get", ..Decision::default() }
+        AuthorizerAnswer { allowed: verb == "get", ..AuthorizerAnswer::default() }
     }
 
-    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn RuleAuthorizer> {
         Arc::new(OnlyReading)
     }
 }
@@ -89,16 +89,22 @@ fn boat(rest: &str) -> Value {
 }
 
 /// What becomes of a request.
-fn admit(manifests: &[Value], sent: Sent<'_>, setting: &str, coverage: &mut Coverage) -> Admitted {
+fn admit(manifests: &[Value], sent: SentRequest<'_>, setting: &str, coverage: &mut Coverage) -> Admitted {
     let catalog = boats();
     let setting = case::Setting::decode(&read(setting), None);
     let policies = Policies::read(Minor::NEWEST, manifests);
     assert!(policies.refused().is_empty(), "{:?}", policies.refused());
     let request_user = RequestUser { user: setting.user, authorizer: Arc::new(OnlyReading) };
     let (beside, namespace) = (&setting.beside, &setting.namespace);
-    let admission =
-        Admission { policies: &policies, catalog: &catalog, request_user: &request_user, beside, namespace, home: "" };
-    let options = Options { is_status: sent.subresource == "status", ..Options::default() };
+    let admission = AdmissionSetup {
+        policies: &policies,
+        catalog: &catalog,
+        request_user: &request_user,
+        beside,
+        namespace,
+        home: "",
+    };
+    let options = CheckOptions { is_status: sent.subresource == "status", ..CheckOptions::default() };
     let mut check = |object: &Value| -> Checked {
         match (catalog.of(object), sent.old) {
             (Some(kind), None) => create(kind, object, options),
@@ -113,8 +119,8 @@ fn admit(manifests: &[Value], sent: Sent<'_>, setting: &str, coverage: &mut Cove
     admission.admit(sent, &mut check, &mut |note| coverage.note(note)).expect("the kind is known")
 }
 
-fn sent(object: &Value) -> Sent<'_> {
-    Sent { object, old: None, subresource: "", operation: None }
+fn sent(object: &Value) -> SentRequest<'_> {
+    SentRequest { object, old: None, subresource: "", operation: None }
 }
 
 /// The denial of a creation.
@@ -176,7 +182,7 @@ fn an_update_a_deletion_and_a_status_are_requests_of_their_own() {
          (has(request.subResource) ? object.status.moored == true : object.spec.crew >= oldObject.spec.crew)\"}]",
     );
     let denied = |object: &Value, old: Option<&Value>, subresource: &str, operation: Option<Operation>| {
-        let sent = Sent { object, old, subresource, operation };
+        let sent = SentRequest { object, old, subresource, operation };
         admit(&rule, sent, "{}", &mut Coverage::default()).denial.is_some()
     };
     let (few, many) = (boat("spec: {}"), boat("spec: {crew: 2}"));
@@ -190,7 +196,7 @@ fn an_update_a_deletion_and_a_status_are_requests_of_their_own() {
 
 /// What becomes of a Scale.
 fn scale(manifests: &[Value], object: &Value, old: Option<&Value>) -> Admitted {
-    let sent = Sent { object, old, subresource: "scale", operation: None };
+    let sent = SentRequest { object, old, subresource: "scale", operation: None };
     admit(manifests, sent, "{}", &mut Coverage::default())
 }
 

@@ -1,14 +1,14 @@
 //! Asks validating policies about a request.
 
 use super::lookup::LookupError;
-use super::set::Bound;
+use super::set::BoundPolicy;
 use super::{
-    MatchedRequest, Note, Policies, PolicyExpression, PolicyOutcome, PolicyRequest, Target, Tell, note_conditions,
-    note_variables,
+    MatchedRequest, Note, Policies, PolicyExpression, PolicyOutcome, PolicyRequest, PolicyTarget, Tell,
+    note_conditions, note_variables,
 };
 use crate::kinds::is_exempt_from_policies;
-use crate::policy::validating::{Decision, PolicyVerdict};
-use crate::policy::{Binding, Input, Validating, Verdicts};
+use crate::policy::validating::{PolicyVerdict, ValidationDecision};
+use crate::policy::{PolicyBinding, PolicyInput, Validating, Verdicts};
 use crate::value::Value;
 
 const KIND: &str = "ValidatingAdmissionPolicy";
@@ -49,9 +49,9 @@ impl Policies {
     fn ask(
         &self,
         asked: &PolicyRequest<'_>,
-        bound: &Bound<Validating>,
-        binding: &Binding,
-        (seen, params): (&MatchedRequest, Option<&Target>),
+        bound: &BoundPolicy<Validating>,
+        binding: &PolicyBinding,
+        (seen, params): (&MatchedRequest, Option<&PolicyTarget>),
         object: &Value,
         said: &mut Verdicts,
         tell: Tell<'_>,
@@ -74,7 +74,7 @@ impl Policies {
 }
 
 /// Tells what each validation came to, and what else the policy evaluates, where that was evaluated.
-fn note(policy: &Validating, input: &Input<'_>, verdict: &PolicyVerdict, tell: Tell<'_>) {
+fn note(policy: &Validating, input: &PolicyInput<'_>, verdict: &PolicyVerdict, tell: Tell<'_>) {
     let head = &policy.head;
     let named = (KIND, head.name.as_str());
     let is_asked = head.match_conditions(input).hold == Ok(true);
@@ -83,9 +83,9 @@ fn note(policy: &Validating, input: &Input<'_>, verdict: &PolicyVerdict, tell: T
     }
     for (at, decision) in verdict.decisions.iter().enumerate() {
         let outcome = match decision {
-            Decision::Admitted => PolicyOutcome::Held,
-            Decision::Denied { .. } => PolicyOutcome::Failed,
-            Decision::Failed { .. } => PolicyOutcome::Broke,
+            ValidationDecision::Admitted => PolicyOutcome::Held,
+            ValidationDecision::Denied { .. } => PolicyOutcome::Failed,
+            ValidationDecision::Failed { .. } => PolicyOutcome::Broke,
         };
         tell(Note { policy: named, place: PolicyExpression::Validation(at), outcome, head, input });
     }

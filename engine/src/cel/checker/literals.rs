@@ -5,7 +5,7 @@
 
 use super::assign::is_exact;
 use super::{CheckedExpr, format, in_words_of};
-use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind, List, MapEntry};
+use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind, ListExpr, MapEntry};
 use crate::cel::error::Issue;
 use crate::cel::library::time;
 use crate::cel::types::Type;
@@ -68,7 +68,7 @@ impl LiteralSearch<'_> {
         content.unwrap_or(ty).clone()
     }
 
-    fn look_at_list(&mut self, list: &List) {
+    fn look_at_list(&mut self, list: &ListExpr) {
         let mut elements = list.elements.iter().enumerate();
         let Some((_, first)) = elements.next() else { return };
         let expected = self.type_of(first.id, list.optional.contains(&0));

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::cel::ast::{
-    Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, Location, MapEntry, Select, SourceInfo, Struct,
-    operators,
+    Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, Location, MapEntry, Select, SourceInfo,
+    Struct, operators,
 };
 use crate::cel::declared::ObjectType;
 use crate::cel::env::{Env, Library};
@@ -400,7 +400,7 @@ impl Checker<'_> {
         self.report(id, format!("expected type '{expected}' but found '{actual}'"));
     }
 
-    fn check_list(&mut self, id: ExprId, list: &mut List) {
+    fn check_list(&mut self, id: ExprId, list: &mut ListExpr) {
         let mut joined = None;
         for (index, element) in list.elements.iter_mut().enumerate() {
             self.check(element);

@@ -2,16 +2,20 @@
 
 use super::error::EvalError;
 use super::map::Map;
-use super::node::{Call, Candidate, Shortcut};
-use super::value::{Scope, Value, type_name};
+use super::node::{CallNode, Candidate, Shortcut};
+use super::value::{CallScope, Value, type_name};
 use crate::cel::ast::operators;
 use crate::cel::function::{Mismatch, Trait};
 use crate::cel::types::Type;
 
-impl Call {
+impl CallNode {
     /// Calls the first overload that takes `arguments`; with a constant regular expression, nobody looks at these before
     /// what they hold is taken out.
-    pub(super) fn invoke<'a>(&'a self, scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    pub(super) fn invoke<'a>(
+        &'a self,
+        scope: &mut CallScope<'_>,
+        arguments: &[Value<'a>],
+    ) -> Result<Value<'a>, EvalError> {
         let is_wrapped = |argument: &Value<'_>| matches!(argument, Value::Optional(Some(_)) | Value::Type(_));
         if self.pattern.is_some() && arguments.iter().any(is_wrapped) {
             let arguments: Vec<Value<'a>> = arguments.iter().map(content).collect();
@@ -20,7 +24,7 @@ impl Call {
         self.dispatch(scope, arguments)
     }
 
-    fn dispatch<'a>(&'a self, scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    fn dispatch<'a>(&'a self, scope: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
         let overload = self.overloads.iter().find(|overload| overload.takes(arguments)).or_else(|| {
             // One implementation for all types finds out for itself what it was given.
             self.overloads.first().filter(|_| self.is_for_any(arguments))

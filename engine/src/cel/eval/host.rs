@@ -21,12 +21,12 @@ pub struct HostForm {
     pub nullable: bool,
     /// Whether null as the value of a field makes objects differ, even from themselves.
     pub nulls_differ: bool,
-    pub shape: Shape,
+    pub shape: HostShape,
 }
 
 /// What a node is by its schema.
 #[derive(Clone, Debug, Default)]
-pub enum Shape {
+pub enum HostShape {
     Boolean,
     Integer,
     Number,
@@ -76,7 +76,7 @@ pub enum ListKind {
 #[derive(Clone, Debug)]
 pub enum MapForm {
     /// By the properties' own names.
-    Fields(Fields<Field>),
+    Fields(Fields<HostField>),
     Values(Arc<HostForm>),
     /// Neither fields nor values are known.
     Bare,
@@ -84,7 +84,7 @@ pub enum MapForm {
 
 /// A field of an object.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct HostField {
     pub form: Arc<HostForm>,
     /// The name in expressions; where the name can't be one, the name itself.
     pub escaped: String,
@@ -94,8 +94,8 @@ impl HostForm {
     /// How the items of a list show themselves, or the values of a map, where that is known.
     pub fn element(&self) -> Option<&Arc<HostForm>> {
         match &self.shape {
-            Shape::List(list) => Some(&list.item),
-            Shape::Map(MapForm::Values(values)) => Some(values),
+            HostShape::List(list) => Some(&list.item),
+            HostShape::Map(MapForm::Values(values)) => Some(values),
             _ => None,
         }
     }
@@ -103,7 +103,7 @@ impl HostForm {
     /// How the field `name` of an object shows itself, where it has one.
     pub fn field(&self, name: &str) -> Option<&Arc<HostForm>> {
         match &self.shape {
-            Shape::Map(MapForm::Fields(fields)) => fields.get(name).map(|field| &field.form),
+            HostShape::Map(MapForm::Fields(fields)) => fields.get(name).map(|field| &field.form),
             _ => None,
         }
     }
@@ -123,42 +123,43 @@ impl<'a> Value<'a> {
             };
         }
         match (&form.shape, json) {
-            (Shape::Boolean, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
-            (Shape::Boolean, other) => Err(unfit("invalid data, expected bool, got", other)),
-            (Shape::Integer, Json::Int(number)) => Ok(Value::Int(*number)),
-            (Shape::Integer, other) => Err(unfit("invalid data, expected int, got", other)),
-            (Shape::Number, Json::Int(number)) => Ok(Value::Double(*number as f64)),
-            (Shape::Number, Json::Float(number)) => Ok(Value::Double(*number)),
-            (Shape::Number, other) => Err(unfit("invalid data, expected float, got", other)),
-            (Shape::String, Json::String(text)) => Ok(Value::borrowed(text)),
-            (Shape::Duration, Json::String(text)) => strfmt::duration(text).map(Value::Duration),
-            (Shape::Date, Json::String(text)) => strfmt::date(text).map(Value::Timestamp),
-            (Shape::DateTime, Json::String(text)) => strfmt::date_time(text).map(Value::Timestamp),
-            (Shape::Bytes, Json::String(text)) => strfmt::bytes(text).map(Value::bytes),
-            (Shape::String | Shape::Duration | Shape::Date | Shape::DateTime | Shape::Bytes, other) => {
-                Err(unfit("invalid data, expected string, got", other))
-            }
-            (Shape::IntOrString, Json::String(text)) => Ok(Value::borrowed(text)),
-            (Shape::IntOrString, Json::Int(number)) => Ok(Value::Int(*number)),
-            (Shape::IntOrString, _) => {
+            (HostShape::Boolean, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
+            (HostShape::Boolean, other) => Err(unfit("invalid data, expected bool, got", other)),
+            (HostShape::Integer, Json::Int(number)) => Ok(Value::Int(*number)),
+            (HostShape::Integer, other) => Err(unfit("invalid data, expected int, got", other)),
+            (HostShape::Number, Json::Int(number)) => Ok(Value::Double(*number as f64)),
+            (HostShape::Number, Json::Float(number)) => Ok(Value::Double(*number)),
+            (HostShape::Number, other) => Err(unfit("invalid data, expected float, got", other)),
+            (HostShape::String, Json::String(text)) => Ok(Value::borrowed(text)),
+            (HostShape::Duration, Json::String(text)) => strfmt::duration(text).map(Value::Duration),
+            (HostShape::Date, Json::String(text)) => strfmt::date(text).map(Value::Timestamp),
+            (HostShape::DateTime, Json::String(text)) => strfmt::date_time(text).map(Value::Timestamp),
+            (HostShape::Bytes, Json::String(text)) => strfmt::bytes(text).map(Value::bytes),
+            (
+                HostShape::String | HostShape::Duration | HostShape::Date | HostShape::DateTime | HostShape::Bytes,
+                other,
+            ) => Err(unfit("invalid data, expected string, got", other)),
+            (HostShape::IntOrString, Json::String(text)) => Ok(Value::borrowed(text)),
+            (HostShape::IntOrString, Json::Int(number)) => Ok(Value::Int(*number)),
+            (HostShape::IntOrString, _) => {
                 Err(EvalError::new("invalid data, expected XIntOrString value to be either a string or integer"))
             }
-            (Shape::List(form), Json::Array(items)) => Ok(Value::List(List::Host { items, form })),
-            (Shape::UnknownList(kind), Json::Array(_)) => Err(EvalError::new(format!(
+            (HostShape::List(form), Json::Array(items)) => Ok(Value::List(List::Host { items, form })),
+            (HostShape::UnknownList(kind), Json::Array(_)) => Err(EvalError::new(format!(
                 "invalid x-kubernetes-list-type, expected 'map', 'set' or 'atomic' but got {kind}"
             ))),
-            (Shape::BareList, Json::Array(_)) => {
+            (HostShape::BareList, Json::Array(_)) => {
                 Err(EvalError::new("invalid array type, expected Items with a non-empty Schema"))
             }
-            (Shape::List(_) | Shape::UnknownList(_) | Shape::BareList, _) => {
+            (HostShape::List(_) | HostShape::UnknownList(_) | HostShape::BareList, _) => {
                 Err(EvalError::new("invalid data, expected an array for the provided schema with type=array"))
             }
-            (Shape::Map(form), Json::Object(fields)) => Ok(Value::Map(Map::Host { fields, form })),
-            (Shape::Map(_), _) => {
+            (HostShape::Map(form), Json::Object(fields)) => Ok(Value::Map(Map::Host { fields, form })),
+            (HostShape::Map(_), _) => {
                 Err(EvalError::new("invalid data, expected a map for the provided schema with type=object"))
             }
-            (Shape::Preserved, json) => Ok(Value::Preserved(json)),
-            (Shape::Unknown(name), _) => Err(EvalError::new(format!(
+            (HostShape::Preserved, json) => Ok(Value::Preserved(json)),
+            (HostShape::Unknown(name), _) => Err(EvalError::new(format!(
                 "invalid type, expected object, array, number, integer, boolean or string, or no type with \
                  x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got {name}"
             ))),

@@ -7,7 +7,7 @@ use super::dispatch::go_type;
 use super::error::EvalError;
 use super::host::MapForm;
 use super::show::show;
-use super::value::{Duration, KeyKind, Text, Timestamp, Value};
+use super::value::{Duration, KeyKind, TextValue, Timestamp, Value};
 use crate::cel::escape::unescape;
 use crate::value::Map as JsonMap;
 
@@ -51,7 +51,7 @@ enum ComparedKey<'a> {
     Int(i64),
     Uint(u64),
     Double(u64),
-    String(Text<'a>),
+    String(TextValue<'a>),
     Null,
     Duration(Duration),
     Timestamp(Timestamp),

@@ -1,7 +1,7 @@
 //! Evaluation of checked expressions.
 //!
 //! In: a checked expression, compiled once to a [`Program`], and the values of its variables. Out: a value or an error,
-//! and what the evaluation cost. Values of the host are read in place through their [`host::Form`].
+//! and what the evaluation cost. Values of the host are read in place through their [`host::HostForm`].
 //!
 //! ```
 //! use kubeskiff_engine::cel::env::{Env, Expressions};
@@ -36,9 +36,9 @@ mod dispatch;
 mod message;
 
 pub use error::EvalError;
-pub use machine::{Binding, Compose};
+pub use machine::{BoundValue, Compose};
 pub use plan::{Evaluation, Program};
-pub use value::{Scope, Value};
+pub use value::{CallScope, Value};
 
 #[cfg(test)]
 mod tests;

@@ -26,11 +26,11 @@ pub(super) enum PlanNode {
     NotStrictlyFalse(Box<PlanNode>),
     OptionalOr(Box<[PlanNode; 2]>, NoOptional),
     OptionalOrValue(Box<[PlanNode; 2]>, NoOptional),
-    Call(Box<Call>),
+    Call(Box<CallNode>),
     Membership(Box<Membership>),
     List(Vec<Element>),
     Map(Vec<MapEntryNode>),
-    Message(Box<Message>),
+    Message(Box<MessageNode>),
     Fold(Box<Fold>),
     Quantifier(Box<Quantifier>),
     /// `accumulator + [element]` in the step of a comprehension.
@@ -107,7 +107,7 @@ pub(super) enum AccessKey {
 
 /// A call of a function.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct CallNode {
     pub function: String,
     pub arguments: Vec<PlanNode>,
     /// What may be called, in the order in which it is tried.
@@ -176,7 +176,7 @@ pub(super) struct MapEntryNode {
 
 /// A message of `google.protobuf` that stands for a value of the language, or a struct of which a mutation is made.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct MessageNode {
     /// As `google.protobuf.Duration`.
     pub name: String,
     /// The type of the struct.

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::error::EvalError;
-use super::machine::{Binding, Compose, Machine};
+use super::machine::{BoundValue, Compose, Machine};
 use super::node::{
-    AccessKey, Append, Attribute, Call, Candidate, Comparison, Conditional, ConstantSet, Element, Fold, Insert,
-    MapEntryNode, Membership, Merge, Message, NoOptional, PlanNode, Qualifier, Quantifier, Root, Shortcut,
+    AccessKey, Append, Attribute, CallNode, Candidate, Comparison, Conditional, ConstantSet, Element, Fold, Insert,
+    MapEntryNode, Membership, Merge, MessageNode, NoOptional, PlanNode, Qualifier, Quantifier, Root, Shortcut,
 };
 use super::value::Value;
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
@@ -17,7 +17,7 @@ use crate::cel::checker::{CheckedExpr, Reference};
 use crate::cel::cost::{Cost, actual, model};
 use crate::cel::env::Env;
 use crate::cel::escape::unescape;
-use crate::cel::function::{Calling, Mismatch, Overload, Run};
+use crate::cel::function::{CalledBy, Calling, Mismatch, Overload};
 use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
@@ -73,7 +73,7 @@ impl Program {
 
     /// Evaluates the expression with the variables of its environment, in their order, until it costs more than
     /// `cost_limit`.
-    pub fn evaluate<'a>(&'a self, variables: &[Binding<'a>], cost_limit: u64) -> Evaluation<'a> {
+    pub fn evaluate<'a>(&'a self, variables: &[BoundValue<'a>], cost_limit: u64) -> Evaluation<'a> {
         self.evaluate_composed(variables, None, cost_limit)
     }
 
@@ -81,7 +81,7 @@ impl Program {
     /// count.
     pub fn evaluate_composed<'a>(
         &'a self,
-        variables: &[Binding<'a>],
+        variables: &[BoundValue<'a>],
         composed: Option<&dyn Compose<'a>>,
         cost_limit: u64,
     ) -> Evaluation<'a> {
@@ -270,7 +270,7 @@ impl<'p> Planner<'p> {
             }
         };
         let dispatches = !is_resolved && !calling.is_single;
-        let call = Call {
+        let call = CallNode {
             function: function.to_owned(),
             cost,
             shortcut: Shortcut::of(function),
@@ -289,7 +289,7 @@ impl<'p> Planner<'p> {
         Ok(node)
     }
 
-    fn plan_list(&mut self, list: &'p ast::List) -> Result<PlanNode, EvalError> {
+    fn plan_list(&mut self, list: &'p ast::ListExpr) -> Result<PlanNode, EvalError> {
         let mut elements = Vec::with_capacity(list.elements.len());
         for (place, element) in list.elements.iter().enumerate() {
             elements.push(Element { value: self.plan(element)?, optional: list.optional.contains(&place) });
@@ -316,7 +316,7 @@ impl<'p> Planner<'p> {
             fields.push((field.name.clone(), Element { value: self.plan(&field.value)?, optional: field.optional }));
         }
         let mutation = self.env.mutation(&message.type_name);
-        Ok(PlanNode::Message(Box::new(Message { name: message.type_name.clone(), mutation, fields })))
+        Ok(PlanNode::Message(Box::new(MessageNode { name: message.type_name.clone(), mutation, fields })))
     }
 
     fn plan_comprehension(&mut self, fold: &'p ast::Comprehension) -> Result<PlanNode, EvalError> {
@@ -344,8 +344,8 @@ impl<'p> Planner<'p> {
 
 fn bind<'d>(declarations: impl IntoIterator<Item = &'d Arc<Overload>>) -> Vec<Candidate> {
     let bound = declarations.into_iter().filter_map(|declaration| match declaration.run {
-        Run::Function(implementation) => Some(Candidate { declaration: declaration.clone(), implementation }),
-        Run::Evaluator => None,
+        CalledBy::Function(implementation) => Some(Candidate { declaration: declaration.clone(), implementation }),
+        CalledBy::Evaluator => None,
     });
     bound.collect()
 }

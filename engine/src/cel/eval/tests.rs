@@ -1,7 +1,7 @@
 //! What expressions come to and cost; expected values are those of cel-go 0.29 with the Kubernetes libraries 1.37.
 
-use super::host::{Field, HostForm, ListForm, ListKind, MapForm, Shape};
-use super::{Binding, Program, Value};
+use super::host::{HostField, HostForm, HostShape, ListForm, ListKind, MapForm};
+use super::{BoundValue, Program, Value};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
@@ -14,14 +14,14 @@ fn check(text: &str, expected: &str, cost: u64) {
 }
 
 #[track_caller]
-fn check_with(text: &str, variables: &[(&str, Binding<'_>)], limit: u64, expected: &str, cost: u64) {
+fn check_with(text: &str, variables: &[(&str, BoundValue<'_>)], limit: u64, expected: &str, cost: u64) {
     let mut env = Env::kubernetes(Expressions::Stored);
     for (name, _) in variables {
         env = env.with_variable(name, Type::Dyn);
     }
     let checked = env.compile(text).unwrap_or_else(|issues| panic!("{issues}"));
     let program = Program::new(&checked, &env).unwrap_or_else(|error| panic!("{error}"));
-    let bindings: Vec<Binding<'_>> = variables.iter().map(|(_, binding)| binding.clone()).collect();
+    let bindings: Vec<BoundValue<'_>> = variables.iter().map(|(_, binding)| binding.clone()).collect();
     let evaluation = program.evaluate(&bindings, limit);
     let shown = match evaluation.result {
         Ok(value) => super::show::show(&value),
@@ -44,7 +44,7 @@ fn what_is_not_an_optional_is_its_own_value_before_1_37() {
     }
 }
 
-fn number(number: i64) -> Binding<'static> {
+fn number(number: i64) -> BoundValue<'static> {
     Some(Ok(Value::Int(number)))
 }
 
@@ -110,23 +110,23 @@ fn an_index_costs_as_the_reference_counts_it() {
 
 #[test]
 fn objects_are_read_through_their_form() {
-    let text = |escaped: &str| Field {
-        form: HostForm { nullable: false, nulls_differ: false, shape: Shape::String }.into(),
+    let text = |escaped: &str| HostField {
+        form: HostForm { nullable: false, nulls_differ: false, shape: HostShape::String }.into(),
         escaped: escaped.to_owned(),
     };
     let set = ListForm {
-        item: HostForm { nullable: false, nulls_differ: false, shape: Shape::Integer }.into(),
+        item: HostForm { nullable: false, nulls_differ: false, shape: HostShape::Integer }.into(),
         kind: ListKind::Set,
     };
-    let set = Field {
-        form: HostForm { nullable: false, nulls_differ: false, shape: Shape::List(Box::new(set)) }.into(),
+    let set = HostField {
+        form: HostForm { nullable: false, nulls_differ: false, shape: HostShape::List(Box::new(set)) }.into(),
         escaped: "set".to_owned(),
     };
     let fields = [("a-b".to_owned(), text("a__dash__b")), ("set".to_owned(), set), ("wrong".to_owned(), text("wrong"))];
     let form = HostForm {
         nullable: false,
         nulls_differ: false,
-        shape: Shape::Map(MapForm::Fields(fields.into_iter().collect())),
+        shape: HostShape::Map(MapForm::Fields(fields.into_iter().collect())),
     };
     let object = json::decode(br#"{"a-b": "x", "set": [1, 2], "wrong": 1, "unknown": true}"#).expect("it is JSON");
     let check = |expression: &str, expected: &str, cost: u64| {

@@ -1,7 +1,7 @@
 //! Values of expressions.
 //!
 //! A [`Value`] borrows where it can: strings, lists and maps of the object under validation are read in place, through
-//! the [`Form`](super::host::Form) that its schema gives them; only what an expression makes itself is owned. Clones
+//! the [`HostForm`](super::host::HostForm) that its schema gives them; only what an expression makes itself is owned. Clones
 //! are cheap. Errors are not values: what may fail is a `Result`.
 
 use std::any::Any;
@@ -33,7 +33,7 @@ pub enum Value<'a> {
     /// `double`
     Double(f64),
     /// `string`
-    String(Text<'a>),
+    String(TextValue<'a>),
     /// `bytes`
     Bytes(Arc<[u8]>),
     /// `google.protobuf.Duration`
@@ -58,7 +58,7 @@ pub enum Value<'a> {
 
 /// A string: part of the host's object or of the program, or made by the expression.
 #[derive(Clone)]
-pub enum Text<'a> {
+pub enum TextValue<'a> {
     /// Text of the object that is looked at.
     Borrowed(&'a str),
     /// Text that the evaluation made, or that the program holds.
@@ -140,14 +140,14 @@ pub enum KeyKind {
 
 /// What a function may use beside its arguments.
 #[derive(Debug, Default)]
-pub struct Scope<'p> {
+pub struct CallScope<'p> {
     /// The argument of the present call that is a regular expression, where it is a constant.
     pub(super) constant_pattern: Option<&'p Arc<Pattern>>,
     /// The regular expressions that were not known before.
     patterns: HashMap<String, Arc<Pattern>>,
 }
 
-impl Scope<'_> {
+impl CallScope<'_> {
     /// The regular expression `source`, compiled once: a constant with the program, any other for the evaluation.
     ///
     /// # Errors
@@ -172,12 +172,12 @@ impl Scope<'_> {
 impl<'a> Value<'a> {
     /// A string that the expression makes.
     pub fn string(text: impl Into<Arc<str>>) -> Self {
-        Value::String(Text::Shared(text.into()))
+        Value::String(TextValue::Shared(text.into()))
     }
 
     /// A string that stands somewhere already.
     pub fn borrowed(text: &'a str) -> Self {
-        Value::String(Text::Borrowed(text))
+        Value::String(TextValue::Borrowed(text))
     }
 
     /// A value of type `bytes`.
@@ -304,8 +304,8 @@ impl<'a> Value<'a> {
             Value::Int(number) => Value::Int(number),
             Value::Uint(number) => Value::Uint(number),
             Value::Double(number) => Value::Double(number),
-            Value::String(Text::Shared(text)) => Value::String(Text::Shared(text)),
-            Value::String(Text::Borrowed(text)) => Value::string(text),
+            Value::String(TextValue::Shared(text)) => Value::String(TextValue::Shared(text)),
+            Value::String(TextValue::Borrowed(text)) => Value::string(text),
             Value::Bytes(bytes) => Value::Bytes(bytes),
             Value::Duration(duration) => Value::Duration(duration),
             Value::Timestamp(timestamp) => Value::Timestamp(timestamp),
@@ -328,7 +328,7 @@ impl<'a> Value<'a> {
     /// The same value as it lies in `self`, without a count of references to keep.
     pub(crate) fn lend(&'a self) -> Value<'a> {
         match self {
-            Value::String(text) => Value::String(Text::Borrowed(text.as_str())),
+            Value::String(text) => Value::String(TextValue::Borrowed(text.as_str())),
             Value::List(list) => Value::List(list.lend()),
             Value::Map(map) => Value::Map(map.lend()),
             other => other.clone(),
@@ -352,12 +352,12 @@ pub fn type_name(ty: &Type) -> String {
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> TextValue<'a> {
     /// The text.
     pub fn as_str(&self) -> &str {
         match self {
-            Text::Borrowed(text) => text,
-            Text::Shared(text) => text,
+            TextValue::Borrowed(text) => text,
+            TextValue::Shared(text) => text,
         }
     }
 
@@ -367,7 +367,7 @@ impl<'a> Text<'a> {
     }
 }
 
-impl std::ops::Deref for Text<'_> {
+impl std::ops::Deref for TextValue<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -375,7 +375,7 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-impl fmt::Debug for Text<'_> {
+impl fmt::Debug for TextValue<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(formatter)
     }

@@ -2,7 +2,7 @@
 
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
-use crate::cel::eval::value::{Duration, Opaque, Text, Timestamp};
+use crate::cel::eval::value::{Duration, Opaque, TextValue, Timestamp};
 use crate::cel::eval::{EvalError, Value};
 use crate::value::number::format_float_v;
 use crate::work;
@@ -24,7 +24,7 @@ pub fn boolean(arguments: &[Value<'_>], at: usize) -> Result<bool, EvalError> {
     value(arguments, at)?.as_bool().ok_or_else(EvalError::no_such_overload)
 }
 
-pub fn text<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Text<'a>, EvalError> {
+pub fn text<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v TextValue<'a>, EvalError> {
     match value(arguments, at)? {
         Value::String(text) => {
             work::bytes(text.len());
@@ -68,10 +68,10 @@ pub fn opaque<'v, T: Opaque>(arguments: &'v [Value<'_>], at: usize) -> Result<&'
 }
 
 /// A part of a text: of the host's, without a copy.
-pub fn part_of<'a>(text: &Text<'a>, range: std::ops::Range<usize>) -> Value<'a> {
+pub fn part_of<'a>(text: &TextValue<'a>, range: std::ops::Range<usize>) -> Value<'a> {
     match text {
-        Text::Borrowed(text) => text.get(range).map_or_else(|| Value::string(""), Value::borrowed),
-        Text::Shared(text) => Value::string(text.get(range).unwrap_or_default()),
+        TextValue::Borrowed(text) => text.get(range).map_or_else(|| Value::string(""), Value::borrowed),
+        TextValue::Shared(text) => Value::string(text.get(range).unwrap_or_default()),
     }
 }
 

@@ -16,12 +16,12 @@ use crate::cel::types::Type::{self, Bool};
 use crate::meta::names;
 
 /// Who knows what somebody may do.
-pub trait Authorizer: Debug + Send + Sync {
+pub trait RuleAuthorizer: Debug + Send + Sync {
     /// Whether the user of this authoriser may do it.
-    fn decide(&self, check: &AuthorizerCheck) -> Decision;
+    fn decide(&self, check: &AuthorizerCheck) -> AuthorizerAnswer;
 
     /// The authoriser of a service account.
-    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn Authorizer>;
+    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn RuleAuthorizer>;
 }
 
 /// What is asked.
@@ -39,13 +39,13 @@ pub enum AuthorizerCheck {
         /// What is to be done: `list`.
         verb: String,
         /// With what.
-        resource: Resource,
+        resource: CheckedResource,
     },
 }
 
 /// A resource that something may be done with; what is not named is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resource {
+pub struct CheckedResource {
     /// The API group; empty for the core.
     pub group: String,
     /// The name in the path: `pods`.
@@ -60,7 +60,7 @@ pub struct Resource {
 
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decision {
+pub struct AuthorizerAnswer {
     /// Whether the request is allowed.
     pub allowed: bool,
     /// Why; may be empty.
@@ -70,12 +70,12 @@ pub struct Decision {
 }
 
 /// The value of the variable `authorizer`.
-pub fn authorizer<'a>(authorizer: Arc<dyn Authorizer>) -> Value<'a> {
+pub fn authorizer<'a>(authorizer: Arc<dyn RuleAuthorizer>) -> Value<'a> {
     Value::opaque(Whole(authorizer))
 }
 
 /// The value of the variable `authorizer.requestResource`.
-pub fn request_resource<'a>(authorizer: Arc<dyn Authorizer>, resource: Resource) -> Value<'a> {
+pub fn request_resource<'a>(authorizer: Arc<dyn RuleAuthorizer>, resource: CheckedResource) -> Value<'a> {
     Value::opaque(ResourceCheck { authorizer, resource })
 }
 
@@ -201,7 +201,7 @@ pub(super) fn functions() -> Vec<Function> {
                 |_, arguments| {
                     let of: &GroupCheck = opaque(arguments, 0)?;
                     let resource = not_blank(text(arguments, 1)?, "resource must not be empty")?;
-                    let resource = Resource { group: of.group.clone(), resource, ..Resource::default() };
+                    let resource = CheckedResource { group: of.group.clone(), resource, ..CheckedResource::default() };
                     Ok(request_resource(Arc::clone(&of.authorizer), resource))
                 },
             )],
@@ -260,7 +260,7 @@ fn not_blank(text: &str, why: &'static str) -> Result<String, EvalError> {
 /// The check of the first argument with the second in one of its places.
 fn narrow<'a>(
     arguments: &[Value<'a>],
-    place: impl FnOnce(&mut Resource) -> &mut String,
+    place: impl FnOnce(&mut CheckedResource) -> &mut String,
 ) -> Result<Value<'a>, EvalError> {
     let of: &ResourceCheck = opaque(arguments, 0)?;
     let mut resource = of.resource.clone();
@@ -268,38 +268,38 @@ fn narrow<'a>(
     Ok(request_resource(Arc::clone(&of.authorizer), resource))
 }
 
-fn decided<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Decision, EvalError> {
+fn decided<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerAnswer, EvalError> {
     opaque::<Decided>(arguments, 0).map(|Decided(decision)| decision)
 }
 
 /// `kubernetes.authorization.Authorizer`
 #[derive(Debug)]
-struct Whole(Arc<dyn Authorizer>);
+struct Whole(Arc<dyn RuleAuthorizer>);
 
 /// `kubernetes.authorization.PathCheck`
 #[derive(Debug)]
 struct PathCheck {
-    authorizer: Arc<dyn Authorizer>,
+    authorizer: Arc<dyn RuleAuthorizer>,
     path: String,
 }
 
 /// `kubernetes.authorization.GroupCheck`
 #[derive(Debug)]
 struct GroupCheck {
-    authorizer: Arc<dyn Authorizer>,
+    authorizer: Arc<dyn RuleAuthorizer>,
     group: String,
 }
 
 /// `kubernetes.authorization.ResourceCheck`
 #[derive(Debug)]
 struct ResourceCheck {
-    authorizer: Arc<dyn Authorizer>,
-    resource: Resource,
+    authorizer: Arc<dyn RuleAuthorizer>,
+    resource: CheckedResource,
 }
 
 /// `kubernetes.authorization.Decision`
 #[derive(Debug)]
-struct Decided(Decision);
+struct Decided(AuthorizerAnswer);
 
 impl Opaque for Whole {
     fn ty(&self) -> Type {

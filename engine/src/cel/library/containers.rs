@@ -3,7 +3,7 @@
 use super::arguments::{list, map, value};
 use crate::cel::ast::operators;
 use crate::cel::cost::{Cost, Estimate, model};
-use crate::cel::eval::{EvalError, Scope, Value};
+use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{Calling, Function, Mismatch, Overload, Trait};
 use crate::cel::types::Type::{self, Bool, Bytes, Int, String};
 
@@ -73,7 +73,7 @@ fn is_in() -> [Overload; 2] {
     ]
 }
 
-fn size<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn size<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     match value(arguments, 0)? {
         sized @ (Value::Bytes(_) | Value::List(_) | Value::Map(_) | Value::String(_)) => {
             Ok(Value::Int(i64::try_from(sized.size()).unwrap_or(i64::MAX)))

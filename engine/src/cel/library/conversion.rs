@@ -7,7 +7,7 @@ use super::arithmetic::{INT_OVERFLOW, UINT_OVERFLOW};
 use super::time;
 use crate::cel::cost::{Cost, Estimate, Range, actual, model};
 use crate::cel::eval::value::Duration;
-use crate::cel::eval::{EvalError, Scope, Value};
+use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload};
 use crate::cel::types::Type::{self, Bool, Bytes, Double, Dyn, Int, Timestamp, Uint};
 use crate::meta::duration;
@@ -160,23 +160,23 @@ fn conversion<const N: usize>(name: &'static str, overloads: [Overload; N]) -> F
     Function::new(name, overloads).calling(Calling { is_folded: true, ..Calling::USUAL })
 }
 
-fn same<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn same<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     value(arguments, 0).cloned()
 }
 
-fn int_of<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn int_of<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     to_int(value(arguments, 0)?)
 }
 
-fn uint_of<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn uint_of<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     to_uint(value(arguments, 0)?)
 }
 
-fn double_of<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn double_of<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     to_double(value(arguments, 0)?)
 }
 
-fn string_of<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn string_of<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     to_text(value(arguments, 0)?).map(Value::string)
 }
 

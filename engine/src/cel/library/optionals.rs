@@ -8,7 +8,7 @@ use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::show::show;
 use crate::cel::eval::value::Timestamp;
-use crate::cel::eval::{EvalError, Scope, Value};
+use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool, Dyn, Int, String};
 
@@ -150,7 +150,7 @@ fn item<'a>(list: &List<'a>, at: Option<usize>) -> Result<Value<'a>, EvalError> 
     Ok(item.map_or(Value::OPTIONAL_NONE, Value::optional_of))
 }
 
-fn unwrap<'a>(_: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn unwrap<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let mut values = Vec::new();
     for item in list(arguments, 0)?.iter() {
         match item? {

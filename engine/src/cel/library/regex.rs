@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::{int, part_of, text};
 use crate::cel::cost::formula::match_regex;
 use crate::cel::cost::{Cost, Estimate, Range, actual};
-use crate::cel::eval::value::{Scope, Text};
+use crate::cel::eval::value::{CallScope, TextValue};
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload};
 use crate::cel::types::Type::{self, Int, String};
@@ -55,13 +55,13 @@ pub(super) fn functions() -> Vec<Function> {
     ]
 }
 
-fn pattern(scope: &mut Scope<'_>, arguments: &[Value<'_>]) -> Result<Arc<Pattern>, EvalError> {
+fn pattern(scope: &mut CallScope<'_>, arguments: &[Value<'_>]) -> Result<Arc<Pattern>, EvalError> {
     let source = text(arguments, 1)?;
     scope.pattern(source).map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }
 
 /// At most `count` matches that don't overlap; all if the count is negative.
-fn find_all<'a>(pattern: Arc<Pattern>, text: &Text<'a>, count: i64) -> Result<Value<'a>, EvalError> {
+fn find_all<'a>(pattern: Arc<Pattern>, text: &TextValue<'a>, count: i64) -> Result<Value<'a>, EvalError> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let found = pattern.find_iter(text.as_str()).take(count);
     Ok(Value::list(found.map(|found| part_of(text, found)).collect()))

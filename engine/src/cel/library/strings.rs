@@ -5,7 +5,7 @@ use super::{formatting, since};
 use crate::cel::cost::formula::{EACH_ELEMENT, TRAVERSE};
 use crate::cel::cost::{Cost, Estimate, Range, Sizes, actual, model};
 use crate::cel::eval::show::show;
-use crate::cel::eval::value::Text;
+use crate::cel::eval::value::TextValue;
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload};
 use crate::cel::types::Type::{self, Dyn, Int};
@@ -312,7 +312,7 @@ fn byte_at(text: &str, index: i64) -> Result<usize, EvalError> {
     find_byte(text, index).ok_or_else(|| out_of_range(index))
 }
 
-fn char_at<'a>(text: &Text<'a>, index: i64) -> Result<Value<'a>, EvalError> {
+fn char_at<'a>(text: &TextValue<'a>, index: i64) -> Result<Value<'a>, EvalError> {
     let start = byte_at(text, index)?;
     let length = text[start..].chars().next().map_or(0, char::len_utf8);
     Ok(part_of(text, start..start + length))
@@ -380,7 +380,7 @@ fn changed<'a>(
 }
 
 /// The first `count` occurrences of `old` become `new`; all if the count is negative.
-fn replace<'a>(text: &Text<'a>, old: &str, new: &str, count: i64) -> Result<Value<'a>, EvalError> {
+fn replace<'a>(text: &TextValue<'a>, old: &str, new: &str, count: i64) -> Result<Value<'a>, EvalError> {
     if old == new || count == 0 {
         return Ok(Value::String(text.clone()));
     }
@@ -399,7 +399,7 @@ fn too_long() -> EvalError {
 }
 
 /// At most `count` parts, the last of which has the rest; all if the count is negative.
-fn split<'a>(text: &Text<'a>, separator: &str, count: i64) -> Value<'a> {
+fn split<'a>(text: &TextValue<'a>, separator: &str, count: i64) -> Value<'a> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let part = |part: &str| part_of(text, range_in(text, part));
     if count == 0 {
@@ -419,7 +419,7 @@ fn split<'a>(text: &Text<'a>, separator: &str, count: i64) -> Value<'a> {
     Value::list(parts)
 }
 
-fn substring<'a>(text: &Text<'a>, start: i64, end: i64) -> Result<Value<'a>, EvalError> {
+fn substring<'a>(text: &TextValue<'a>, start: i64, end: i64) -> Result<Value<'a>, EvalError> {
     if start > end {
         return Err(EvalError::new(format!("invalid substring range. start: {start}, end: {end}")));
     }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::show::show;
 use crate::cel::eval::value::{Duration, Timestamp};
-use crate::cel::eval::{EvalError, Scope, Value};
-use crate::cel::function::{Implementation, Run};
+use crate::cel::eval::{CallScope, EvalError, Value};
+use crate::cel::function::{CalledBy, Implementation};
 use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
 
@@ -18,8 +18,8 @@ fn implementation(id: &str) -> Option<Implementation> {
         let functions = super::kubernetes(Minor::NEWEST, Minor::NEWEST);
         let overloads = functions.iter().flat_map(|function| &function.overloads);
         let made = overloads.filter_map(|overload| match overload.run {
-            Run::Function(implementation) => Some((overload.id, implementation)),
-            Run::Evaluator => None,
+            CalledBy::Function(implementation) => Some((overload.id, implementation)),
+            CalledBy::Evaluator => None,
         });
         made.collect()
     });
@@ -28,7 +28,7 @@ fn implementation(id: &str) -> Option<Implementation> {
 
 fn call<'a>(id: &str, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let function = implementation(id).unwrap_or_else(|| panic!("{id} has no implementation"));
-    function(&mut Scope::default(), arguments)
+    function(&mut CallScope::default(), arguments)
 }
 
 /// Checks the result, or the error, as it is shown in messages.
@@ -372,8 +372,8 @@ proptest! {
     fn no_arguments_break_a_function(arguments in prop::collection::vec(any_value(), 0..4)) {
         for function in super::kubernetes(Minor::NEWEST, Minor::NEWEST) {
             for overload in &function.overloads {
-                let Run::Function(function) = overload.run else { continue };
-                if let Ok(value) = function(&mut Scope::default(), &arguments) {
+                let CalledBy::Function(function) = overload.run else { continue };
+                if let Ok(value) = function(&mut CallScope::default(), &arguments) {
                     show(&value);
                 }
             }

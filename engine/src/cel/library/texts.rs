@@ -3,7 +3,7 @@
 use super::arguments::text;
 use crate::cel::cost::formula::match_regex;
 use crate::cel::cost::{Cost, Estimate, actual, model};
-use crate::cel::eval::{EvalError, Scope, Value};
+use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload, Trait};
 use crate::cel::types::Type::{Bool, String};
 
@@ -70,7 +70,7 @@ pub(super) fn functions() -> Vec<Function> {
     ]
 }
 
-fn matches<'a>(scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn matches<'a>(scope: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let pattern = scope.pattern(text(arguments, 1)?).map_err(|error| EvalError::new(error.to_string()))?;
     Ok(Value::Bool(pattern.is_match(text(arguments, 0)?)))
 }

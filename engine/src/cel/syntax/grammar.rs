@@ -8,7 +8,7 @@ use crate::cel::lexer::{Token, TokenKind};
 
 use super::place::{self, ExpectedTokens, TokenSet, follow};
 use super::recovery::{GrammarRule, RuleFailure, RuleReader, Stopped};
-use super::tree::{Element, Field, FieldName, NodeId, SyntaxEntry, SyntaxNode};
+use super::tree::{Element, FieldName, NodeId, SyntaxEntry, SyntaxField, SyntaxNode};
 
 type ReadResult<T> = Result<T, Stopped>;
 
@@ -342,7 +342,7 @@ impl RuleReader<'_> {
         outcome
     }
 
-    fn message_parts(&mut self, start: &mut Option<Token>, fields: &mut Vec<Field>) -> Result<(), RuleFailure> {
+    fn message_parts(&mut self, start: &mut Option<Token>, fields: &mut Vec<SyntaxField>) -> Result<(), RuleFailure> {
         self.check(place::MESSAGE)?;
         if place::FIELD.contains(self.kind(0)) || self.kind(0) == TokenKind::Question {
             *start = Some(self.token(0));
@@ -356,14 +356,14 @@ impl RuleReader<'_> {
     }
 
     /// `fieldInitializerList: optField ':' expr (',' optField ':' expr)*`
-    fn fields(&mut self, fields: &mut Vec<Field>) -> Result<(), RuleFailure> {
+    fn fields(&mut self, fields: &mut Vec<SyntaxField>) -> Result<(), RuleFailure> {
         loop {
             self.stand(place::FIELDS_NAME);
             let (start, question, name) = self.optional_field(follow::KEY)?;
             let colon = self.expect(place::FIELDS_COLON)?;
             self.stand(place::FIELDS_VALUE);
             let value = self.expr(follow::VALUE)?;
-            fields.push(Field { start, question, name, colon, value });
+            fields.push(SyntaxField { start, question, name, colon, value });
             self.stand(place::FIELDS);
             let next = self.kind(1);
             let goes_on = place::FIELD.contains(next) || next == TokenKind::Question;

@@ -97,7 +97,7 @@ pub enum SyntaxNode {
         brace: Leaf,
         /// The start of the list of fields.
         start: Option<Token>,
-        fields: Vec<Field>,
+        fields: Vec<SyntaxField>,
     },
     Literal {
         minus: Option<Leaf>,
@@ -128,7 +128,7 @@ pub struct SyntaxEntry {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
+pub struct SyntaxField {
     pub start: Token,
     pub question: Option<Leaf>,
     pub name: Option<FieldName>,

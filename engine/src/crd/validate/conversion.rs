@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::internal::review_versions;
-use super::{ca_bundle, go_struct, options::Options};
+use super::{ca_bundle, go_struct, options::ValidationOptions};
 use crate::crd::definition::{ClientConfig, Conversion, ServiceReference};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names::{is_dns1035_label, is_dns1123_subdomain};
@@ -26,7 +26,7 @@ pub fn is_valid_ca_bundle(bundle: &str) -> bool {
     bundle.is_empty() || base64::decode(bundle).is_ok_and(|bytes| ca_bundle::fault(&bytes).is_none())
 }
 
-pub fn validate_conversion(conversion: &Conversion, options: &Options, path: &Path<'_>) -> ErrorList {
+pub fn validate_conversion(conversion: &Conversion, options: &ValidationOptions, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let strategy_path = path.child("strategy");
     match conversion.strategy.as_str() {
@@ -57,7 +57,7 @@ pub fn validate_conversion(conversion: &Conversion, options: &Options, path: &Pa
     errors
 }
 
-fn validate_client_config(config: &ClientConfig, options: &Options, path: &Path<'_>) -> ErrorList {
+fn validate_client_config(config: &ClientConfig, options: &ValidationOptions, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     match (&config.url, &config.service) {
         (Some(url), None) => errors.extend(validate_url(url, &path.child("url"))),

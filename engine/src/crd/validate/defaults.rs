@@ -4,14 +4,14 @@
 
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
-use crate::schema::rules::{Limits, Rules};
+use crate::schema::rules::{CostLimits, Rules};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, prune, validate};
 use crate::value::{Map, Value};
 
 /// What is wrong with the defaults of `schema`, the root of a version. Defaults in `additionalProperties` are not visited.
 pub fn validate_defaults(minor: Minor, schema: &Structural, require_pruned: bool, path: &Path<'_>) -> ErrorList {
-    let mut visit = Visit { minor, require_pruned, errors: ErrorList::new(), limits: Limits::default() };
+    let mut visit = Visit { minor, require_pruned, errors: ErrorList::new(), limits: CostLimits::default() };
     let resource = EmbeddingObject { schema, way: None };
     // Where the rules became too dear, no further default is looked at.
     let _ = visit.enter(schema, &resource, true, false, path);
@@ -59,7 +59,7 @@ struct Visit {
     require_pruned: bool,
     errors: ErrorList,
     /// What the rules may still cost.
-    limits: Limits,
+    limits: CostLimits,
 }
 
 /// The rules of defaults became too dear.

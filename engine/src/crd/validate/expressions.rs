@@ -5,16 +5,16 @@
 use std::cell::OnceCell;
 
 use super::go_struct;
-use super::options::Options;
+use super::options::ValidationOptions;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::cel::declared::DeclType;
 use crate::cel::error::Issues;
 use crate::cel::escape::escape;
-use crate::meta::field::{Error, ErrorList, Path, Subject};
+use crate::meta::field::{Error, ErrorList, ErrorSubject, Path};
 use crate::meta::minor::Minor;
 use crate::schema::declare::declare_in;
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
-use crate::schema::rules::compile::{CompiledRule, Origin, cardinality_max, compile_for};
+use crate::schema::rules::compile::{CompiledRule, ExpressionOrigin, cardinality_max, compile_for};
 use crate::schema::structural::{Structural, StructuralOrBool};
 
 /// How many rules are named where all together are too dear.
@@ -93,7 +93,8 @@ impl SchemaCosts {
         }
         let contributed = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
         let name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        let at = |path: &str, detail: String| Error::forbidden(&Path::new(path), detail).about(Subject::EstimatedCost);
+        let at =
+            |path: &str, detail: String| Error::forbidden(&Path::new(path), detail).about(ErrorSubject::EstimatedCost);
         let mut errors: ErrorList = self.dearest.iter().map(|(path, _)| at(path, contributed.to_owned())).collect();
         errors.push(at(&self.path, exceeds(name, self.total, SCHEMA_ESTIMATE_MAX)));
         errors
@@ -101,11 +102,11 @@ impl SchemaCosts {
 }
 
 /// A node of a schema as rules see it, and the way to it.
-pub struct Context<'c> {
+pub struct ExpressionContext<'c> {
     schema: &'c JsonSchema,
     structural: &'c Structural,
     /// The node above and the step from there.
-    above: Option<(&'c Context<'c>, StepFrom<'c>)>,
+    above: Option<(&'c ExpressionContext<'c>, StepFrom<'c>)>,
     /// Whether there are rules here or above: types are named from the outermost node with rules.
     is_within_rules: bool,
     /// How often the nodes above let this one stand in an object; `None` where nothing bounds that.
@@ -132,32 +133,37 @@ enum Declared {
     Unseen,
 }
 
-impl<'c> Context<'c> {
+impl<'c> ExpressionContext<'c> {
     /// The root of a version's schema.
     pub fn root(minor: Minor, schema: &'c JsonSchema, structural: &'c Structural) -> Self {
         let is_within_rules = !schema.validations.is_empty();
         let declared = OnceCell::new();
-        Context { schema, structural, above: None, is_within_rules, cardinality: Some(1), minor, declared }
+        ExpressionContext { schema, structural, above: None, is_within_rules, cardinality: Some(1), minor, declared }
     }
 
     /// The context of a property; `None` where the structural schema has none of that name.
-    pub fn property(&'c self, name: &'c str, schema: &'c JsonSchema) -> Option<Context<'c>> {
+    pub fn property(&'c self, name: &'c str, schema: &'c JsonSchema) -> Option<ExpressionContext<'c>> {
         Some(self.child(schema, self.structural.properties.get(name)?, StepFrom::Property(name)))
     }
 
     /// The context of the items; `None` where the structural schema has none.
-    pub fn items(&'c self, schema: &'c JsonSchema) -> Option<Context<'c>> {
+    pub fn items(&'c self, schema: &'c JsonSchema) -> Option<ExpressionContext<'c>> {
         Some(self.child(schema, self.structural.items.as_deref()?, StepFrom::Items))
     }
 
     /// The node of `additionalProperties`.
-    pub fn values(&'c self, schema: &'c JsonSchema) -> Option<Context<'c>> {
+    pub fn values(&'c self, schema: &'c JsonSchema) -> Option<ExpressionContext<'c>> {
         let values = self.structural.additional_properties.as_ref().and_then(StructuralOrBool::structural)?;
         Some(self.child(schema, values, StepFrom::Values))
     }
 
-    fn child(&'c self, schema: &'c JsonSchema, structural: &'c Structural, step: StepFrom<'c>) -> Context<'c> {
-        Context {
+    fn child(
+        &'c self,
+        schema: &'c JsonSchema,
+        structural: &'c Structural,
+        step: StepFrom<'c>,
+    ) -> ExpressionContext<'c> {
+        ExpressionContext {
             schema,
             structural,
             above: Some((self, step)),
@@ -197,7 +203,7 @@ impl<'c> Context<'c> {
     }
 
     /// `None` for a property that the type above leaves out.
-    fn part_of(&self, above: &Context<'_>, step: StepFrom<'_>) -> Option<Declared> {
+    fn part_of(&self, above: &ExpressionContext<'_>, step: StepFrom<'_>) -> Option<Declared> {
         let decl = match above.declared() {
             Declared::Type(decl) => decl,
             other => return Some(other.clone()),
@@ -215,7 +221,7 @@ impl<'c> Context<'c> {
     /// `uncorrelatable` is the node above, if any, whose parts can't be told apart on updates.
     pub fn check(
         &self,
-        options: &Options,
+        options: &ValidationOptions,
         uncorrelatable: Option<&Path<'_>>,
         costs: &mut SchemaCosts,
         path: &Path<'_>,
@@ -232,7 +238,7 @@ impl<'c> Context<'c> {
             }
         };
         let rules = &self.schema.validations;
-        let origin = Origin::Written(&options.preexisting_expressions);
+        let origin = ExpressionOrigin::Written(&options.preexisting_expressions);
         let mut errors = ErrorList::new();
         for (index, compiled) in
             compile_for(options.minor, rules, self.structural, decl, origin).into_iter().enumerate()
@@ -261,7 +267,7 @@ impl<'c> Context<'c> {
 
 fn check_rule(
     costs: &RuleCosts,
-    options: &Options,
+    options: &ValidationOptions,
     uncorrelatable: Option<&Path<'_>>,
     total: &mut SchemaCosts,
     path: &Path<'_>,
@@ -272,12 +278,12 @@ fn check_rule(
     let mut price = |name: &str, cost: u64, path: &Path<'_>, errors: &mut ErrorList| {
         if !options.allow_dear_expressions && cost > EXPRESSION_ESTIMATE_MAX {
             let detail = exceeds(name, cost, EXPRESSION_ESTIMATE_MAX);
-            errors.push(Error::forbidden(path, detail).about(Subject::EstimatedCost));
+            errors.push(Error::forbidden(path, detail).about(ErrorSubject::EstimatedCost));
         }
         total.note(path, cost);
     };
     let faulty = |path: &Path<'_>, detail: String, issues: Option<&Issues>| {
-        let subject = issues.map_or(Subject::Value, |issues| Subject::Expression(issues.faults()));
+        let subject = issues.map_or(ErrorSubject::Value, |issues| ErrorSubject::Expression(issues.faults()));
         let error = go_struct::invalid(path, go_struct::show_rule(rule), &detail).about(subject);
         error.shown_as(go_struct::show_rule_in(options.minor, rule))
     };

@@ -3,7 +3,7 @@
 //!
 //! Source: `apiextensions` types, release 1.37.
 
-use super::internal::{Content, InternalVersion};
+use super::internal::{InternalVersion, SharedFields};
 use crate::crd::{Column, Scale};
 use crate::meta::field::{Error, Path};
 use crate::meta::minor::Minor;
@@ -31,7 +31,7 @@ pub fn shown_as_json(error: Error) -> Error {
 
 pub fn show_versions(versions: &[InternalVersion<'_>]) -> String {
     list(versions, |version| {
-        let Content { schema, subresources, columns, selectable_fields } = version.own;
+        let SharedFields { schema, subresources, columns, selectable_fields } = version.own;
         let version = version.version;
         structure(&[
             ("Name", text(&version.name)),

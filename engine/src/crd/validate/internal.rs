@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::crd::Column;
-use crate::crd::definition::{Conversion, Definition, Spec, Subresources, Version, Webhook};
+use crate::crd::definition::{Conversion, Definition, Spec, Subresources, Version, WebhookConversion};
 use crate::schema::json_schema::JsonSchema;
 
 /// The fields that either all versions share or each has its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Content<'d> {
+pub struct SharedFields<'d> {
     /// As in [`Version::schema`].
     pub schema: Option<&'d Option<Arc<JsonSchema>>>,
     pub subresources: Option<&'d Subresources>,
@@ -25,7 +25,7 @@ pub struct Content<'d> {
 #[derive(Clone, Copy, Debug)]
 pub struct InternalVersion<'d> {
     pub version: &'d Version,
-    pub own: Content<'d>,
+    pub own: SharedFields<'d>,
 }
 
 /// What versions either share or have each its own. Of versions with the same name the first one counts.
@@ -49,13 +49,13 @@ pub struct InternalSpec<'d> {
     pub spec: &'d Spec,
     /// The name of the first version; empty where there is none.
     pub version: &'d str,
-    pub shared: Content<'d>,
+    pub shared: SharedFields<'d>,
     pub versions: Vec<InternalVersion<'d>>,
 }
 
-impl<'d> Content<'d> {
+impl<'d> SharedFields<'d> {
     fn of(version: &'d Version) -> Self {
-        Content {
+        SharedFields {
             schema: version.schema.as_ref(),
             subresources: version.subresources.as_ref(),
             columns: &version.columns,
@@ -82,11 +82,11 @@ impl<'d> InternalSpec<'d> {
     pub fn of(definition: &'d Definition) -> Self {
         let spec = &definition.spec;
         let mut versions: Vec<InternalVersion<'d>> =
-            spec.versions.iter().map(|version| InternalVersion { version, own: Content::of(version) }).collect();
+            spec.versions.iter().map(|version| InternalVersion { version, own: SharedFields::of(version) }).collect();
         let Some(first) = versions.first().map(|version| version.own) else {
-            return InternalSpec { spec, version: "", shared: Content::default(), versions };
+            return InternalSpec { spec, version: "", shared: SharedFields::default(), versions };
         };
-        let mut shared = Content::default();
+        let mut shared = SharedFields::default();
         // The first needs no comparison with itself, which walks all of it.
         if versions.iter().skip(1).all(|version| version.own.schema == first.schema) {
             shared.schema = first.schema;
@@ -110,7 +110,7 @@ impl<'d> InternalSpec<'d> {
     /// Every `openAPIV3Schema`, the shared one first.
     pub fn schemas(&self) -> impl Iterator<Item = &'d JsonSchema> {
         let own = self.versions.iter().map(|version| &version.own);
-        std::iter::once(&self.shared).chain(own).filter_map(Content::open_api_schema)
+        std::iter::once(&self.shared).chain(own).filter_map(SharedFields::open_api_schema)
     }
 
     /// Whether `test` holds for a schema, or for one at any depth within.
@@ -126,12 +126,12 @@ impl<'d> InternalSpec<'d> {
 
     /// Whether objects have `/status`, by version.
     pub fn statuses_by_version(&self) -> ByVersion<'d, bool> {
-        self.by_version(Content::has_status, |version| version.own.subresources.is_some())
+        self.by_version(SharedFields::has_status, |version| version.own.subresources.is_some())
     }
 
     fn by_version<T>(
         &self,
-        of: impl Fn(&Content<'d>) -> T,
+        of: impl Fn(&SharedFields<'d>) -> T,
         has_own: impl Fn(&InternalVersion<'d>) -> bool,
     ) -> ByVersion<'d, T> {
         if !self.versions.iter().any(has_own) {
@@ -149,5 +149,5 @@ impl<'d> InternalSpec<'d> {
 
 /// `conversionReviewVersions`.
 pub fn review_versions(conversion: &Conversion) -> &[String] {
-    conversion.webhook.as_ref().map_or(&[], |webhook: &Webhook| &webhook.review_versions)
+    conversion.webhook.as_ref().map_or(&[], |webhook: &WebhookConversion| &webhook.review_versions)
 }

@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 
 use expressions::SchemaCosts;
 use internal::InternalSpec;
-use options::Options;
+use options::ValidationOptions;
 use validated::Validated;
 
 use super::REPEATED_NAMES_BYTES_MAX;
@@ -50,12 +50,12 @@ const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
 /// What is wrong with a new definition.
 pub fn create(definition: &Definition) -> ErrorList {
-    create_with(definition, &Options::for_create(definition), Validated::default()).0
+    create_with(definition, &ValidationOptions::for_create(definition), Validated::default()).0
 }
 
 /// What is wrong with a new definition, and what the rules of each of its schemas cost.
 pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
-    let options = Options::for_create(definition).keeping_costs();
+    let options = ValidationOptions::for_create(definition).keeping_costs();
     let (errors, validated) = create_with(definition, &options, Validated::default());
     (errors, validated.into_costs())
 }
@@ -63,12 +63,12 @@ pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts
 /// What is wrong with a new definition, and what came of its schemas; those that are as they were `before` are not looked at
 /// again.
 pub fn create_after(definition: &Definition, before: &Validated) -> (ErrorList, Validated) {
-    let options = Options::for_create(definition).keeping_costs();
+    let options = ValidationOptions::for_create(definition).keeping_costs();
     let (errors, validated) = create_with(definition, &options, Validated::after(before));
     (errors, validated.alone())
 }
 
-fn create_with(definition: &Definition, options: &Options, validated: Validated) -> (ErrorList, Validated) {
+fn create_with(definition: &Definition, options: &ValidationOptions, validated: Validated) -> (ErrorList, Validated) {
     let required_name = format!("{}.{}", definition.spec.names.plural, definition.spec.group);
     let name_check = |name: &str, prefix: bool| {
         let mut faults = name_is_dns1123_subdomain(name, prefix);
@@ -86,16 +86,16 @@ fn create_with(definition: &Definition, options: &Options, validated: Validated)
 
 /// What is wrong with `new` in place of `old`.
 pub fn update(new: &Definition, old: &Definition) -> ErrorList {
-    update_with(new, old, &Options::for_update(new, old)).0
+    update_with(new, old, &ValidationOptions::for_update(new, old)).0
 }
 
 /// What is wrong with `new` in place of `old`, and what the rules of each of its schemas cost.
 pub fn update_with_costs(new: &Definition, old: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
-    let (errors, validated) = update_with(new, old, &Options::for_update(new, old).keeping_costs());
+    let (errors, validated) = update_with(new, old, &ValidationOptions::for_update(new, old).keeping_costs());
     (errors, validated.into_costs())
 }
 
-fn update_with(new: &Definition, old: &Definition, options: &Options) -> (ErrorList, Validated) {
+fn update_with(new: &Definition, old: &Definition, options: &ValidationOptions) -> (ErrorList, Validated) {
     let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
     let (found, validated) = validate_spec(new, options, Validated::default());
     errors.extend(found);
@@ -162,7 +162,11 @@ fn validate_stored_versions(minor: Minor, stored: &[String], versions: &[Version
 }
 
 /// What is wrong with the spec of a definition; what comes of its schemas is added to `validated`.
-fn validate_spec(definition: &Definition, options: &Options, mut validated: Validated) -> (ErrorList, Validated) {
+fn validate_spec(
+    definition: &Definition,
+    options: &ValidationOptions,
+    mut validated: Validated,
+) -> (ErrorList, Validated) {
     let spec = InternalSpec::of(definition);
     let written = spec.spec;
     let mut options = options.clone();
@@ -225,7 +229,7 @@ fn validate_scope(scope: &str, path: &Path<'_>) -> Option<Error> {
 }
 
 /// Every version has a schema; of definitions that were stored without, those that are served and pruned.
-fn validate_schema_presence(spec: &InternalSpec<'_>, options: &Options) -> ErrorList {
+fn validate_schema_presence(spec: &InternalSpec<'_>, options: &ValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if spec.shared.open_api_schema().is_some() || !options.require_schema && spec.spec.preserve_unknown_fields {
         return errors;
@@ -243,7 +247,7 @@ fn validate_schema_presence(spec: &InternalSpec<'_>, options: &Options) -> Error
     errors
 }
 
-fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &Options) -> ErrorList {
+fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &ValidationOptions) -> ErrorList {
     let fields = spec.shared.selectable_fields;
     if fields.is_empty() {
         return ErrorList::new();

@@ -27,7 +27,7 @@ const CA_BUNDLE_SINCE: Minor = Minor::of(31);
 const ANY_NUMBER_SINCE: Minor = Minor::of(35);
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ValidationOptions {
     /// Webhooks must name a version of ConversionReview that the server knows.
     pub require_known_review_version: bool,
     /// Scope and kind can't change.
@@ -58,9 +58,9 @@ pub struct Options {
     pub minor: Minor,
 }
 
-impl Options {
+impl ValidationOptions {
     pub fn for_create(new: &Definition) -> Self {
-        Options {
+        ValidationOptions {
             require_known_review_version: true,
             require_immutable_names: false,
             require_schema: true,
@@ -90,7 +90,7 @@ impl Options {
         let is_established = old.is_true("Established");
         let has_items_fault =
             |schema: &JsonSchema| !list_type::validate_items_of_sets_and_maps(schema, &Path::ROOT).is_empty();
-        Options {
+        ValidationOptions {
             require_known_review_version: reviews.is_empty() || names_known_review_version(reviews),
             require_immutable_names: is_established,
             require_schema: all_versions_have_schema(&spec),
@@ -115,13 +115,13 @@ impl Options {
     }
 
     pub fn keeping_costs(self) -> Self {
-        Options { keeps_costs: true, ..self }
+        ValidationOptions { keeps_costs: true, ..self }
     }
 
     /// The options for the schema of a version: one that did not change was accepted already, be it by another release.
-    pub fn for_version(&self, name: &str) -> Options {
+    pub fn for_version(&self, name: &str) -> ValidationOptions {
         let is_as_before = self.versions_as_before.contains(name);
-        Options { allow_dear_expressions: is_as_before, ..self.clone() }
+        ValidationOptions { allow_dear_expressions: is_as_before, ..self.clone() }
     }
 }
 

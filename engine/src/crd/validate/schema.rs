@@ -5,19 +5,24 @@
 use super::defaults::validate_defaults;
 use std::sync::Arc;
 
-use super::expressions::{Context, SchemaCosts};
+use super::expressions::{ExpressionContext, SchemaCosts};
 use super::go_struct;
-use super::options::Options;
+use super::options::ValidationOptions;
 use super::validated::SchemaVerdict;
 use super::walk::validate_open_api;
-use crate::meta::field::{Error, ErrorList, Path, Subject};
+use crate::meta::field::{Error, ErrorList, ErrorSubject, Path};
 use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
 
 /// What comes of `schema`, whose `openAPIV3Schema` would be at `path`.
-pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options, path: &Path<'_>) -> SchemaVerdict {
+pub fn validate_schema(
+    schema: &JsonSchema,
+    has_status: bool,
+    options: &ValidationOptions,
+    path: &Path<'_>,
+) -> SchemaVerdict {
     let schema_path = path.child("openAPIV3Schema");
     let mut costs = SchemaCosts::new(&schema_path);
     let mut errors = ErrorList::new();
@@ -33,7 +38,7 @@ pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options,
         match to_structural(schema) {
             Err(error) => {
                 let error = Error::invalid(&schema_path, "", error.to_string());
-                not_convertible = Some(error.about(Subject::Structure));
+                not_convertible = Some(error.about(ErrorSubject::Structure));
             }
             Ok(converted) => {
                 let mut found = about_structure(validate_structural(&schema_path, &converted));
@@ -46,7 +51,7 @@ pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options,
             }
         }
     }
-    let context = structural.as_ref().map(|structural| Context::root(options.minor, schema, structural));
+    let context = structural.as_ref().map(|structural| ExpressionContext::root(options.minor, schema, structural));
     errors.extend(validate_open_api(schema, context.as_ref(), &mut costs, options, &schema_path));
     // The walk over all nodes mostly tells the same in better words.
     if errors.is_empty() {
@@ -64,7 +69,7 @@ pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options,
 /// The errors, each as one that keeps the schema from being structural.
 fn about_structure(errors: ErrorList) -> ErrorList {
     let mut found = ErrorList::new();
-    errors.into_vec().into_iter().for_each(|error| found.push(error.about(Subject::Structure)));
+    errors.into_vec().into_iter().for_each(|error| found.push(error.about(ErrorSubject::Structure)));
     found
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::expressions::SchemaCosts;
-use super::options::Options;
+use super::options::ValidationOptions;
 use crate::meta::field::{ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::schema::json_schema::JsonSchema;
@@ -64,7 +64,7 @@ impl Validated {
         &mut self,
         schema: &Arc<JsonSchema>,
         has_status: bool,
-        options: &Options,
+        options: &ValidationOptions,
         path: &Path<'_>,
         validate: impl FnOnce() -> SchemaVerdict,
     ) -> ErrorList {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::columns::{validate_columns, validate_subresources};
 use super::go_struct::{self, show_versions};
-use super::internal::{Content, InternalSpec, InternalVersion};
+use super::internal::{InternalSpec, InternalVersion, SharedFields};
 use super::names::validate_required_label;
-use super::options::Options;
+use super::options::ValidationOptions;
 use super::schema::validate_schema;
 use super::selectable::validate_selectable_fields;
 use super::validated::Validated;
@@ -23,7 +23,7 @@ const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
 /// Every version, at `path` with its index. What comes of schemas goes to `validated`.
 pub fn validate_versions(
     spec: &InternalSpec<'_>,
-    options: &Options,
+    options: &ValidationOptions,
     validated: &mut Validated,
     path: &Path<'_>,
 ) -> ErrorList {
@@ -64,9 +64,9 @@ fn invalid_versions(spec: &InternalSpec<'_>, detail: &str, path: &Path<'_>) -> E
 
 /// The schema, under the name that it has there, the subresources and the columns. What comes of schemas goes to `validated`.
 pub fn validate_content(
-    content: &Content<'_>,
+    content: &SharedFields<'_>,
     has_status: bool,
-    options: &Options,
+    options: &ValidationOptions,
     schema_name: &str,
     validated: &mut Validated,
     path: &Path<'_>,
@@ -84,7 +84,7 @@ pub fn validate_content(
     errors
 }
 
-fn validate_selectable(version: &InternalVersion<'_>, options: &Options, path: &Path<'_>) -> ErrorList {
+fn validate_selectable(version: &InternalVersion<'_>, options: &ValidationOptions, path: &Path<'_>) -> ErrorList {
     let fields = version.own.selectable_fields;
     if fields.is_empty() {
         return ErrorList::new();
@@ -100,7 +100,7 @@ fn validate_selectable(version: &InternalVersion<'_>, options: &Options, path: &
 }
 
 /// `detail` as it was told before 1.34, too: with the name of the field, and no quotes.
-pub fn selectable_detail(options: &Options, detail: &str) -> String {
+pub fn selectable_detail(options: &ValidationOptions, detail: &str) -> String {
     if options.minor < Minor::of(34) {
         format!("selectableFields {}", detail.replace('`', ""))
     } else {
@@ -112,7 +112,7 @@ pub fn selectable_detail(options: &Options, detail: &str) -> String {
 pub fn validate_selectable_in(
     fields: &[String],
     schema: &JsonSchema,
-    options: &Options,
+    options: &ValidationOptions,
     version: &str,
     path: &Path<'_>,
 ) -> ErrorList {

@@ -2,8 +2,8 @@
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
-use super::expressions::{Context, SchemaCosts};
-use super::options::Options;
+use super::expressions::{ExpressionContext, SchemaCosts};
+use super::options::ValidationOptions;
 use super::{list_type, rules};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::json_schema::{JsonSchema, SchemaOrBool, SchemaOrStrings};
@@ -22,9 +22,9 @@ pub fn is_valid_type(type_: &str) -> bool {
 /// they cost goes to `costs`.
 pub fn validate_open_api(
     schema: &JsonSchema,
-    context: Option<&Context<'_>>,
+    context: Option<&ExpressionContext<'_>>,
     costs: &mut SchemaCosts,
-    options: &Options,
+    options: &ValidationOptions,
     path: &Path<'_>,
 ) -> ErrorList {
     let mut walk = Walk { options, costs, errors: ErrorList::new(), rule_errors: ErrorList::new() };
@@ -48,14 +48,20 @@ struct SchemaContext<'p> {
 }
 
 struct Walk<'o> {
-    options: &'o Options,
+    options: &'o ValidationOptions,
     costs: &'o mut SchemaCosts,
     errors: ErrorList,
     rule_errors: ErrorList,
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, schema: &JsonSchema, place: SchemaContext<'_>, context: Option<&Context<'_>>, path: &Path<'_>) {
+    fn enter(
+        &mut self,
+        schema: &JsonSchema,
+        place: SchemaContext<'_>,
+        context: Option<&ExpressionContext<'_>>,
+        path: &Path<'_>,
+    ) {
         work::step();
         let errors_before = self.errors.len();
         self.check_keywords(schema, place, path);
@@ -77,7 +83,7 @@ impl Walk<'_> {
         self.errors.extend(rules::validate_rules(
             self.options.minor,
             schema,
-            context.map(Context::structural),
+            context.map(ExpressionContext::structural),
             &rules_path,
         ));
         if let Some(context) = context.filter(|_| !schema.validations.is_empty())
@@ -92,7 +98,7 @@ impl Walk<'_> {
         &mut self,
         schema: &JsonSchema,
         place: SchemaContext<'_>,
-        context: Option<&Context<'_>>,
+        context: Option<&ExpressionContext<'_>>,
         path: &Path<'_>,
     ) {
         let inner = SchemaContext { is_root: false, ..place };

@@ -41,7 +41,7 @@ fn error(code: &'static str, fragment: &str) -> Error {
 }
 
 /// A parser of one pattern.
-pub(super) struct Parser<'s> {
+pub(super) struct PatternParser<'s> {
     source: &'s str,
     flags: Flags,
     stack: Vec<Piece>,
@@ -60,9 +60,9 @@ pub(super) struct Parser<'s> {
     groups: HashMap<(String, bool), ClassUnicode>,
 }
 
-impl<'s> Parser<'s> {
+impl<'s> PatternParser<'s> {
     pub(super) fn new(source: &'s str) -> Self {
-        Parser {
+        PatternParser {
             source,
             flags: Flags::default(),
             stack: Vec::new(),

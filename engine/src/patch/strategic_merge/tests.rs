@@ -12,7 +12,7 @@ fn pod() -> &'static Message {
 fn check(live: &str, patch: &str, expected: &str) {
     let pod = pod();
     let live = json::decode(live.as_bytes()).expect("the test is JSON");
-    let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+    let (patch, _) = StrategicMergePatch::decode(patch.as_bytes(), true).expect("the test is a patch");
     let found = match patch.apply(&live, pod) {
         Ok(object) => json::encode_to_string(&object),
         Err(error) => format!("{error:?}"),
@@ -36,7 +36,7 @@ fn check_growth(live: impl Fn(usize) -> String, patch: impl Fn(usize) -> String)
     let pod = pod();
     let steps = |count: usize| {
         let live = json::decode(live(count).as_bytes()).expect("the test is JSON");
-        let (patch, _) = Patch::decode(patch(count).as_bytes(), true).expect("the test is a patch");
+        let (patch, _) = StrategicMergePatch::decode(patch(count).as_bytes(), true).expect("the test is a patch");
         work::counted(|| patch.apply(&live, pod).expect("it applies")).1
     };
     let (few, many) = (steps(300), steps(3000));
@@ -99,7 +99,7 @@ fn what_go_keeps_raw_has_no_fields_to_merge() {
     let live = json::decode(br#"{"data":{"spec":{"a":1},"b":2}}"#).expect("the test is JSON");
     let revision = types::message_named("apps.v1", "ControllerRevision");
     let apply = |patch: &[u8]| {
-        let (patch, _) = Patch::decode(patch, true).expect("the test is a patch");
+        let (patch, _) = StrategicMergePatch::decode(patch, true).expect("the test is a patch");
         patch.apply(&live, revision).map(|object| json::encode_to_string(&object))
     };
     let why = "unable to find api field in struct RawExtension for the json field \"spec\"".to_owned();
@@ -198,7 +198,7 @@ fn what_does_not_fit_is_told_in_the_words_of_the_reference() {
 
 #[test]
 fn only_objects_are_patches() {
-    let error = Patch::decode(b"[1]", false).expect_err("a list is no patch");
+    let error = StrategicMergePatch::decode(b"[1]", false).expect_err("a list is no patch");
     assert_eq!(error.to_string(), "json: cannot unmarshal array into Go value of type map[string]interface {}");
 }
 
@@ -225,7 +225,7 @@ fn what_is_not_a_struct_has_no_fields_to_look_up() {
 fn a_patch_is_shown_without_what_the_merge_took_out_of_it() {
     #[track_caller]
     fn check(live: &str, patch: &str, left: &str) {
-        let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+        let (patch, _) = StrategicMergePatch::decode(patch.as_bytes(), true).expect("the test is a patch");
         let live = json::decode(live.as_bytes()).expect("the test is JSON");
         assert_eq!(patch.printed(&live, pod()), left);
     }

@@ -34,13 +34,13 @@ pub const SELF_TYPE: &str = "selfType0";
 #[derive(Clone, Debug, Default)]
 pub struct CompiledRule {
     /// `None` for a blank or a faulty rule.
-    pub expression: Option<Expression>,
+    pub expression: Option<CompiledExpression>,
     /// What is wrong with the rule.
     pub error: Option<RuleError>,
     /// Whether the rule names `oldSelf`, so that it is only evaluated on updates.
     pub uses_old_self: bool,
     /// `messageExpression`, or what is wrong with it; `None` where there is none or the rule is faulty.
-    pub message: Option<Result<Expression, MessageError>>,
+    pub message: Option<Result<CompiledExpression, MessageError>>,
     /// `fieldPath` as errors print it; empty for none.
     pub field_path: String,
 }
@@ -95,7 +95,7 @@ impl MessageError {
 
 /// An expression that is ready to run, and its price.
 #[derive(Clone, Debug)]
-pub struct Expression {
+pub struct CompiledExpression {
     /// The checked expression.
     pub checked: CheckedExpr,
     /// The program that evaluates it.
@@ -137,14 +137,14 @@ impl Preexisting {
 
 /// Which functions the expressions of a schema may use.
 #[derive(Clone, Copy, Debug)]
-pub enum Origin<'p> {
+pub enum ExpressionOrigin<'p> {
     /// They are stored.
     Stored,
     /// They are being written, but for those that were there before.
     Written(&'p Preexisting),
 }
 
-impl Origin<'_> {
+impl ExpressionOrigin<'_> {
     fn of_rule(self, rule: &str) -> Expressions {
         self.choose(|preexisting| preexisting.rules.contains(rule))
     }
@@ -155,8 +155,8 @@ impl Origin<'_> {
 
     fn choose(self, is_known: impl Fn(&Preexisting) -> bool) -> Expressions {
         match self {
-            Origin::Written(preexisting) if !is_known(preexisting) => Expressions::New,
-            Origin::Written(_) | Origin::Stored => Expressions::Stored,
+            ExpressionOrigin::Written(preexisting) if !is_known(preexisting) => Expressions::New,
+            ExpressionOrigin::Written(_) | ExpressionOrigin::Stored => Expressions::Stored,
         }
     }
 }
@@ -167,7 +167,7 @@ pub fn compile(
     rules: &[ValidationRule],
     schema: &Structural,
     decl: &DeclType,
-    origin: Origin<'_>,
+    origin: ExpressionOrigin<'_>,
 ) -> Vec<CompiledRule> {
     compile_for(Minor::NEWEST, rules, schema, decl, origin)
 }
@@ -178,7 +178,7 @@ pub fn compile_for(
     rules: &[ValidationRule],
     schema: &Structural,
     decl: &DeclType,
-    origin: Origin<'_>,
+    origin: ExpressionOrigin<'_>,
 ) -> Vec<CompiledRule> {
     if rules.is_empty() {
         return Vec::new();
@@ -197,7 +197,7 @@ fn compile_rule(
     rule: &ValidationRule,
     schema: &Structural,
     decl: &DeclType,
-    origin: Origin<'_>,
+    origin: ExpressionOrigin<'_>,
 ) -> CompiledRule {
     let mut compiled = CompiledRule::default();
     if rule.rule.trim().is_empty() {
@@ -242,7 +242,7 @@ fn compile_rule(
     compiled
 }
 
-fn compile_message(text: &str, environment: &Env, decl: &DeclType) -> Result<Expression, MessageError> {
+fn compile_message(text: &str, environment: &Env, decl: &DeclType) -> Result<CompiledExpression, MessageError> {
     let checked = environment.compile(text).map_err(MessageError::Compilation)?;
     if *checked.result_type() != Type::String {
         return Err(MessageError::NotString);
@@ -250,10 +250,10 @@ fn compile_message(text: &str, environment: &Env, decl: &DeclType) -> Result<Exp
     prepare(checked, environment, decl).map_err(MessageError::Program)
 }
 
-fn prepare(checked: CheckedExpr, env: &Env, decl: &DeclType) -> Result<Expression, EvalError> {
+fn prepare(checked: CheckedExpr, env: &Env, decl: &DeclType) -> Result<CompiledExpression, EvalError> {
     let program = Arc::new(Program::new(&checked, env)?);
     let cost_max = cost::estimate(&checked, decl).max;
-    Ok(Expression { checked, program, cost_max })
+    Ok(CompiledExpression { checked, program, cost_max })
 }
 
 /// Whether a variable occurs in an expression.
@@ -268,7 +268,7 @@ mod tests {
     use crate::schema::convert::to_structural;
     use crate::schema::declare::declare;
     use crate::schema::json_schema;
-    use crate::schema::rules::{Limits, Rules};
+    use crate::schema::rules::{CostLimits, Rules};
     use crate::value::json;
 
     /// Texts of up to 3 characters of up to 4 bytes, and lists and maps of up to 2 of them; numbers; an integer or a text.
@@ -289,11 +289,11 @@ mod tests {
         let schema = json_schema::decode(&schema.expect("the test is JSON")).expect("and a schema").0;
         let schema = to_structural(&schema).expect("and structural");
         let decl = declare(&schema, false).expect("an object is declared");
-        let estimate = compile(&schema.validations, &schema, &decl, Origin::Stored)[0].cost_max();
+        let estimate = compile(&schema.validations, &schema, &decl, ExpressionOrigin::Stored)[0].cost_max();
         let object = object.expect("the test is JSON");
         let mut actual = 0;
         let compiled = Rules::compile(&schema, false);
-        compiled.evaluate(&Path::ROOT, &object, None, None, Limits::default(), &mut |run| actual += run.cost);
+        compiled.evaluate(&Path::ROOT, &object, None, None, CostLimits::default(), &mut |run| actual += run.cost);
         (estimate, actual)
     }
 

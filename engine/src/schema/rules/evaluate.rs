@@ -6,8 +6,8 @@
 
 use super::tree::{RuleNode, Rules, RunnableRule};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
-use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
-use crate::meta::field::{self, ErrorList, Path, Subject};
+use crate::cel::eval::{BoundValue, EvalError, Program, Value as Cel};
+use crate::meta::field::{self, ErrorList, ErrorSubject, Path};
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::schema::correlate::{Correlated, OldItems};
@@ -20,22 +20,22 @@ const MESSAGE_BYTES_MAX: usize = 5120;
 
 /// How much the rules may cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CostLimits {
     /// One evaluation of an expression.
     pub call: u64,
     /// All evaluations for an object; nothing is evaluated once nothing is left.
     pub object: i64,
 }
 
-impl Default for Limits {
+impl Default for CostLimits {
     fn default() -> Self {
-        Limits { call: CALL_LIMIT, object: OBJECT_BUDGET as i64 }
+        CostLimits { call: CALL_LIMIT, object: OBJECT_BUDGET as i64 }
     }
 }
 
 /// What the rules have against an object.
 #[derive(Clone, Debug, Default)]
-pub struct Findings {
+pub struct RuleFindings {
     /// Rules that do not hold, and those that failed.
     pub errors: ErrorList,
     /// Errors of values that an update left alone.
@@ -46,14 +46,14 @@ pub struct Findings {
 
 /// An evaluation of a rule or of its message.
 #[derive(Debug)]
-pub struct Run<'r, 'a> {
+pub struct RuleEvaluation<'r, 'a> {
     /// Where the value is.
     pub path: &'r Path<'r>,
     /// The rule.
     pub rule: &'r ValidationRule,
     /// `self` and `oldSelf`.
-    pub variables: &'r [Binding<'a>],
-    /// The number of the evaluation of a rule, from 0; its message has the same. Errors name it: [`Subject::Rule`].
+    pub variables: &'r [BoundValue<'a>],
+    /// The number of the evaluation of a rule, from 0; its message has the same. Errors name it: [`ErrorSubject::Rule`].
     pub number: usize,
     /// Which of the node's rules.
     pub index: usize,
@@ -74,9 +74,9 @@ impl Rules {
         object: &'a Value,
         old: Option<&'a Value>,
         correlated: Option<&Correlated<'_>>,
-        limits: Limits,
-        observe: &mut dyn FnMut(Run<'_, 'a>),
-    ) -> Findings {
+        limits: CostLimits,
+        observe: &mut dyn FnMut(RuleEvaluation<'_, 'a>),
+    ) -> RuleFindings {
         let mut evaluation = Evaluation {
             errors: ErrorList::new(),
             ratcheted: Vec::new(),
@@ -94,12 +94,12 @@ impl Rules {
             None => Ok(()),
         };
         let Evaluation { errors, ratcheted, left, .. } = evaluation;
-        Findings { errors, ratcheted, left: flow.is_ok().then_some(left) }
+        RuleFindings { errors, ratcheted, left: flow.is_ok().then_some(left) }
     }
 
     /// [`Rules::evaluate`] with the limits of the server, from the root of an object.
-    pub fn check(&self, object: &Value, old: Option<&Value>, correlated: Option<&Correlated<'_>>) -> Findings {
-        self.evaluate(&Path::ROOT, object, old, correlated, Limits::default(), &mut |_| {})
+    pub fn check(&self, object: &Value, old: Option<&Value>, correlated: Option<&Correlated<'_>>) -> RuleFindings {
+        self.evaluate(&Path::ROOT, object, old, correlated, CostLimits::default(), &mut |_| {})
     }
 }
 
@@ -112,9 +112,9 @@ struct Evaluation<'o, 'a> {
     /// How many rules have been evaluated.
     evaluated: usize,
     left: i64,
-    limits: Limits,
+    limits: CostLimits,
     minor: Minor,
-    observe: &'o mut dyn FnMut(Run<'_, 'a>),
+    observe: &'o mut dyn FnMut(RuleEvaluation<'_, 'a>),
 }
 
 /// What an update left of a value, or of what holds it.
@@ -290,7 +290,7 @@ impl<'a> Evaluation<'_, 'a> {
             let evaluated = program.evaluate(variables, self.limits.call);
             let (result, cost) = (evaluated.result, evaluated.cost);
             let (is_message, result_of) = (false, &result);
-            (self.observe)(Run {
+            (self.observe)(RuleEvaluation {
                 path,
                 rule: &rule.rule,
                 variables,
@@ -300,7 +300,7 @@ impl<'a> Evaluation<'_, 'a> {
                 result: result_of,
                 cost,
             });
-            let failed = |detail: String| fault(detail).about(Subject::Rule(number));
+            let failed = |detail: String| fault(detail).about(ErrorSubject::Rule(number));
             if !self.spend(cost) {
                 self.errors.push(failed(OUT_OF_BUDGET.to_owned()));
                 return Err(Exhausted);
@@ -327,7 +327,7 @@ impl<'a> Evaluation<'_, 'a> {
                 }
                 Err(error) => (error, Err(Exhausted)),
             };
-            let error = error.about(Subject::Rule(number));
+            let error = error.about(ErrorSubject::Rule(number));
             if forgiven {
                 self.ratcheted.push(error);
             } else {
@@ -356,7 +356,7 @@ impl<'a> Evaluation<'_, 'a> {
         rule: &'a RunnableRule,
         path: &Path<'_>,
         at: (usize, usize),
-        variables: &[Binding<'a>],
+        variables: &[BoundValue<'a>],
     ) -> Result<String, MessageTooDear<'a>> {
         if let Some(program) = &rule.message
             && let Some(message) = self.computed_message(program, rule, path, at, variables)?
@@ -377,12 +377,21 @@ impl<'a> Evaluation<'_, 'a> {
         rule: &'a RunnableRule,
         path: &Path<'_>,
         (number, index): (usize, usize),
-        variables: &[Binding<'a>],
+        variables: &[BoundValue<'a>],
     ) -> Result<Option<String>, MessageTooDear<'a>> {
         let evaluated = program.evaluate(variables, self.limits.call);
         let (result, cost) = (evaluated.result, evaluated.cost);
         let (is_message, result_of) = (true, &result);
-        (self.observe)(Run { path, rule: &rule.rule, variables, number, index, is_message, result: result_of, cost });
+        (self.observe)(RuleEvaluation {
+            path,
+            rule: &rule.rule,
+            variables,
+            number,
+            index,
+            is_message,
+            result: result_of,
+            cost,
+        });
         if i64::try_from(cost).map_or(true, |cost| cost > self.left) {
             return Err(MessageTooDear::Budget);
         }
@@ -598,7 +607,7 @@ properties:
         let schema = schema(BOUNDS);
         let rules = Rules::compile(&schema, false);
         let object = value(r#"{"replicas": 3, "maxReplicas": 5}"#);
-        let limits = Limits { object: 6, ..Limits::default() };
+        let limits = CostLimits { object: 6, ..CostLimits::default() };
         let mut costs = Vec::new();
         let findings = rules.evaluate(&Path::ROOT, &object, None, None, limits, &mut |run| costs.push(run.cost));
         assert_eq!((costs, findings.left), (vec![5, 3], None));

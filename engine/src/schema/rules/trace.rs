@@ -9,7 +9,7 @@ use crate::cel::checker::{self, CheckedExpr};
 use crate::cel::cost::model::CALL_LIMIT;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::show::literal;
-use crate::cel::eval::{Binding, Compose, Program, Value};
+use crate::cel::eval::{BoundValue, Compose, Program, Value};
 use crate::cel::types::Type;
 use crate::cel::{parser, print};
 use crate::schema::declare::declare;
@@ -76,14 +76,14 @@ impl Trace {
     }
 
     /// What the parts come to with the variables of the rule.
-    pub fn values(&self, variables: &[Binding<'_>]) -> Vec<PartValue> {
+    pub fn values(&self, variables: &[BoundValue<'_>]) -> Vec<PartValue> {
         self.values_composed(variables, None)
     }
 
     /// [`Trace::values`] where one of the variables stands for others that are `composed`.
     pub fn values_composed<'a>(
         &'a self,
-        variables: &[Binding<'a>],
+        variables: &[BoundValue<'a>],
         composed: Option<&dyn Compose<'a>>,
     ) -> Vec<PartValue> {
         let value = |part: &'a RulePart| {
@@ -153,7 +153,7 @@ mod tests {
     use crate::meta::field::Path;
     use crate::schema::convert::to_structural;
     use crate::schema::json_schema;
-    use crate::schema::rules::{Limits, Rules};
+    use crate::schema::rules::{CostLimits, Rules};
     use crate::value::yaml;
 
     #[test]
@@ -173,7 +173,7 @@ x-kubernetes-validations:
         let object = yaml::decode(b"{min: 2, names: [ab, c]}").expect("the test is YAML");
         let mut found = Vec::new();
         let rules = Rules::compile(&schema, false);
-        rules.evaluate(&Path::ROOT, &object, None, None, Limits::default(), &mut |run| {
+        rules.evaluate(&Path::ROOT, &object, None, None, CostLimits::default(), &mut |run| {
             let trace = Trace::new(run.rule, &schema, false).expect("the rule compiles");
             found.extend(trace.values(run.variables).into_iter().map(|part| format!("{} = {}", part.text, part.value)));
         });

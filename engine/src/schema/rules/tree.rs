@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::compile::{CompiledRule, Origin, RuleError, compile_for};
+use super::compile::{CompiledRule, ExpressionOrigin, RuleError, compile_for};
 use crate::cel::declared::DeclType;
 use crate::cel::escape::escape;
 use crate::cel::eval::Program;
@@ -216,7 +216,7 @@ fn node(
     let all_of: Vec<RuleNode> =
         all_of.filter_map(|nested| node(minor, &Spine::nested(nested), schema, (form, decl), value)).collect();
     let (rules, error) = match decl {
-        Some(decl) => (compile_for(minor, spine.rules, schema, decl, Origin::Stored), None),
+        Some(decl) => (compile_for(minor, spine.rules, schema, decl, ExpressionOrigin::Stored), None),
         None if spine.rules.is_empty() => (Vec::new(), None),
         None => (Vec::new(), Some("failed to convert to declType for CEL validation rules")),
     };

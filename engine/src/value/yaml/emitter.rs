@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::scalar::{Scalar, is_sexagesimal, resolve};
+use super::scalar::{YamlScalar, is_sexagesimal, resolve};
 use super::source::is_break;
 use crate::value::{Map, Value, number};
 use crate::work;
@@ -293,8 +293,8 @@ impl Emitter {
 fn print_float(number: f64) -> String {
     let text = number::format_float(number);
     match resolve(&text) {
-        Scalar::Int(number) => number.to_string(),
-        Scalar::Uint(number) => number.to_string(),
+        YamlScalar::Int(number) => number.to_string(),
+        YamlScalar::Uint(number) => number.to_string(),
         _ => number::format_float_v(number),
     }
 }
@@ -303,7 +303,7 @@ fn print_float(number: f64) -> String {
 fn style_of(text: &str, place: NodeContext) -> Style {
     let traits = Traits::of(text);
     let has_lines = text.contains('\n');
-    let means_text = matches!(resolve(text), Scalar::Text) && !is_sexagesimal(text);
+    let means_text = matches!(resolve(text), YamlScalar::Text) && !is_sexagesimal(text);
     if has_lines && place != NodeContext::Key && traits.literal_allowed {
         Style::Literal
     } else if has_lines || !means_text {

@@ -29,8 +29,8 @@ use super::json::DEPTH_MAX;
 use super::{Map, Value, go_quote, number};
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::work;
-use parser::{Content, Document, Id, ParseError, Parser, YamlNode};
-use scalar::{Scalar, resolve};
+use parser::{Id, ParseError, YamlContent, YamlDocument, YamlNode, YamlParser};
+use scalar::{YamlScalar, resolve};
 use scanner::ScanError;
 use tag::Tag;
 
@@ -110,7 +110,7 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
     if let Some(value) = plain_json::decode(bytes) {
         return Ok((value, Vec::new()));
     }
-    match Parser::new(bytes).document()? {
+    match YamlParser::new(bytes).document()? {
         Some(document) => decode_document(&document).map(|(value, repeated)| (value, strict_errors(&repeated))),
         None => Ok((Value::Null, Vec::new())),
     }
@@ -122,7 +122,7 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
 ///
 /// One of them is not YAML, or has no form in JSON.
 pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, Error> {
-    let mut parser = Parser::new(bytes);
+    let mut parser = YamlParser::new(bytes);
     let mut values = Vec::new();
     while let Some(document) = parser.document()? {
         values.push(decode_document(&document)?.0);
@@ -149,7 +149,7 @@ fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
     vec![text]
 }
 
-fn decode_document(document: &Document) -> Result<(Value, Vec<Repeated>), Error> {
+fn decode_document(document: &YamlDocument) -> Result<(Value, Vec<Repeated>), Error> {
     let mut decoder = YamlDecoder {
         nodes: &document.nodes,
         depth: 0,
@@ -249,13 +249,13 @@ impl<'d> YamlDecoder<'d> {
     fn value(&mut self, id: Id) -> Result<Value, Error> {
         self.count()?;
         match &self.nodes[id].content {
-            Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.value(*target)),
-            Content::Scalar { text, tag, plain } => self.scalar(text, *tag, *plain),
-            Content::Sequence(items) => {
+            YamlContent::Alias { name, target } => self.alias(id, name, |decoder| decoder.value(*target)),
+            YamlContent::Scalar { text, tag, plain } => self.scalar(text, *tag, *plain),
+            YamlContent::Sequence(items) => {
                 let read = |decoder: &mut Self| items.iter().map(|item| decoder.value(*item)).collect();
                 self.within('[', read).map(Value::Array)
             }
-            Content::Mapping(fields) => self.within('{', |decoder| {
+            YamlContent::Mapping(fields) => self.within('{', |decoder| {
                 let mut read = MappingFields::default();
                 decoder.fields(fields, &mut read)?;
                 Ok(decoder.object(read))
@@ -298,10 +298,10 @@ impl<'d> YamlDecoder<'d> {
     fn merge(&mut self, id: Id, read: &mut MappingFields) -> Result<(), Error> {
         let wants_map = || Err(Error::yaml("map merge requires map or sequence of maps as the value"));
         match &self.nodes[id].content {
-            Content::Scalar { .. } => wants_map(),
-            Content::Mapping(_) | Content::Alias { .. } => self.merge_one(id, read),
-            Content::Sequence(items) => items.iter().rev().try_for_each(|item| match self.nodes[*item].content {
-                Content::Mapping(_) | Content::Alias { .. } => self.merge_one(*item, read),
+            YamlContent::Scalar { .. } => wants_map(),
+            YamlContent::Mapping(_) | YamlContent::Alias { .. } => self.merge_one(id, read),
+            YamlContent::Sequence(items) => items.iter().rev().try_for_each(|item| match self.nodes[*item].content {
+                YamlContent::Mapping(_) | YamlContent::Alias { .. } => self.merge_one(*item, read),
                 _ => wants_map(),
             }),
         }
@@ -310,8 +310,8 @@ impl<'d> YamlDecoder<'d> {
     fn merge_one(&mut self, id: Id, read: &mut MappingFields) -> Result<(), Error> {
         self.count()?;
         match &self.nodes[id].content {
-            Content::Mapping(fields) => self.fields(fields, read),
-            Content::Alias { name, target } if matches!(self.nodes[*target].content, Content::Mapping(_)) => {
+            YamlContent::Mapping(fields) => self.fields(fields, read),
+            YamlContent::Alias { name, target } if matches!(self.nodes[*target].content, YamlContent::Mapping(_)) => {
                 self.alias(id, name, |decoder| decoder.merge_one(*target, read))
             }
             _ => Err(Error::yaml("map merge requires map or sequence of maps as the value")),
@@ -321,17 +321,17 @@ impl<'d> YamlDecoder<'d> {
     fn key(&mut self, id: Id) -> Result<MappingKey, Error> {
         self.count()?;
         match &self.nodes[id].content {
-            Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.key(*target)),
-            Content::Scalar { text, .. } if self.count_text(text).is_err() => Err(excessive_aliasing()),
-            Content::Scalar { text, tag, plain } => Ok(match resolve_tagged(text, *tag, *plain)? {
-                (Scalar::Null, _) => MappingKey::Null,
-                (Scalar::Bool(truth), _) => MappingKey::Bool(truth),
-                (Scalar::Int(number), _) => MappingKey::Int(number),
-                (Scalar::Uint(number), _) => MappingKey::Uint(number),
-                (Scalar::Float(number), _) => MappingKey::Float(number.to_bits()),
-                (Scalar::Time | Scalar::Text, text) => MappingKey::Text(text),
+            YamlContent::Alias { name, target } => self.alias(id, name, |decoder| decoder.key(*target)),
+            YamlContent::Scalar { text, .. } if self.count_text(text).is_err() => Err(excessive_aliasing()),
+            YamlContent::Scalar { text, tag, plain } => Ok(match resolve_tagged(text, *tag, *plain)? {
+                (YamlScalar::Null, _) => MappingKey::Null,
+                (YamlScalar::Bool(truth), _) => MappingKey::Bool(truth),
+                (YamlScalar::Int(number), _) => MappingKey::Int(number),
+                (YamlScalar::Uint(number), _) => MappingKey::Uint(number),
+                (YamlScalar::Float(number), _) => MappingKey::Float(number.to_bits()),
+                (YamlScalar::Time | YamlScalar::Text, text) => MappingKey::Text(text),
             }),
-            Content::Sequence(_) | Content::Mapping(_) => {
+            YamlContent::Sequence(_) | YamlContent::Mapping(_) => {
                 // It has been counted.
                 self.decoded -= 1;
                 let key = self.value(id)?;
@@ -343,20 +343,20 @@ impl<'d> YamlDecoder<'d> {
     fn scalar(&mut self, text: &str, tag: Tag, plain: bool) -> Result<Value, Error> {
         self.count_text(text)?;
         Ok(match resolve_tagged(text, tag, plain)? {
-            (Scalar::Null, _) => Value::Null,
-            (Scalar::Bool(truth), _) => Value::Bool(truth),
-            (Scalar::Int(number), _) => Value::Int(number),
-            (Scalar::Uint(number), _) => Value::Float(number as f64),
-            (Scalar::Float(number), _) if number.is_finite() => {
+            (YamlScalar::Null, _) => Value::Null,
+            (YamlScalar::Bool(truth), _) => Value::Bool(truth),
+            (YamlScalar::Int(number), _) => Value::Int(number),
+            (YamlScalar::Uint(number), _) => Value::Float(number as f64),
+            (YamlScalar::Float(number), _) if number.is_finite() => {
                 // It comes by way of JSON, where a whole number has no point.
                 let text = number::format_float(number);
                 text.parse().map_or(Value::Float(number), Value::Int)
             }
-            (Scalar::Float(number), _) => {
+            (YamlScalar::Float(number), _) => {
                 self.has_unbounded = true;
                 Value::Float(number)
             }
-            (Scalar::Time | Scalar::Text, text) => Value::String(text),
+            (YamlScalar::Time | YamlScalar::Text, text) => Value::String(text),
         })
     }
 
@@ -392,38 +392,38 @@ fn excessive_aliasing() -> Error {
 }
 
 fn is_merge(node: &YamlNode) -> bool {
-    matches!(&node.content, Content::Scalar { text, tag, plain }
+    matches!(&node.content, YamlContent::Scalar { text, tag, plain }
         if text == "<<" && (*plain || *tag == Tag::Known("merge")))
 }
 
 /// What a scalar means, and its text.
-fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(Scalar, String), Error> {
-    let as_text = || Ok((Scalar::Text, text.to_owned()));
+fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(YamlScalar, String), Error> {
+    let as_text = || Ok((YamlScalar::Text, text.to_owned()));
     let wanted = match tag {
         Tag::None if plain => return Ok((resolve(text), text.to_owned())),
         Tag::Known("binary") => {
             let bytes =
                 decode_base64(text).ok_or_else(|| Error::yaml("!!binary value contains invalid base64 data"))?;
-            return Ok((Scalar::Text, super::json::text_of(&bytes).into_owned()));
+            return Ok((YamlScalar::Text, super::json::text_of(&bytes).into_owned()));
         }
         Tag::Known(wanted @ ("bool" | "int" | "float" | "null" | "timestamp")) => wanted,
         _ => return as_text(),
     };
     let mut scalar = resolve(text);
-    if scalar == Scalar::Time && wanted != "timestamp" {
-        scalar = Scalar::Text;
+    if scalar == YamlScalar::Time && wanted != "timestamp" {
+        scalar = YamlScalar::Text;
     }
     let found = match scalar {
-        Scalar::Null => "null",
-        Scalar::Bool(_) => "bool",
-        Scalar::Int(_) | Scalar::Uint(_) => "int",
-        Scalar::Float(_) => "float",
-        Scalar::Time => "timestamp",
-        Scalar::Text => "str",
+        YamlScalar::Null => "null",
+        YamlScalar::Bool(_) => "bool",
+        YamlScalar::Int(_) | YamlScalar::Uint(_) => "int",
+        YamlScalar::Float(_) => "float",
+        YamlScalar::Time => "timestamp",
+        YamlScalar::Text => "str",
     };
     match scalar {
         scalar if found == wanted => Ok((scalar, text.to_owned())),
-        Scalar::Int(number) if wanted == "float" => Ok((Scalar::Float(number as f64), text.to_owned())),
+        YamlScalar::Int(number) if wanted == "float" => Ok((YamlScalar::Float(number as f64), text.to_owned())),
         _ => Err(Error::yaml(format_args!("cannot decode !!{found} `{text}` as a !!{wanted}"))),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::scanner::{Kind, ScanError, Scanner};
+use super::scanner::{ScanError, YamlScanner, YamlTokenKind};
 use super::tag::Tag;
 
 /// The number of a node in its document.
 pub(super) type Id = usize;
 
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum YamlContent {
     /// `plain` if without quotes and without a tag.
     Scalar {
         text: String,
@@ -26,7 +26,7 @@ pub(super) enum Content {
 
 #[derive(Debug)]
 pub(super) struct YamlNode {
-    pub content: Content,
+    pub content: YamlContent,
     /// Where it starts, from 0.
     pub line: usize,
     /// In characters, from 0.
@@ -34,7 +34,7 @@ pub(super) struct YamlNode {
 }
 
 /// The nodes of a document, an outer one behind its inner ones.
-pub(super) struct Document {
+pub(super) struct YamlDocument {
     pub nodes: Vec<YamlNode>,
     pub root: Id,
 }
@@ -53,8 +53,8 @@ impl From<ScanError> for ParseError {
 
 type Parsed<T> = Result<T, ParseError>;
 
-pub(super) struct Parser {
-    scanner: Scanner,
+pub(super) struct YamlParser {
+    scanner: YamlScanner,
     is_first: bool,
     /// Prefixes of tags by their handle.
     tag_prefixes: HashMap<String, String>,
@@ -63,19 +63,20 @@ pub(super) struct Parser {
 }
 
 /// Where the values of an open mapping or sequence may end.
-const BLOCK_ITEM_ENDS: &[Kind] = &[Kind::BlockEntry, Kind::BlockEnd];
-const BLOCK_FIELD_ENDS: &[Kind] = &[Kind::Key, Kind::Value, Kind::BlockEnd];
-const INDENTLESS_ITEM_ENDS: &[Kind] = &[Kind::BlockEntry, Kind::Key, Kind::Value, Kind::BlockEnd];
+const BLOCK_ITEM_ENDS: &[YamlTokenKind] = &[YamlTokenKind::BlockEntry, YamlTokenKind::BlockEnd];
+const BLOCK_FIELD_ENDS: &[YamlTokenKind] = &[YamlTokenKind::Key, YamlTokenKind::Value, YamlTokenKind::BlockEnd];
+const INDENTLESS_ITEM_ENDS: &[YamlTokenKind] =
+    &[YamlTokenKind::BlockEntry, YamlTokenKind::Key, YamlTokenKind::Value, YamlTokenKind::BlockEnd];
 
-impl Parser {
+impl YamlParser {
     pub fn new(bytes: &[u8]) -> Self {
         Self::at_line(bytes, 0)
     }
 
     /// For a part of a stream, which begins at a line of it.
     pub fn at_line(bytes: &[u8], line: usize) -> Self {
-        Parser {
-            scanner: Scanner::new(bytes, line),
+        YamlParser {
+            scanner: YamlScanner::new(bytes, line),
             is_first: true,
             tag_prefixes: HashMap::new(),
             anchors: HashMap::new(),
@@ -84,47 +85,50 @@ impl Parser {
     }
 
     /// The next document, if there is one.
-    pub fn document(&mut self) -> Parsed<Option<Document>> {
+    pub fn document(&mut self) -> Parsed<Option<YamlDocument>> {
         if !self.is_first {
-            while self.peek()? == &Kind::DocumentEnd {
+            while self.peek()? == &YamlTokenKind::DocumentEnd {
                 self.scanner.take();
             }
         }
         let starts_bare = !matches!(
             self.peek()?,
-            Kind::VersionDirective(..) | Kind::TagDirective { .. } | Kind::DocumentStart | Kind::StreamEnd
+            YamlTokenKind::VersionDirective(..)
+                | YamlTokenKind::TagDirective { .. }
+                | YamlTokenKind::DocumentStart
+                | YamlTokenKind::StreamEnd
         );
         let root = if starts_bare && self.is_first {
             self.directives()?;
             self.node(true, false)?
-        } else if self.peek()? == &Kind::StreamEnd {
+        } else if self.peek()? == &YamlTokenKind::StreamEnd {
             return Ok(None);
         } else {
             self.directives()?;
-            if self.peek()? != &Kind::DocumentStart {
+            if self.peek()? != &YamlTokenKind::DocumentStart {
                 let line = self.line()?;
                 return fault("did not find expected <document start>", line, 0);
             }
             self.scanner.take();
             match self.peek()? {
-                Kind::VersionDirective(..)
-                | Kind::TagDirective { .. }
-                | Kind::DocumentStart
-                | Kind::DocumentEnd
-                | Kind::StreamEnd => self.empty()?,
+                YamlTokenKind::VersionDirective(..)
+                | YamlTokenKind::TagDirective { .. }
+                | YamlTokenKind::DocumentStart
+                | YamlTokenKind::DocumentEnd
+                | YamlTokenKind::StreamEnd => self.empty()?,
                 _ => self.node(true, false)?,
             }
         };
-        if self.peek()? == &Kind::DocumentEnd {
+        if self.peek()? == &YamlTokenKind::DocumentEnd {
             self.scanner.take();
         }
         self.is_first = false;
         self.tag_prefixes.clear();
         self.anchors.clear();
-        Ok(Some(Document { nodes: std::mem::take(&mut self.nodes), root }))
+        Ok(Some(YamlDocument { nodes: std::mem::take(&mut self.nodes), root }))
     }
 
-    fn peek(&mut self) -> Parsed<&Kind> {
+    fn peek(&mut self) -> Parsed<&YamlTokenKind> {
         Ok(&self.scanner.peek()?.kind)
     }
 
@@ -136,7 +140,7 @@ impl Parser {
         Ok(self.scanner.peek()?.column)
     }
 
-    fn add(&mut self, content: Content, line: usize, column: usize) -> Id {
+    fn add(&mut self, content: YamlContent, line: usize, column: usize) -> Id {
         self.nodes.push(YamlNode { content, line, column });
         self.nodes.len() - 1
     }
@@ -148,7 +152,7 @@ impl Parser {
     }
 
     fn empty_at(&mut self, line: usize) -> Id {
-        self.add(Content::Scalar { text: String::new(), tag: Tag::None, plain: true }, line, 0)
+        self.add(YamlContent::Scalar { text: String::new(), tag: Tag::None, plain: true }, line, 0)
     }
 
     fn directives(&mut self) -> Parsed<()> {
@@ -156,7 +160,7 @@ impl Parser {
         loop {
             let line = self.line()?;
             match self.peek()? {
-                Kind::VersionDirective(major, minor) => {
+                YamlTokenKind::VersionDirective(major, minor) => {
                     if has_version {
                         return fault("found duplicate %YAML directive", line, 0);
                     }
@@ -165,7 +169,7 @@ impl Parser {
                     }
                     has_version = true;
                 }
-                Kind::TagDirective { handle, prefix } => {
+                YamlTokenKind::TagDirective { handle, prefix } => {
                     let (handle, prefix) = (handle.clone(), prefix.clone());
                     if self.tag_prefixes.insert(handle, prefix).is_some() {
                         return fault("found duplicate %TAG directive", line, 0);
@@ -184,37 +188,37 @@ impl Parser {
     /// A node with its properties. A sequence that is a field's value need not be indented.
     fn node(&mut self, in_block: bool, may_be_indentless: bool) -> Parsed<Id> {
         let (line, column) = (self.line()?, self.column()?);
-        if let Kind::Alias(name) = self.peek()? {
+        if let YamlTokenKind::Alias(name) = self.peek()? {
             let name = name.clone();
             self.scanner.take();
             return match self.anchors.get(&name) {
-                Some(&target) => Ok(self.add(Content::Alias { name, target }, line, column)),
+                Some(&target) => Ok(self.add(YamlContent::Alias { name, target }, line, column)),
                 None => Err(ParseError::UnknownAnchor(name)),
             };
         }
         let (anchor, tag) = self.properties(line)?;
         let content_line = self.line()?;
         // An anchor is known within its own node, so the node gets its number first.
-        let id = self.add(Content::Sequence(Vec::new()), line, column);
+        let id = self.add(YamlContent::Sequence(Vec::new()), line, column);
         if let Some(anchor) = &anchor {
             self.anchors.insert(anchor.clone(), id);
         }
         let content = match self.peek()? {
-            Kind::BlockEntry if may_be_indentless => self.indentless_sequence()?,
-            Kind::Scalar { .. } => match self.scanner.take() {
-                Kind::Scalar { text, plain } => {
+            YamlTokenKind::BlockEntry if may_be_indentless => self.indentless_sequence()?,
+            YamlTokenKind::Scalar { .. } => match self.scanner.take() {
+                YamlTokenKind::Scalar { text, plain } => {
                     let plain = (plain && tag == Tag::None) || tag == Tag::NonSpecific;
-                    Content::Scalar { text, tag, plain }
+                    YamlContent::Scalar { text, tag, plain }
                 }
                 _ => unreachable!("a scalar was looked at"),
             },
-            Kind::FlowSequenceStart => self.flow_sequence(content_line)?,
-            Kind::FlowMappingStart => self.flow_mapping(content_line)?,
-            Kind::BlockSequenceStart if in_block => self.block_sequence(content_line)?,
-            Kind::BlockMappingStart if in_block => self.block_mapping(content_line)?,
+            YamlTokenKind::FlowSequenceStart => self.flow_sequence(content_line)?,
+            YamlTokenKind::FlowMappingStart => self.flow_mapping(content_line)?,
+            YamlTokenKind::BlockSequenceStart if in_block => self.block_sequence(content_line)?,
+            YamlTokenKind::BlockMappingStart if in_block => self.block_mapping(content_line)?,
             _ if anchor.is_some() || tag != Tag::None => {
                 let plain = tag == Tag::None;
-                Content::Scalar { text: String::new(), tag, plain }
+                YamlContent::Scalar { text: String::new(), tag, plain }
             }
             _ => return fault("did not find expected node content", content_line, line),
         };
@@ -229,8 +233,10 @@ impl Parser {
         loop {
             let line = self.line()?;
             match self.peek()? {
-                Kind::Anchor(name) if anchor.is_none() => anchor = Some(name.clone()),
-                Kind::Tag { handle, suffix } if tag.is_none() => tag = Some((handle.clone(), suffix.clone(), line)),
+                YamlTokenKind::Anchor(name) if anchor.is_none() => anchor = Some(name.clone()),
+                YamlTokenKind::Tag { handle, suffix } if tag.is_none() => {
+                    tag = Some((handle.clone(), suffix.clone(), line))
+                }
                 _ => break,
             }
             self.scanner.take();
@@ -247,50 +253,56 @@ impl Parser {
     }
 
     /// A node, or an empty one where one of `ends` stands.
-    fn node_before(&mut self, ends: &[Kind], in_block: bool, may_be_indentless: bool, line: usize) -> Parsed<Id> {
+    fn node_before(
+        &mut self,
+        ends: &[YamlTokenKind],
+        in_block: bool,
+        may_be_indentless: bool,
+        line: usize,
+    ) -> Parsed<Id> {
         if ends.contains(self.peek()?) { Ok(self.empty_at(line)) } else { self.node(in_block, may_be_indentless) }
     }
 
-    fn block_sequence(&mut self, context_line: usize) -> Parsed<Content> {
+    fn block_sequence(&mut self, context_line: usize) -> Parsed<YamlContent> {
         self.scanner.take();
         let mut items = Vec::new();
         loop {
             let line = self.line()?;
             match self.peek()? {
-                Kind::BlockEntry => {
+                YamlTokenKind::BlockEntry => {
                     self.scanner.take();
                     items.push(self.node_before(BLOCK_ITEM_ENDS, true, false, line)?);
                 }
-                Kind::BlockEnd => {
+                YamlTokenKind::BlockEnd => {
                     self.scanner.take();
-                    return Ok(Content::Sequence(items));
+                    return Ok(YamlContent::Sequence(items));
                 }
                 _ => return fault("did not find expected '-' indicator", line, context_line),
             }
         }
     }
 
-    fn indentless_sequence(&mut self) -> Parsed<Content> {
+    fn indentless_sequence(&mut self) -> Parsed<YamlContent> {
         let mut items = Vec::new();
-        while self.peek()? == &Kind::BlockEntry {
+        while self.peek()? == &YamlTokenKind::BlockEntry {
             let line = self.line()?;
             self.scanner.take();
             items.push(self.node_before(INDENTLESS_ITEM_ENDS, true, false, line)?);
         }
-        Ok(Content::Sequence(items))
+        Ok(YamlContent::Sequence(items))
     }
 
-    fn block_mapping(&mut self, context_line: usize) -> Parsed<Content> {
+    fn block_mapping(&mut self, context_line: usize) -> Parsed<YamlContent> {
         self.scanner.take();
         let mut fields = Vec::new();
         loop {
             let line = self.line()?;
             match self.peek()? {
-                Kind::Key => {
+                YamlTokenKind::Key => {
                     self.scanner.take();
                     let key = self.node_before(BLOCK_FIELD_ENDS, true, true, line)?;
                     let line = self.line()?;
-                    let value = if self.peek()? == &Kind::Value {
+                    let value = if self.peek()? == &YamlTokenKind::Value {
                         self.scanner.take();
                         self.node_before(BLOCK_FIELD_ENDS, true, true, line)?
                     } else {
@@ -298,55 +310,55 @@ impl Parser {
                     };
                     fields.push((key, value));
                 }
-                Kind::BlockEnd => {
+                YamlTokenKind::BlockEnd => {
                     self.scanner.take();
-                    return Ok(Content::Mapping(fields));
+                    return Ok(YamlContent::Mapping(fields));
                 }
                 _ => return fault("did not find expected key", line, context_line),
             }
         }
     }
 
-    fn flow_sequence(&mut self, context_line: usize) -> Parsed<Content> {
+    fn flow_sequence(&mut self, context_line: usize) -> Parsed<YamlContent> {
         self.scanner.take();
         let mut items = Vec::new();
         loop {
-            if self.peek()? == &Kind::FlowSequenceEnd {
+            if self.peek()? == &YamlTokenKind::FlowSequenceEnd {
                 break;
             }
             if !items.is_empty() {
-                if self.peek()? != &Kind::FlowEntry {
+                if self.peek()? != &YamlTokenKind::FlowEntry {
                     let line = self.line()?;
                     return fault("did not find expected ',' or ']'", line, context_line);
                 }
                 self.scanner.take();
             }
             match self.peek()? {
-                Kind::FlowSequenceEnd => break,
-                Kind::Key => items.push(self.single_pair()?),
+                YamlTokenKind::FlowSequenceEnd => break,
+                YamlTokenKind::Key => items.push(self.single_pair()?),
                 _ => items.push(self.node(false, false)?),
             }
         }
         self.scanner.take();
-        Ok(Content::Sequence(items))
+        Ok(YamlContent::Sequence(items))
     }
 
     /// `key: value` within a flow sequence.
     fn single_pair(&mut self) -> Parsed<Id> {
-        const ENDS: &[Kind] = &[Kind::FlowEntry, Kind::FlowSequenceEnd];
+        const ENDS: &[YamlTokenKind] = &[YamlTokenKind::FlowEntry, YamlTokenKind::FlowSequenceEnd];
         let (line, column) = (self.line()?, self.column()?);
         self.scanner.take();
         let key_line = self.line()?;
         let key = match self.peek()? {
             // The reference loses this token.
-            Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => {
+            YamlTokenKind::Value | YamlTokenKind::FlowEntry | YamlTokenKind::FlowSequenceEnd => {
                 self.scanner.take();
                 self.empty_at(key_line)
             }
             _ => self.node(false, false)?,
         };
         let value = match self.peek()? {
-            Kind::Value => {
+            YamlTokenKind::Value => {
                 self.scanner.take();
                 let line = self.line()?;
                 self.node_before(ENDS, false, false, line)?
@@ -355,33 +367,34 @@ impl Parser {
         };
         // What stands behind is looked at before the next step.
         self.peek()?;
-        Ok(self.add(Content::Mapping(vec![(key, value)]), line, column))
+        Ok(self.add(YamlContent::Mapping(vec![(key, value)]), line, column))
     }
 
-    fn flow_mapping(&mut self, context_line: usize) -> Parsed<Content> {
-        const ENDS: &[Kind] = &[Kind::FlowEntry, Kind::FlowMappingEnd];
-        const KEY_ENDS: &[Kind] = &[Kind::Value, Kind::FlowEntry, Kind::FlowMappingEnd];
+    fn flow_mapping(&mut self, context_line: usize) -> Parsed<YamlContent> {
+        const ENDS: &[YamlTokenKind] = &[YamlTokenKind::FlowEntry, YamlTokenKind::FlowMappingEnd];
+        const KEY_ENDS: &[YamlTokenKind] =
+            &[YamlTokenKind::Value, YamlTokenKind::FlowEntry, YamlTokenKind::FlowMappingEnd];
         self.scanner.take();
         let mut fields = Vec::new();
         loop {
-            if self.peek()? == &Kind::FlowMappingEnd {
+            if self.peek()? == &YamlTokenKind::FlowMappingEnd {
                 break;
             }
             if !fields.is_empty() {
-                if self.peek()? != &Kind::FlowEntry {
+                if self.peek()? != &YamlTokenKind::FlowEntry {
                     let line = self.line()?;
                     return fault("did not find expected ',' or '}'", line, context_line);
                 }
                 self.scanner.take();
             }
             match self.peek()? {
-                Kind::FlowMappingEnd => break,
-                Kind::Key => {
+                YamlTokenKind::FlowMappingEnd => break,
+                YamlTokenKind::Key => {
                     self.scanner.take();
                     let line = self.line()?;
                     let key = self.node_before(KEY_ENDS, false, false, line)?;
                     let value = match self.peek()? {
-                        Kind::Value => {
+                        YamlTokenKind::Value => {
                             self.scanner.take();
                             let line = self.line()?;
                             self.node_before(ENDS, false, false, line)?
@@ -398,7 +411,7 @@ impl Parser {
             }
         }
         self.scanner.take();
-        Ok(Content::Mapping(fields))
+        Ok(YamlContent::Mapping(fields))
     }
 }
 

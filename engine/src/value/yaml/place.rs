@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::parser::{Content, Document, Id, Parser, YamlNode};
+use super::parser::{Id, YamlContent, YamlDocument, YamlNode, YamlParser};
 use super::{Error, decode_document, is_merge};
 use crate::value::{Value, go_quote};
 use crate::work;
@@ -63,7 +63,7 @@ pub struct Located {
     pub value: Value,
     /// Keys that stand twice, which count by their last value.
     pub repeated: Vec<Repeated>,
-    document: Document,
+    document: YamlDocument,
     index: OnceLock<FieldIndex>,
 }
 
@@ -91,7 +91,7 @@ struct LocatedField {
 ///
 /// One of them is not YAML, or has no form in JSON.
 pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, Error> {
-    let mut parser = Parser::new(bytes);
+    let mut parser = YamlParser::new(bytes);
     let mut located = Vec::new();
     while let Some(document) = parser.document()? {
         let (value, repeated) = decode_document(&document)?;
@@ -129,7 +129,7 @@ fn parts(bytes: &[u8]) -> Vec<(usize, &[u8])> {
 
 /// The documents of a part that begins at `line`, up to the first that is broken.
 fn decode_part(part: &[u8], line: usize) -> Vec<Result<Located, Broken>> {
-    let mut parser = Parser::at_line(part, line);
+    let mut parser = YamlParser::at_line(part, line);
     let mut read = Vec::new();
     loop {
         let document = match parser.document() {
@@ -158,9 +158,9 @@ impl Located {
     pub fn place(&self, path: &str) -> TextPosition {
         let nodes = &self.document.nodes;
         let found = self.find(path);
-        let is_scalar = matches!(nodes[found.value].content, Content::Scalar { .. } | Content::Alias { .. });
+        let is_scalar = matches!(nodes[found.value].content, YamlContent::Scalar { .. } | YamlContent::Alias { .. });
         let is_empty =
-            matches!(&nodes[found.value].content, Content::Scalar { text, plain: true, .. } if text.is_empty());
+            matches!(&nodes[found.value].content, YamlContent::Scalar { text, plain: true, .. } if text.is_empty());
         let shown = match found.key {
             Some(key) if !is_scalar || is_empty => key,
             _ => found.value,
@@ -186,12 +186,12 @@ fn index(nodes: &[YamlNode]) -> FieldIndex {
     let mut index = FieldIndex::new();
     for (id, node) in nodes.iter().enumerate() {
         work::step();
-        let Content::Mapping(fields) = &node.content else { continue };
+        let YamlContent::Mapping(fields) = &node.content else { continue };
         if fields.len() <= SCANNED_FIELDS_MAX {
             continue;
         }
         let named = fields.iter().enumerate().filter_map(|(at, (key, _))| match &nodes[*key].content {
-            Content::Scalar { text, .. } if !is_merge(&nodes[*key]) => {
+            YamlContent::Scalar { text, .. } if !is_merge(&nodes[*key]) => {
                 work::bytes(text.len());
                 Some((text.clone(), at))
             }
@@ -210,7 +210,7 @@ fn find(nodes: &[YamlNode], index: &FieldIndex, from: LocatedField, path: &str) 
     }
     let id = resolved(nodes, from.value);
     match &nodes[id].content {
-        Content::Mapping(fields) => {
+        YamlContent::Mapping(fields) => {
             let best = match index.get(&id) {
                 Some(known) => look_up(known, path),
                 None => scan(nodes, fields, path),
@@ -223,7 +223,7 @@ fn find(nodes: &[YamlNode], index: &FieldIndex, from: LocatedField, path: &str) 
                 None => from,
             }
         }
-        Content::Sequence(items) => {
+        YamlContent::Sequence(items) => {
             let found = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
             let item = found.and_then(|(index, rest)| Some((*items.get(index.parse::<usize>().ok()?)?, rest)));
             match item {
@@ -231,7 +231,7 @@ fn find(nodes: &[YamlNode], index: &FieldIndex, from: LocatedField, path: &str) 
                 None => from,
             }
         }
-        Content::Scalar { .. } | Content::Alias { .. } => from,
+        YamlContent::Scalar { .. } | YamlContent::Alias { .. } => from,
     }
 }
 
@@ -242,7 +242,7 @@ fn scan<'p>(nodes: &[YamlNode], fields: &[(Id, Id)], path: &'p str) -> Option<(&
         if is_merge(&nodes[*key]) {
             continue;
         }
-        let Content::Scalar { text, .. } = &nodes[*key].content else { continue };
+        let YamlContent::Scalar { text, .. } = &nodes[*key].content else { continue };
         let Some(rest) = behind_key(path, text) else { continue };
         if best.is_none_or(|(_, length, _)| text.len() >= length) {
             best = Some((rest, text.len(), at));
@@ -272,7 +272,7 @@ fn look_up<'p>(known: &HashMap<String, usize>, path: &'p str) -> Option<(&'p str
 /// What an alias stands for. An anchor is known before its alias, so this ends.
 fn resolved(nodes: &[YamlNode], id: Id) -> Id {
     match &nodes[id].content {
-        Content::Alias { target, .. } => *target,
+        YamlContent::Alias { target, .. } => *target,
         _ => id,
     }
 }

@@ -86,12 +86,12 @@ fn number_cut(bytes: &[u8]) -> Option<&[u8]> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Parser, decode_document};
+    use super::super::{YamlParser, decode_document};
     use super::*;
 
     /// What the YAML reader says.
     fn as_yaml(text: &str) -> Option<Value> {
-        let document = Parser::new(text.as_bytes()).document().ok()??;
+        let document = YamlParser::new(text.as_bytes()).document().ok()??;
         let (value, repeated) = decode_document(&document).ok()?;
         repeated.is_empty().then_some(value)
     }

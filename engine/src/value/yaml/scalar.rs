@@ -7,7 +7,7 @@ use regex_automata::meta::Regex;
 
 /// A scalar that is understood.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scalar {
+pub(super) enum YamlScalar {
     Null,
     Bool(bool),
     Int(i64),
@@ -21,31 +21,31 @@ pub(super) enum Scalar {
 }
 
 /// What `text` means where nothing (neither quotes nor a tag) says what it is.
-pub(super) fn resolve(text: &str) -> Scalar {
+pub(super) fn resolve(text: &str) -> YamlScalar {
     if let Some(word) = resolve_word(text) {
         return word;
     }
     match text.bytes().next() {
-        Some(b'.') => finite(text).map_or(Scalar::Text, Scalar::Float),
-        Some(b'0'..=b'9' | b'+' | b'-') if is_time(text) => Scalar::Time,
+        Some(b'.') => finite(text).map_or(YamlScalar::Text, YamlScalar::Float),
+        Some(b'0'..=b'9' | b'+' | b'-') if is_time(text) => YamlScalar::Time,
         Some(b'0'..=b'9' | b'+' | b'-') => resolve_number(&text.replace('_', "")),
-        _ => Scalar::Text,
+        _ => YamlScalar::Text,
     }
 }
 
-fn resolve_word(text: &str) -> Option<Scalar> {
+fn resolve_word(text: &str) -> Option<YamlScalar> {
     Some(match text {
-        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
+        "" | "~" | "null" | "Null" | "NULL" => YamlScalar::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => YamlScalar::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => YamlScalar::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => YamlScalar::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => YamlScalar::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => YamlScalar::Float(f64::NEG_INFINITY),
         _ => return None,
     })
 }
 
-fn resolve_number(text: &str) -> Scalar {
+fn resolve_number(text: &str) -> YamlScalar {
     let (sign, digits) = match text.as_bytes() {
         [b'+', ..] => (Some(1), &text[1..]),
         [b'-', ..] => (Some(-1), &text[1..]),
@@ -54,13 +54,13 @@ fn resolve_number(text: &str) -> Scalar {
     if let Some(size) = whole(digits) {
         let number = i128::from(sign.unwrap_or(1)) * i128::from(size);
         if let Ok(number) = i64::try_from(number) {
-            return Scalar::Int(number);
+            return YamlScalar::Int(number);
         }
         if sign.is_none() {
-            return Scalar::Uint(size);
+            return YamlScalar::Uint(size);
         }
     }
-    if is_float(digits) { finite(text).map_or(Scalar::Text, Scalar::Float) } else { Scalar::Text }
+    if is_float(digits) { finite(text).map_or(YamlScalar::Text, YamlScalar::Float) } else { YamlScalar::Text }
 }
 
 /// Digits with a base by their start: `0x`, `0o`, `0b`, and `0` for octal.
@@ -189,25 +189,25 @@ mod tests {
     #[test]
     fn plain_scalars_mean_what_they_mean_to_go() {
         for (text, scalar) in [
-            ("", Scalar::Null),
-            ("oN", Scalar::Text),
-            ("ON", Scalar::Bool(true)),
-            ("n", Scalar::Bool(false)),
-            ("1_000", Scalar::Int(1000)),
-            ("017", Scalar::Int(15)),
-            ("0o17", Scalar::Int(15)),
-            ("08", Scalar::Float(8.0)),
-            ("-0b101", Scalar::Int(-5)),
-            ("0x", Scalar::Text),
-            ("-", Scalar::Text),
-            ("-9223372036854775808", Scalar::Int(i64::MIN)),
-            ("18446744073709551615", Scalar::Uint(u64::MAX)),
-            ("-18446744073709551615", Scalar::Float(-18446744073709551615.0)),
-            ("+.5", Scalar::Float(0.5)),
-            ("1.e2", Scalar::Float(100.0)),
-            ("1e400", Scalar::Text),
-            (".", Scalar::Text),
-            ("1.2.3", Scalar::Text),
+            ("", YamlScalar::Null),
+            ("oN", YamlScalar::Text),
+            ("ON", YamlScalar::Bool(true)),
+            ("n", YamlScalar::Bool(false)),
+            ("1_000", YamlScalar::Int(1000)),
+            ("017", YamlScalar::Int(15)),
+            ("0o17", YamlScalar::Int(15)),
+            ("08", YamlScalar::Float(8.0)),
+            ("-0b101", YamlScalar::Int(-5)),
+            ("0x", YamlScalar::Text),
+            ("-", YamlScalar::Text),
+            ("-9223372036854775808", YamlScalar::Int(i64::MIN)),
+            ("18446744073709551615", YamlScalar::Uint(u64::MAX)),
+            ("-18446744073709551615", YamlScalar::Float(-18446744073709551615.0)),
+            ("+.5", YamlScalar::Float(0.5)),
+            ("1.e2", YamlScalar::Float(100.0)),
+            ("1e400", YamlScalar::Text),
+            (".", YamlScalar::Text),
+            ("1.2.3", YamlScalar::Text),
         ] {
             assert_eq!(resolve(text), scalar, "{text}");
         }
@@ -216,12 +216,12 @@ mod tests {
     #[test]
     fn times_are_told_from_texts() {
         for text in ["2026-01-02", "2026-1-2T3:04:05Z", "2026-01-02t03:04:05.123-24:60", "2026-01-02 03:04:05,1"] {
-            assert_eq!(resolve(text), Scalar::Time, "{text}");
+            assert_eq!(resolve(text), YamlScalar::Time, "{text}");
         }
         for text in
             ["2026-13-02", "2026-02-30", "2026-01-02T03:04:05", "2026-01-02 03:04:05Z", "2026-01", "2026-01-02x"]
         {
-            assert_eq!(resolve(text), Scalar::Text, "{text}");
+            assert_eq!(resolve(text), YamlScalar::Text, "{text}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::source::{Mark, Source};
+use super::source::{CharSource, Mark};
 use crate::work;
 
 /// Levels of flow collections within each other, and of indentation.
@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 10_000;
 const KEY_LENGTH_MAX: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum YamlTokenKind {
     StreamEnd,
     /// `%YAML 1.1`
     VersionDirective(u8, u8),
@@ -50,8 +50,8 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Token {
-    pub kind: Kind,
+pub(super) struct YamlToken {
+    pub kind: YamlTokenKind,
     /// The line that it starts in, from 0.
     pub line: usize,
     /// The column of its line, from 0 in characters.
@@ -79,9 +79,9 @@ struct KeyStart {
     mark: Mark,
 }
 
-pub(super) struct Scanner {
-    source: Source,
-    tokens: VecDeque<Token>,
+pub(super) struct YamlScanner {
+    source: CharSource,
+    tokens: VecDeque<YamlToken>,
     /// How many tokens have been taken.
     taken: usize,
     ended: bool,
@@ -97,11 +97,11 @@ pub(super) struct Scanner {
 
 type Scanned<T = ()> = Result<T, ScanError>;
 
-impl Scanner {
+impl YamlScanner {
     /// The first line has the number `line`.
     pub fn new(bytes: &[u8], line: usize) -> Self {
-        Scanner {
-            source: Source::new(bytes, line),
+        YamlScanner {
+            source: CharSource::new(bytes, line),
             tokens: VecDeque::new(),
             taken: 0,
             ended: false,
@@ -115,7 +115,7 @@ impl Scanner {
     }
 
     /// The next token; the stream's end stays there.
-    pub fn peek(&mut self) -> Scanned<&Token> {
+    pub fn peek(&mut self) -> Scanned<&YamlToken> {
         if let Err(fault) = self.fill() {
             return Err(self.unless_unreadable(fault));
         }
@@ -126,12 +126,12 @@ impl Scanner {
     }
 
     /// Takes the token that was looked at.
-    pub fn take(&mut self) -> Kind {
+    pub fn take(&mut self) -> YamlTokenKind {
         if self.tokens.len() == 1 && self.ended {
-            return Kind::StreamEnd;
+            return YamlTokenKind::StreamEnd;
         }
         self.taken += 1;
-        self.tokens.pop_front().map_or(Kind::StreamEnd, |token| token.kind)
+        self.tokens.pop_front().map_or(YamlTokenKind::StreamEnd, |token| token.kind)
     }
 
     /// A character that is not allowed is found before anything that is wrong behind it.
@@ -166,12 +166,12 @@ impl Scanner {
         })
     }
 
-    fn push(&mut self, start: Mark, kind: Kind) {
-        self.tokens.push_back(Token { kind, line: start.line, column: start.column });
+    fn push(&mut self, start: Mark, kind: YamlTokenKind) {
+        self.tokens.push_back(YamlToken { kind, line: start.line, column: start.column });
     }
 
     /// A token of `length` characters.
-    fn push_sign(&mut self, length: usize, kind: Kind) {
+    fn push_sign(&mut self, length: usize, kind: YamlTokenKind) {
         self.push(self.source.at, kind);
         self.source.skip(length);
     }
@@ -184,18 +184,18 @@ impl Scanner {
         match self.source.peek(0) {
             '\0' => self.end_stream(),
             '%' if self.source.at.column == 0 => self.directive(),
-            '-' if self.source.is_document_mark('-') => self.document_mark(Kind::DocumentStart),
-            '.' if self.source.is_document_mark('.') => self.document_mark(Kind::DocumentEnd),
-            '[' => self.open_flow(Kind::FlowSequenceStart),
-            '{' => self.open_flow(Kind::FlowMappingStart),
-            ']' => self.close_flow(Kind::FlowSequenceEnd),
-            '}' => self.close_flow(Kind::FlowMappingEnd),
+            '-' if self.source.is_document_mark('-') => self.document_mark(YamlTokenKind::DocumentStart),
+            '.' if self.source.is_document_mark('.') => self.document_mark(YamlTokenKind::DocumentEnd),
+            '[' => self.open_flow(YamlTokenKind::FlowSequenceStart),
+            '{' => self.open_flow(YamlTokenKind::FlowMappingStart),
+            ']' => self.close_flow(YamlTokenKind::FlowSequenceEnd),
+            '}' => self.close_flow(YamlTokenKind::FlowMappingEnd),
             ',' => self.flow_entry(),
             '-' if ends_word => self.block_entry(),
             '?' if in_flow || ends_word => self.key(),
             ':' if in_flow || ends_word => self.value(),
-            '*' => self.anchor(Kind::Alias),
-            '&' => self.anchor(Kind::Anchor),
+            '*' => self.anchor(YamlTokenKind::Alias),
+            '&' => self.anchor(YamlTokenKind::Anchor),
             '!' => self.tag(),
             '|' if !in_flow => self.block_scalar(true),
             '>' if !in_flow => self.block_scalar(false),
@@ -227,7 +227,7 @@ impl Scanner {
     }
 
     /// Opens a block at `column`, whose token stands before the token numbered `before`, or last.
-    fn open_block(&mut self, column: usize, before: Option<usize>, kind: Kind, start: Mark) -> Scanned {
+    fn open_block(&mut self, column: usize, before: Option<usize>, kind: YamlTokenKind, start: Mark) -> Scanned {
         if self.flow_level > 0 || self.indent >= column.cast_signed() {
             return Ok(());
         }
@@ -237,12 +237,12 @@ impl Scanner {
             let context = self.keys.last().map(|key| key.mark).unwrap_or_default();
             return self.fault(context, &format!("exceeded max depth of {DEPTH_MAX}"));
         }
-        self.insert(before, Token { kind, line: start.line, column: start.column });
+        self.insert(before, YamlToken { kind, line: start.line, column: start.column });
         Ok(())
     }
 
     /// Puts a token before the one numbered `before`; last, if there is none or it has been taken.
-    fn insert(&mut self, before: Option<usize>, token: Token) {
+    fn insert(&mut self, before: Option<usize>, token: YamlToken) {
         let at = before.and_then(|number| number.checked_sub(self.taken)).unwrap_or(self.tokens.len());
         self.tokens.insert(at, token);
     }
@@ -253,7 +253,7 @@ impl Scanner {
             return;
         }
         while self.indent > column {
-            self.push(self.source.at, Kind::BlockEnd);
+            self.push(self.source.at, YamlTokenKind::BlockEnd);
             self.indent = self.indents.pop().unwrap_or(-1);
         }
     }
@@ -306,12 +306,12 @@ impl Scanner {
         self.close_blocks(-1);
         self.drop_key()?;
         self.key_allowed = false;
-        self.push(self.source.at, Kind::StreamEnd);
+        self.push(self.source.at, YamlTokenKind::StreamEnd);
         self.ended = true;
         Ok(())
     }
 
-    fn document_mark(&mut self, kind: Kind) -> Scanned {
+    fn document_mark(&mut self, kind: YamlTokenKind) -> Scanned {
         self.close_blocks(-1);
         self.drop_key()?;
         self.key_allowed = false;
@@ -319,7 +319,7 @@ impl Scanner {
         Ok(())
     }
 
-    fn open_flow(&mut self, kind: Kind) -> Scanned {
+    fn open_flow(&mut self, kind: YamlTokenKind) -> Scanned {
         self.start_key()?;
         let token = self.taken + self.tokens.len();
         self.keys.push(KeyStart { token, mark: self.source.at, ..KeyStart::default() });
@@ -332,7 +332,7 @@ impl Scanner {
         Ok(())
     }
 
-    fn close_flow(&mut self, kind: Kind) -> Scanned {
+    fn close_flow(&mut self, kind: YamlTokenKind) -> Scanned {
         self.drop_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
@@ -348,7 +348,7 @@ impl Scanner {
     fn flow_entry(&mut self) -> Scanned {
         self.drop_key()?;
         self.key_allowed = true;
-        self.push_sign(1, Kind::FlowEntry);
+        self.push_sign(1, YamlTokenKind::FlowEntry);
         Ok(())
     }
 
@@ -358,11 +358,11 @@ impl Scanner {
             if !self.key_allowed {
                 return self.fault(start, "block sequence entries are not allowed in this context");
             }
-            self.open_block(start.column, None, Kind::BlockSequenceStart, start)?;
+            self.open_block(start.column, None, YamlTokenKind::BlockSequenceStart, start)?;
         }
         self.drop_key()?;
         self.key_allowed = true;
-        self.push_sign(1, Kind::BlockEntry);
+        self.push_sign(1, YamlTokenKind::BlockEntry);
         Ok(())
     }
 
@@ -373,11 +373,11 @@ impl Scanner {
             if !self.key_allowed {
                 return self.fault(start, "mapping keys are not allowed in this context");
             }
-            self.open_block(start.column, None, Kind::BlockMappingStart, start)?;
+            self.open_block(start.column, None, YamlTokenKind::BlockMappingStart, start)?;
         }
         self.drop_key()?;
         self.key_allowed = self.flow_level == 0;
-        self.push_sign(1, Kind::Key);
+        self.push_sign(1, YamlTokenKind::Key);
         Ok(())
     }
 
@@ -385,8 +385,8 @@ impl Scanner {
         let level = self.keys.len() - 1;
         if self.check_key(level)? {
             let KeyStart { token, mark, .. } = self.keys[level];
-            self.insert(Some(token), Token { kind: Kind::Key, line: mark.line, column: mark.column });
-            self.open_block(mark.column, Some(token), Kind::BlockMappingStart, mark)?;
+            self.insert(Some(token), YamlToken { kind: YamlTokenKind::Key, line: mark.line, column: mark.column });
+            self.open_block(mark.column, Some(token), YamlTokenKind::BlockMappingStart, mark)?;
             self.keys[level].possible = false;
             self.level_by_token.remove(&token);
             self.key_allowed = false;
@@ -396,11 +396,11 @@ impl Scanner {
                 if !self.key_allowed {
                     return self.fault(start, "mapping values are not allowed in this context");
                 }
-                self.open_block(start.column, None, Kind::BlockMappingStart, start)?;
+                self.open_block(start.column, None, YamlTokenKind::BlockMappingStart, start)?;
             }
             self.key_allowed = self.flow_level == 0;
         }
-        self.push_sign(1, Kind::Value);
+        self.push_sign(1, YamlTokenKind::Value);
         Ok(())
     }
 
@@ -425,7 +425,7 @@ impl Scanner {
                     return self.fault(start, "did not find expected digit or '.' character");
                 }
                 self.source.skip(1);
-                Kind::VersionDirective(major, self.version_number(start)?)
+                YamlTokenKind::VersionDirective(major, self.version_number(start)?)
             }
             "TAG" => {
                 self.source.skip_blanks();
@@ -438,7 +438,7 @@ impl Scanner {
                 if !self.source.is_blank_or_end(0) {
                     return self.fault(start, "did not find expected whitespace or line break");
                 }
-                Kind::TagDirective { handle, prefix }
+                YamlTokenKind::TagDirective { handle, prefix }
             }
             _ => return self.fault(start, "found unknown directive name"),
         };
@@ -482,7 +482,7 @@ impl Scanner {
         word
     }
 
-    fn anchor(&mut self, kind: fn(String) -> Kind) -> Scanned {
+    fn anchor(&mut self, kind: fn(String) -> YamlTokenKind) -> Scanned {
         self.start_key()?;
         self.key_allowed = false;
         let start = self.source.at;
@@ -525,7 +525,7 @@ impl Scanner {
         if !self.source.is_blank_or_end(0) {
             return self.fault(start, "did not find expected whitespace or line break");
         }
-        self.push(start, Kind::Tag { handle, suffix });
+        self.push(start, YamlTokenKind::Tag { handle, suffix });
         Ok(())
     }
 
@@ -643,7 +643,7 @@ impl Scanner {
         if chomping == Some('+') {
             text.push_str(&empty_lines);
         }
-        self.push(start, Kind::Scalar { text, plain: false });
+        self.push(start, YamlTokenKind::Scalar { text, plain: false });
         Ok(())
     }
 
@@ -714,7 +714,7 @@ impl Scanner {
             self.fold_space(&mut text, escaped_break);
         }
         self.source.skip(1);
-        self.push(start, Kind::Scalar { text, plain: false });
+        self.push(start, YamlTokenKind::Scalar { text, plain: false });
         Ok(())
     }
 
@@ -848,7 +848,7 @@ impl Scanner {
         if first_break.is_some() {
             self.key_allowed = true;
         }
-        self.push(start, Kind::Scalar { text, plain: true });
+        self.push(start, YamlTokenKind::Scalar { text, plain: true });
         Ok(())
     }
 }

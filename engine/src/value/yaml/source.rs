@@ -17,7 +17,7 @@ pub(super) struct Mark {
 }
 
 /// The characters of a stream and the place that is read next. Behind the end stand NULs, which a stream can't contain.
-pub(super) struct Source {
+pub(super) struct CharSource {
     characters: Vec<char>,
     pub at: Mark,
     /// Up to where characters have been looked at.
@@ -25,7 +25,7 @@ pub(super) struct Source {
     fault: Option<(usize, &'static str)>,
 }
 
-impl Source {
+impl CharSource {
     /// The first line has the number `line`.
     pub fn new(bytes: &[u8], line: usize) -> Self {
         work::bytes(bytes.len());
@@ -36,7 +36,7 @@ impl Source {
             [0xef, 0xbb, 0xbf, rest @ ..] => decode_utf8(rest, &mut characters),
             _ => decode_utf8(bytes, &mut characters),
         };
-        Source { characters, at: Mark { line, ..Mark::default() }, seen: Cell::new(0), fault }
+        CharSource { characters, at: Mark { line, ..Mark::default() }, seen: Cell::new(0), fault }
     }
 
     /// What is wrong with the characters that have been looked at, if anything is.

@@ -4,9 +4,9 @@ use super::super::complete::{Around, plain};
 use super::super::outline::OutlineStep;
 use super::super::paths::{folder_of, relative};
 use super::super::rewrite::with_field;
-use super::super::text::{Range, Text};
+use super::super::text::{Text, TextRange};
 use super::super::workspace::Workspace;
-use super::{Action, ActionChange, Aim, bounded, change_of, is_in};
+use super::{ActionChange, Aim, CodeAction, bounded, change_of, is_in};
 use crate::author::lint::decide_named;
 use crate::author::policies::{self, price};
 use crate::author::sample::sample;
@@ -23,7 +23,13 @@ const OFFERED_MAX: usize = 5;
 
 impl Workspace {
     /// What may be done in a range of a policy or a binding of the file called `name`, beside the edits of lints.
-    pub(super) fn policy_actions(&self, name: &str, around: &Around<'_>, text: &Text, range: Range) -> Vec<Action> {
+    pub(super) fn policy_actions(
+        &self,
+        name: &str,
+        around: &Around<'_>,
+        text: &Text,
+        range: TextRange,
+    ) -> Vec<CodeAction> {
         let Ok(value) = yaml::decode(around.text.as_bytes()) else { return Vec::new() };
         let found = self.policy_findings(&value);
         let documents = decode_all_located(around.text.as_bytes()).unwrap_or_default();
@@ -65,13 +71,13 @@ struct Own<'w> {
 }
 
 impl Own<'_> {
-    fn fix(&self, title: String, code: &str, changed: Option<String>) -> Option<Action> {
+    fn fix(&self, title: String, code: &str, changed: Option<String>) -> Option<CodeAction> {
         let edit = change_of(self.text, self.around.start, self.around.text, &changed?)?;
-        Some(Action { title, aim: Aim::Fix, code: Some(code.to_owned()), change: ActionChange::Edits(vec![edit]) })
+        Some(CodeAction { title, aim: Aim::Fix, code: Some(code.to_owned()), change: ActionChange::Edits(vec![edit]) })
     }
 
     /// A binding behind the policy, which denies.
-    fn binding(&self) -> Option<Action> {
+    fn binding(&self) -> Option<CodeAction> {
         let name = self.value.str_at(&["metadata", "name"]);
         let mut spec = object! { "policyName" => name };
         if self.around.head.kind.starts_with("Validating") {
@@ -95,7 +101,7 @@ impl Own<'_> {
     }
 
     /// The policies that a binding may mean.
-    fn policies(&self) -> Vec<Action> {
+    fn policies(&self) -> Vec<CodeAction> {
         let kind = self.around.head.kind.trim_end_matches("Binding");
         let way = ["spec", "policyName"].map(|name| OutlineStep::Key(name.to_owned()));
         let Some(node) = self.around.outline.find(&way) else { return Vec::new() };
@@ -111,7 +117,7 @@ impl Own<'_> {
     }
 
     /// The parameters that a binding may give its policy.
-    fn references(&self) -> Vec<Action> {
+    fn references(&self) -> Vec<CodeAction> {
         let kind = self.around.head.kind.trim_end_matches("Binding");
         let name = self.value.str_at(&["spec", "policyName"]);
         let is_it = |policy: &&Value| policy.str_at(&["kind"]) == kind && policy.str_at(&["metadata", "name"]) == name;
@@ -145,7 +151,7 @@ impl Own<'_> {
     }
 
     /// The bounds in the definition of a kind without which the policy may be too dear for its largest objects.
-    fn bounds(&self, name: &str) -> Option<Action> {
+    fn bounds(&self, name: &str) -> Option<CodeAction> {
         let spec = self.value.get("spec")?;
         let served = policies::served(&self.workspace.catalog);
         let kind = type_check::matched(spec, &served).into_values().next()?;
@@ -157,7 +163,7 @@ impl Own<'_> {
         let before = &text.as_str()[part.range.clone()];
         let edit = change_of(text, part.range.start, before, &bounded(before, version, &bounds)?)?;
         let shown: Vec<String> = bounds.iter().map(ToString::to_string).collect();
-        Some(Action {
+        Some(CodeAction {
             title: format!("Set {} in {}", shown.join(", "), relative(folder_of(name), file)),
             aim: Aim::Fix,
             code: Some("policy-cost".to_owned()),
@@ -166,7 +172,7 @@ impl Own<'_> {
     }
 
     /// A case about an object that has what the policy reads.
-    fn case(&self, name: &str) -> Option<Action> {
+    fn case(&self, name: &str) -> Option<CodeAction> {
         let spec = self.value.get("spec")?;
         let served = policies::served(&self.workspace.catalog);
         let kind = type_check::matched(spec, &served).into_values().next()?;

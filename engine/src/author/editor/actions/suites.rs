@@ -5,11 +5,11 @@ use super::super::complete::Around;
 use super::super::outline::{Outline, OutlineStep};
 use super::super::paths::{folder_of, is_within, relative, resolved};
 use super::super::rewrite::{with_entries, with_field};
-use super::super::text::{Range, Text};
+use super::super::text::{Text, TextRange};
 use super::super::workspace::Workspace;
-use super::{Action, ActionChange, Aim, Case, change_of, is_in};
+use super::{ActionChange, Aim, CaseAction, CodeAction, change_of, is_in};
 use crate::author::expected::expected_like;
-use crate::author::suite::{self, Coverage, Expected, Stage, Suite};
+use crate::author::suite::{self, Coverage, Expected, Suite, SuiteStage};
 use crate::policy::type_check;
 use crate::value::{Value, yaml};
 
@@ -18,7 +18,13 @@ const OFFERED_MAX: usize = 5;
 
 impl Workspace {
     /// What may be done in a range of a suite.
-    pub(super) fn suite_actions(&self, name: &str, around: &Around<'_>, text: &Text, range: Range) -> Vec<Action> {
+    pub(super) fn suite_actions(
+        &self,
+        name: &str,
+        around: &Around<'_>,
+        text: &Text,
+        range: TextRange,
+    ) -> Vec<CodeAction> {
         let Ok(value) = yaml::decode(around.text.as_bytes()) else { return Vec::new() };
         let Ok(suite) = suite::parse(&value) else { return Vec::new() };
         let own = Own { around, text, range, folder: folder_of(name) };
@@ -34,19 +40,19 @@ impl Workspace {
 struct Own<'s> {
     around: &'s Around<'s>,
     text: &'s Text,
-    range: Range,
+    range: TextRange,
     folder: &'s str,
 }
 
 impl Own<'_> {
-    fn action(&self, title: String, code: Option<&str>, changed: Option<String>) -> Option<Action> {
+    fn action(&self, title: String, code: Option<&str>, changed: Option<String>) -> Option<CodeAction> {
         let edit = change_of(self.text, self.around.start, self.around.text, &changed?)?;
         let aim = if code.is_some() { Aim::Fix } else { Aim::New };
-        Some(Action { title, aim, code: code.map(str::to_owned), change: ActionChange::Edits(vec![edit]) })
+        Some(CodeAction { title, aim, code: code.map(str::to_owned), change: ActionChange::Edits(vec![edit]) })
     }
 
     /// The definitions that cases need and `crds` does not name.
-    fn definitions(&self, needed: &[Needed]) -> Vec<Action> {
+    fn definitions(&self, needed: &[Needed]) -> Vec<CodeAction> {
         let mut files: Vec<&str> = needed.iter().map(|needed| needed.file.as_str()).collect();
         files.dedup();
         let add = |file: &&str| {
@@ -57,7 +63,7 @@ impl Own<'_> {
     }
 
     /// For an entry of `crds` or `policies` that names nothing: files of that name, and those that would do.
-    fn other_names(&self, workspace: &Workspace, suite: &Suite) -> Vec<Action> {
+    fn other_names(&self, workspace: &Workspace, suite: &Suite) -> Vec<CodeAction> {
         let mut actions = Vec::new();
         for (field, entries) in [("crds", &suite.crds), ("policies", &suite.policies)] {
             for (index, entry) in entries.iter().enumerate() {
@@ -87,7 +93,7 @@ impl Own<'_> {
     }
 
     /// Policies about the kinds of the cases that `policies` does not name: above the cases, and where a case expects some.
-    fn policies(&self, workspace: &Workspace, suite: &Suite) -> Vec<Action> {
+    fn policies(&self, workspace: &Workspace, suite: &Suite) -> Vec<CodeAction> {
         let cases = self.around.outline.find(&[OutlineStep::Key("cases".to_owned())]);
         let is_head = cases
             .is_none_or(|cases| self.line(self.around.outline.nodes[cases].key.start) > self.range.start.line as usize);
@@ -126,9 +132,9 @@ impl Own<'_> {
     }
 
     /// What the failing cases of the range would expect, so that they pass.
-    fn expectations(&self, workspace: &Workspace, suite: &Suite) -> Vec<Action> {
+    fn expectations(&self, workspace: &Workspace, suite: &Suite) -> Vec<CodeAction> {
         let Ok(policies) = policies_of(workspace, self.folder, suite) else { return Vec::new() };
-        let stage = Stage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
+        let stage = SuiteStage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
         let mut actions = Vec::new();
         for case in &suite.cases {
             let Expected::Stated(stated) = &case.expected else { continue };
@@ -179,7 +185,7 @@ fn steps(path: &str) -> Vec<OutlineStep> {
 }
 
 /// A suite that names the files which a case needs.
-pub(super) fn with_files(suite: &str, folder: &str, case: &Case) -> Option<String> {
+pub(super) fn with_files(suite: &str, folder: &str, case: &CaseAction) -> Option<String> {
     let read = yaml::decode(suite.as_bytes()).ok()?;
     let mut text = suite.to_owned();
     for (field, files) in [("crds", &case.crds), ("policies", &case.policies)] {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::super::documents::Sort;
 use super::super::expression::expressions;
 use super::super::outline::{OutlineStep, shown};
-use super::super::workspace::{KindName, Made, Workspace};
-use super::{ByteDiagnostic, Counts, Document, Manifest, Severity};
+use super::super::workspace::{KindName, ManifestKind, Workspace};
+use super::{ByteDiagnostic, CheckCounts, LocatedDocument, Manifest, Severity};
 use crate::author::lint::{Finding, lint_kind, older_than};
-use crate::author::{Checked, DefinedKind, Priced, written_field};
+use crate::author::{Checked, DefinedKind, PricedKind, written_field};
 use crate::crd::validate::validated::Validated;
-use crate::meta::field::{Error, ErrorList, Subject};
+use crate::meta::field::{Error, ErrorList, ErrorSubject};
 use crate::value::Value;
 use crate::value::yaml::{Located, decode_each_located};
 
@@ -22,11 +22,11 @@ use crate::value::yaml::{Located, decode_each_located};
 const OF_THE_SERVER: [&str; 2] = ["refused", "not-structural"];
 
 /// Definitions as they were last compiled, by their names.
-pub type Judged = HashMap<String, Definition>;
+pub type Judged = HashMap<String, CompiledDefinition>;
 
 /// A definition as it was last compiled.
 #[derive(Clone)]
-pub struct Definition {
+pub struct CompiledDefinition {
     value: Arc<Value>,
     kind: KindName,
     /// The text that it was compiled from, by its hash.
@@ -46,7 +46,7 @@ struct DefinitionErrors {
 #[derive(Default)]
 pub struct CheckedDefinitions {
     /// The kinds that it defines.
-    pub made: Vec<Made>,
+    pub made: Vec<ManifestKind>,
     /// What is wrong with it.
     pub found: Vec<ByteDiagnostic>,
     /// Its definitions, for the next time.
@@ -57,10 +57,10 @@ pub struct CheckedDefinitions {
 /// at again; what is goes to `counts`.
 pub fn check(
     workspace: &Workspace,
-    mut document: Document<'_>,
+    mut document: LocatedDocument<'_>,
     hash: u64,
     before: &Judged,
-    counts: &mut Counts,
+    counts: &mut CheckCounts,
 ) -> CheckedDefinitions {
     let mut outcome = CheckedDefinitions::default();
     for read in decode_each_located(document.text.as_bytes()) {
@@ -78,20 +78,20 @@ pub fn check(
 
 fn judge(
     workspace: &Workspace,
-    document: &mut Document<'_>,
+    document: &mut LocatedDocument<'_>,
     located: Located,
     hash: u64,
     before: &Judged,
     outcome: &mut CheckedDefinitions,
-    counts: &mut Counts,
+    counts: &mut CheckCounts,
 ) {
     let name = located.value.str_at(&["metadata", "name"]).to_owned();
     let before = before.get(&name);
     // Another file may have defined the kind since.
-    let is_current = |before: &&Definition| workspace.stamp_of_kind(&before.kind) == before.hash;
+    let is_current = |before: &&CompiledDefinition| workspace.stamp_of_kind(&before.kind) == before.hash;
     if let Some(same) = before.filter(|before| *before.value == located.value).filter(is_current) {
         same.verdict.tell(document, workspace, &located);
-        outcome.made.push(Made::Same(same.kind.clone()));
+        outcome.made.push(ManifestKind::Same(same.kind.clone()));
         outcome.judged.insert(name, same.clone());
         return;
     }
@@ -102,15 +102,15 @@ fn judge(
             counts.schemas += priced.schemas.made();
             let verdict = DefinitionErrors::of(workspace, &located.value, &priced);
             verdict.tell(document, workspace, &located);
-            let Priced { kind, schemas, .. } = priced;
-            let definition = Definition {
+            let PricedKind { kind, schemas, .. } = priced;
+            let definition = CompiledDefinition {
                 value: Arc::new(located.value),
                 kind: kind.key(),
                 hash,
                 schemas: Arc::new(schemas),
                 verdict: Arc::new(verdict),
             };
-            outcome.made.push(Made::New(Box::new(kind)));
+            outcome.made.push(ManifestKind::New(Box::new(kind)));
             outcome.judged.insert(name, definition);
         }
         Err(error) => {
@@ -121,7 +121,7 @@ fn judge(
 }
 
 impl DefinitionErrors {
-    fn of(workspace: &Workspace, value: &Value, priced: &Priced) -> DefinitionErrors {
+    fn of(workspace: &Workspace, value: &Value, priced: &PricedKind) -> DefinitionErrors {
         let findings = lint_kind(&priced.kind, &priced.schemas, value, &|lint| workspace.lints.wants(lint));
         // The definition was read once already.
         let of_older = older_than(&workspace.older, &priced.kind, value).unwrap_or_default();
@@ -130,7 +130,7 @@ impl DefinitionErrors {
         DefinitionErrors { unknown: priced.unknown.clone(), errors: priced.kind.errors.clone(), findings }
     }
 
-    fn tell(&self, document: &mut Document<'_>, workspace: &Workspace, located: &Located) {
+    fn tell(&self, document: &mut LocatedDocument<'_>, workspace: &Workspace, located: &Located) {
         let manifest = Manifest { value: &located.value, located, within: String::new() };
         let checked = Checked { unknown: self.unknown.clone(), ..Checked::default() };
         document.checked(&manifest, &checked);
@@ -145,8 +145,8 @@ impl DefinitionErrors {
 }
 
 /// Tells what is wrong with an expression where it stands in it. False for what is wrong with something else.
-fn expression_error(document: &mut Document<'_>, error: &Error) -> bool {
-    let Subject::Expression(faults) = &error.subject else { return false };
+fn expression_error(document: &mut LocatedDocument<'_>, error: &Error) -> bool {
+    let ErrorSubject::Expression(faults) = &error.subject else { return false };
     let field = written_field(&error.field, 0);
     let all = expressions(document.text, &document.outline, Sort::Definition);
     let Some(found) = all.iter().find(|found| is_at(&document.outline.path(found.node), &field)) else { return false };

@@ -1,10 +1,10 @@
 //! Objects: what their kind and the policies around say to a creation.
 
 use super::super::workspace::Workspace;
-use super::{Document, Manifest, Severity};
-use crate::author::near::Names;
-use crate::author::policies::admit::{Admission, Admitted, Sent};
-use crate::author::{BuiltIn, Checked, Options, create};
+use super::{LocatedDocument, Manifest, Severity};
+use crate::author::near::KnownNames;
+use crate::author::policies::admit::{AdmissionSetup, Admitted, SentRequest};
+use crate::author::{BuiltIn, CheckOptions, Checked, create};
 use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::Located;
@@ -13,7 +13,7 @@ use crate::value::yaml::Located;
 const ITEMS_MAX: usize = 10_000;
 
 /// Adds what is wrong with the objects of a document.
-pub fn check(workspace: &Workspace, document: &mut Document<'_>, located: &Located) {
+pub fn check(workspace: &Workspace, document: &mut LocatedDocument<'_>, located: &Located) {
     for manifest in manifests(located) {
         match admit(workspace, manifest.value) {
             Some(admitted) => {
@@ -31,7 +31,7 @@ pub fn check(workspace: &Workspace, document: &mut Document<'_>, located: &Locat
             None => {
                 let range = document.range(located.place(&manifest.path("kind")));
                 let (api_version, kind) = (manifest.value.str_at(&["apiVersion"]), manifest.value.str_at(&["kind"]));
-                let why = Names::of(&workspace.catalog).why_unchecked(api_version, kind);
+                let why = KnownNames::of(&workspace.catalog).why_unchecked(api_version, kind);
                 document.tell(range, Severity::Warning, "unknown-kind", why);
             }
         }
@@ -54,14 +54,14 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
         let custom = workspace
             .catalog
             .of(object)
-            .map(|kind| create(kind, object, Options { skips_holding: true, ..Options::default() }));
+            .map(|kind| create(kind, object, CheckOptions { skips_holding: true, ..CheckOptions::default() }));
         custom.or_else(|| check_built_in(workspace.minor(), object))
     };
     if workspace.policies.is_empty() {
         return Some(Admitted { checked: by_kind(object)?, ..Admitted::default() });
     }
     let request_user = workspace.administrator();
-    let admission = Admission {
+    let admission = AdmissionSetup {
         policies: &workspace.policies,
         catalog: &workspace.catalog,
         request_user: &request_user,
@@ -69,7 +69,7 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
         namespace: "default",
         home: "",
     };
-    let sent = Sent { object, old: None, subresource: "", operation: None };
+    let sent = SentRequest { object, old: None, subresource: "", operation: None };
     let mut known = |object: &Value| by_kind(object).unwrap_or_default();
     let admitted = admission.admit(sent, &mut known, &mut |_| {});
     admitted.or_else(|| Some(Admitted { checked: by_kind(object)?, ..Admitted::default() }))

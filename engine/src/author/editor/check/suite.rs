@@ -3,9 +3,9 @@
 use super::super::documents::Head;
 use super::super::paths::{folder_of, is_within, relative, resolved};
 use super::super::workspace::Workspace;
-use super::{Document, Severity};
+use super::{LocatedDocument, Severity};
 use crate::author::policies::Policies;
-use crate::author::suite::{self, Coverage, Stage, Suite};
+use crate::author::suite::{self, Coverage, Suite, SuiteStage};
 use crate::value::Value;
 use crate::value::yaml::Located;
 
@@ -15,7 +15,7 @@ const CASES_MAX: usize = 500;
 const DEFAULT: &str = "crd.yaml";
 
 /// Adds what is wrong with a suite, and what its cases come to. They are run where everything that the suite names is known.
-pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, located: &Located) {
+pub fn check(workspace: &Workspace, name: &str, document: &mut LocatedDocument<'_>, located: &Located) {
     let suite = match suite::parse(&located.value) {
         Ok(suite) => suite,
         Err(faults) => {
@@ -45,7 +45,7 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, loc
         let range = document.range(located.place(&format!("{path}.name")));
         document.tell(range, Severity::Error, "suite", format!("crds does not name {file}, which defines {kind}"));
     }
-    let stage = Stage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
+    let stage = SuiteStage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
     for case in suite.cases.iter().take(CASES_MAX) {
         let outcome = suite::run(case, &stage, None, &mut Coverage::default());
         let range = document.range(located.place(&format!("{}.name", case.path)));

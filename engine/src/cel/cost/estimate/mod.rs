@@ -10,7 +10,7 @@ use self::sizes::{Local, set};
 use super::model;
 use super::path::Path;
 use super::range::Range;
-use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, MapEntry, Select};
+use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, MapEntry, Select};
 use crate::cel::checker::CheckedExpr;
 use crate::cel::declared::DeclType;
 use crate::cel::types::Type;
@@ -97,7 +97,7 @@ impl<'e> Coster<'e> {
         if reads { cost.plus(Range::fixed(model::SELECT)) } else { cost }
     }
 
-    fn cost_list(&mut self, id: ExprId, list: &'e List) -> Range {
+    fn cost_list(&mut self, id: ExprId, list: &'e ListExpr) -> Range {
         let mut cost = Range::fixed(model::MAKE_LIST);
         let mut sizes = if list.elements.is_empty() { Range::fixed(0) } else { Range::EMPTY };
         for element in &list.elements {

@@ -4,7 +4,7 @@ use super::Coster;
 use crate::cel::ast::{Comprehension, Constant, Expr, ExprId, ExprKind};
 use crate::cel::cost::path::Path;
 use crate::cel::cost::range::Range;
-use crate::cel::declared::Shape;
+use crate::cel::declared::DeclShape;
 use crate::cel::types::{Scalar, Type};
 use crate::meta::minor::Minor;
 
@@ -106,7 +106,7 @@ impl<'e> Coster<'e> {
             for step in steps {
                 decl = match (*step, &decl.shape) {
                     ("@items" | "@values", _) => decl.element()?,
-                    ("@keys", Shape::Map { key, .. }) => key,
+                    ("@keys", DeclShape::Map { key, .. }) => key,
                     ("@keys", _) => return None,
                     (name, _) => decl.field(name)?,
                 };

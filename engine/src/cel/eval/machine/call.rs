@@ -5,7 +5,7 @@ use crate::cel::cost::formula::{Formula, Wants};
 use crate::cel::cost::{Called, Cost, model};
 use crate::cel::eval::dispatch::{go_type, is_adder};
 use crate::cel::eval::error::EvalError;
-use crate::cel::eval::node::{Call, PlanNode, Shortcut};
+use crate::cel::eval::node::{CallNode, PlanNode, Shortcut};
 use crate::cel::eval::value::Value;
 
 /// The arguments of a call, as far as they were evaluated.
@@ -25,7 +25,7 @@ impl<'a, A: AsRef<[Value<'a>]> + AsMut<[Value<'a>]>> Arguments<A> {
     ///
     /// # Errors
     /// If the failure ends the call.
-    fn set(&mut self, call: &Call, place: usize, outcome: StepResult<'a>) -> Result<(), EvalError> {
+    fn set(&mut self, call: &CallNode, place: usize, outcome: StepResult<'a>) -> Result<(), EvalError> {
         match outcome {
             Ok(argument) => self.values.as_mut()[place] = argument,
             Err(error) if error.is_final() => return Err(error),
@@ -42,7 +42,7 @@ impl<'a, A: AsRef<[Value<'a>]> + AsMut<[Value<'a>]>> Arguments<A> {
 
 impl<'a> Machine<'a, '_> {
     #[inline(never)]
-    pub(super) fn call(&mut self, call: &'a Call) -> StepResult<'a> {
+    pub(super) fn call(&mut self, call: &'a CallNode) -> StepResult<'a> {
         match (call.arguments.as_slice(), call.shortcut) {
             ([argument], Some(shortcut)) => self.call_with_one(call, shortcut, argument),
             ([left, right], Some(shortcut)) => self.call_with_two(call, shortcut, left, right),
@@ -53,7 +53,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// A call that is most often one of a few: these are done here, where the value just lies.
-    fn call_with_one(&mut self, call: &'a Call, shortcut: Shortcut, argument: &'a PlanNode) -> StepResult<'a> {
+    fn call_with_one(&mut self, call: &'a CallNode, shortcut: Shortcut, argument: &'a PlanNode) -> StepResult<'a> {
         let value = self.evaluate(argument);
         let size = match (shortcut, &value) {
             (Shortcut::Size, Ok(Value::String(text))) => text.characters(),
@@ -75,7 +75,7 @@ impl<'a> Machine<'a, '_> {
     /// As [`Machine::call_with_one`].
     fn call_with_two(
         &mut self,
-        call: &'a Call,
+        call: &'a CallNode,
         shortcut: Shortcut,
         left: &'a PlanNode,
         right: &'a PlanNode,
@@ -97,7 +97,7 @@ impl<'a> Machine<'a, '_> {
         self.invoke(call, &mut arguments)
     }
 
-    fn evaluate_and_invoke<A>(&mut self, call: &'a Call, values: A) -> StepResult<'a>
+    fn evaluate_and_invoke<A>(&mut self, call: &'a CallNode, values: A) -> StepResult<'a>
     where
         A: AsRef<[Value<'a>]> + AsMut<[Value<'a>]>,
     {
@@ -109,7 +109,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Calls with `arguments`, unless one failed, and charges for it.
-    fn invoke<A: AsRef<[Value<'a>]>>(&mut self, call: &'a Call, arguments: &mut Arguments<A>) -> StepResult<'a> {
+    fn invoke<A: AsRef<[Value<'a>]>>(&mut self, call: &'a CallNode, arguments: &mut Arguments<A>) -> StepResult<'a> {
         let values = arguments.values.as_ref();
         let (failed_at, mut result) = match arguments.failed.take() {
             Some((error, place)) => (Some(place), Err(error)),

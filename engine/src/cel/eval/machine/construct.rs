@@ -4,7 +4,7 @@ use super::{Machine, StepResult};
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::message;
-use crate::cel::eval::node::{Element, MapEntryNode, Message};
+use crate::cel::eval::node::{Element, MapEntryNode, MessageNode};
 use crate::cel::eval::show::show;
 use crate::cel::eval::structure::Struct;
 use crate::cel::eval::value::Value;
@@ -42,7 +42,7 @@ impl<'a> Machine<'a, '_> {
         Ok(Value::Map(map))
     }
 
-    pub(super) fn message(&mut self, message: &'a Message) -> StepResult<'a> {
+    pub(super) fn message(&mut self, message: &'a MessageNode) -> StepResult<'a> {
         let mut fields = Vec::with_capacity(message.fields.len());
         for (name, field) in &message.fields {
             match (self.evaluate(&field.value)?, field.optional) {

@@ -13,7 +13,7 @@ use super::error::EvalError;
 use super::list::List;
 use super::map::check_hashable;
 use super::node::{Comparison, ConstantSet, NoOptional, PlanNode};
-use super::value::{Scope, Value};
+use super::value::{CallScope, Value};
 use crate::cel::cost::actual::{comparison, equality};
 use crate::cel::cost::model;
 use crate::work;
@@ -22,7 +22,7 @@ use crate::work;
 pub(super) type StepResult<'a> = Result<Value<'a>, EvalError>;
 
 /// What a variable is: nothing, if the activation has none of it; an error, if the host's value does not fit its form.
-pub type Binding<'a> = Option<Result<Value<'a>, EvalError>>;
+pub type BoundValue<'a> = Option<Result<Value<'a>, EvalError>>;
 
 /// Variables that are evaluated as they are asked for: what [`Map::Variables`](super::map::Map) stands for.
 pub trait Compose<'a> {
@@ -33,10 +33,10 @@ pub trait Compose<'a> {
 /// The state of an evaluation.
 pub(super) struct Machine<'a, 'm> {
     names: &'a [String],
-    variables: &'m [Binding<'a>],
+    variables: &'m [BoundValue<'a>],
     composed: Option<&'m dyn Compose<'a>>,
     locals: Vec<Local<'a>>,
-    scope: Scope<'a>,
+    scope: CallScope<'a>,
     cost: u64,
     limit: u64,
 }
@@ -75,9 +75,9 @@ const STEPS_PER_CHARGE_MAX: usize = 1 << 20;
 
 impl<'a, 'm> Machine<'a, 'm> {
     /// `names` are those of `variables`.
-    pub(super) fn new(names: &'a [String], variables: &'m [Binding<'a>], slots: usize, limit: u64) -> Self {
+    pub(super) fn new(names: &'a [String], variables: &'m [BoundValue<'a>], slots: usize, limit: u64) -> Self {
         let locals = std::iter::repeat_with(Local::default).take(slots).collect();
-        Machine { names, variables, composed: None, locals, scope: Scope::default(), cost: 0, limit }
+        Machine { names, variables, composed: None, locals, scope: CallScope::default(), cost: 0, limit }
     }
 
     /// The same with variables that are evaluated as they are asked for.
