@@ -9,7 +9,7 @@ use super::super::flags::Flags;
 use crate::value::go_quote;
 
 /// What is said of a missing file: the text, with `PATH` or `"PATH"` for its path, and `WHY` for the fault in Go's words.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("service-account-signing-key-file", "failed to parse service-account-issuer-key-file: open PATH: WHY"),
     ("service-account-key-file", "open PATH: WHY"),
     ("token-auth-file", "open PATH: WHY"),
@@ -32,6 +32,7 @@ const FILES: [(&str, &str); 10] = [
         "allow-metric-labels-manifest",
         "metrics.allowListMappingManifest: Invalid value: \"PATH\": failed to read allow list manifest: open PATH: WHY",
     ),
+    ("audit-policy-file", "loading audit policy file: failed to read file path \"PATH\": open PATH: WHY"),
     ("etcd-cafile", "open PATH: WHY"),
 ];
 
