@@ -1,6 +1,6 @@
 //! The stand-in for kube-apiserver: its flags, and the server that they ask for.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use super::super::admission::{Admission, SERVICE_ACCOUNT};
 use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
 use super::super::seed::Seed;
-use super::super::serve::{emulated, traced};
+use super::super::serve::traced;
 use super::super::service_network::Network;
 use super::super::serving::{Given, Papers, Server, server_names};
 use super::super::users::Users;
@@ -23,10 +23,10 @@ use super::audit_log::audit_log;
 use super::authorization::authorization_modes;
 use super::files::go_reason;
 use super::flags::{Flags, Manner, Table};
-use super::{store, values};
+use super::{store, values, versions};
 use crate::auth::RequestHeader;
 use crate::controllers::{NodePlan, Profile, Switches};
-use crate::http::{Limits, SERVER_VERSION};
+use crate::http::{Limits, version_of};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::gates::Gates;
 use crate::meta::minor::Minor;
@@ -39,18 +39,24 @@ const DEFAULT_PORT: u16 = 6443;
 const DEFAULT_CERTIFICATES: &str = "/var/run/kubernetes";
 const DEFAULT_SERVICE_RANGE: &str = "10.0.0.0/24";
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-/// Between which `--service-account-max-token-expiration` is, where it is not 0.
+const TOKEN_LIFETIME: &str = "service-account-max-token-expiration";
+/// Between which it is, where it is not 0.
 const TOKEN_LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60 * 60)..=Duration::from_secs(1 << 32);
 /// The variable that names the controllers to run, which kube-apiserver has none of.
 const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 /// From this verbosity on, flags are named that mean nothing here.
-const TELLING_VERBOSITY: i64 = 2;
+const TELLING_VERBOSITY: u64 = 2;
 
 /// What is said of origins that can't be allowed. Source: apiserver 1.36.
 const ORIGINS_HELP: &str = "List of allowed origins for CORS, comma separated. An allowed origin can be a regular expression to \
 support subdomain matching. If this list is empty CORS will not be enabled. Please ensure each expression matches the entire \
 hostname by anchoring to the start with '^' or including the '//' prefix, and by anchoring to the end with '$' or including the \
 ':' port separator suffix. Examples of valid expressions are '//example\\.com(:|$)' and '^https://example\\.com(:|$)'";
+
+/// What is said where who signs clients signs proxies as well, of which any name counts.
+const OVERLAPPING_AUTHORITIES: &str = "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; \
+--requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for \
+arbitrary users";
 
 /// The flags that change what this server does.
 const ACTING: [&str; 58] = [
@@ -126,8 +132,7 @@ pub async fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
         return output(help(&table), ExitCode::SUCCESS);
     }
     if flags.truth("version") == Some(true) {
-        let version = SERVER_VERSION.split('+').next().unwrap_or_default();
-        return output(format!("Kubernetes {version}\n"), ExitCode::SUCCESS);
+        return output(told_version(env::current_exe().ok().as_deref()), ExitCode::SUCCESS);
     }
     if !flags.arguments.is_empty() {
         let given: Vec<_> = flags.arguments.iter().map(|text| format!("{text:?}")).collect();
@@ -141,6 +146,12 @@ pub async fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
         Ok(server) => server.run().await,
         Err(fault) => refuse(&fault),
     }
+}
+
+/// What `--version` prints, of the minor that the program's folder asks for.
+fn told_version(program: Option<&Path>) -> String {
+    let version = version_of(folder_minor(program));
+    format!("Kubernetes {}\n", version.split('+').next().unwrap_or_default())
 }
 
 fn refuse(fault: &str) -> ExitCode {
@@ -162,19 +173,19 @@ fn help(table: &Table) -> String {
 
 fn tell_unused(flags: &Flags) {
     let unused: Vec<_> = flags.names().filter(|name| !ACTING.contains(name)).map(|name| format!("--{name}")).collect();
-    if flags.number("v").unwrap_or_default() >= TELLING_VERBOSITY && !unused.is_empty() {
+    if flags.level("v").unwrap_or_default() >= TELLING_VERBOSITY && !unused.is_empty() {
         note(format_args!("skiff: flags that mean nothing here: {}", unused.join(" ")));
     }
 }
 
 /// The server that the flags ask for.
 async fn server(flags: &Flags) -> Result<Server, String> {
-    values::check(flags).map_err(|refused| refused.to_string())?;
-    let listen = listen(flags)?;
     let runtime_config = runtime_config(flags)?;
+    values::check(flags, runtime_config.minor()).map_err(|refused| refused.to_string())?;
+    let listen = listen(flags)?;
     let (users, papers) = (users(flags, runtime_config.minor())?, papers(flags, listen)?);
     let admission = admission(flags, runtime_config.minor())?;
-    let lifetimes = lifetimes(flags)?;
+    let (lifetimes, network) = (lifetimes(flags)?, network(flags)?);
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await;
     let store = store.map_err(|error| error.to_string())?;
     let store = store::of_prefix(store, flags.text("etcd-prefix"));
@@ -189,7 +200,7 @@ async fn server(flags: &Flags) -> Result<Server, String> {
         runtime_config,
         admission,
         users,
-        network: network(flags)?,
+        network,
         lifetimes,
         switches: switches(&env::var(CONTROLLERS).unwrap_or_default())?,
         nodes: NodePlan::default(),
@@ -200,10 +211,7 @@ async fn server(flags: &Flags) -> Result<Server, String> {
 }
 
 fn listen(flags: &Flags) -> Result<SocketAddr, String> {
-    let address = flags.text("bind-address").unwrap_or("0.0.0.0");
-    let address: IpAddr = address.parse().map_err(|_| {
-        format!("invalid argument {address:?} for \"--bind-address\" flag: failed to parse IP: {address:?}")
-    })?;
+    let address = flags.address("bind-address").unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let port = flags.number("secure-port").unwrap_or(DEFAULT_PORT.into());
     match u16::try_from(port) {
         Ok(port) if port > 0 => Ok(SocketAddr::new(address, port)),
@@ -259,10 +267,9 @@ fn folder_minor(program: Option<&Path>) -> Minor {
 }
 
 fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
-    let emulated_version = match flags.list("emulated-version").last() {
-        Some(version) => emulated(version).map_err(|error| error.to_string())?,
-        None => folder_minor(env::current_exe().ok().as_deref()),
-    };
+    let emulated_version = versions::emulated(flags).map_err(|error| error.to_string())?;
+    let emulated_version = emulated_version.unwrap_or_else(|| folder_minor(env::current_exe().ok().as_deref()));
+    versions::check_compatible(flags, emulated_version).map_err(|error| error.to_string())?;
     let gates =
         Gates::parse(&flags.list("feature-gates").join(","), emulated_version).map_err(|error| error.to_string())?;
     let emulated_version = emulated_version.with_gates(gates);
@@ -273,25 +280,23 @@ fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
 fn network(flags: &Flags) -> Result<Network, String> {
     // One text: what is given last counts.
     let ranges = flags.text("service-cluster-ip-range").unwrap_or(DEFAULT_SERVICE_RANGE);
-    let ports = flags.text("service-node-port-range").map(str::parse).transpose();
+    let ports = flags.text("service-node-port-range").and_then(|text| text.parse().ok());
     Ok(Network {
         service_cluster_ip_range: ranges.parse().map_err(|why: ServiceRangesError| why.to_string())?,
-        service_node_port_range: ports.map_err(|why| format!("--service-node-port-range: {why}"))?.unwrap_or_default(),
+        service_node_port_range: ports.unwrap_or_default(),
     })
 }
 
 fn lifetimes(flags: &Flags) -> Result<Lifetimes, String> {
-    let token_max = flags.duration("service-account-max-token-expiration").filter(|given| !given.is_zero());
-    match token_max {
-        Some(given) if !TOKEN_LIFETIMES.contains(&given) => {
-            Err("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned())
-        }
-        token_max => Ok(Lifetimes {
-            event: flags.duration("event-ttl"),
-            token_max,
-            extends_tokens: flags.truth("service-account-extend-token-expiration").unwrap_or(true),
-        }),
+    let token_max = flags.duration(TOKEN_LIFETIME).filter(|given| !given.is_zero());
+    if flags.is_negative(TOKEN_LIFETIME) || token_max.is_some_and(|given| !TOKEN_LIFETIMES.contains(&given)) {
+        return Err(format!("the {TOKEN_LIFETIME} must be between 1 hour and 2^32 seconds"));
     }
+    Ok(Lifetimes {
+        event: flags.duration("event-ttl"),
+        token_max,
+        extends_tokens: flags.truth("service-account-extend-token-expiration").unwrap_or(true),
+    })
 }
 
 /// None unless they are named.
@@ -318,6 +323,9 @@ fn papers(flags: &Flags, listen: SocketAddr) -> Result<Given, String> {
         proxies: certificates(flags, "requestheader-client-ca-file")?,
         proxy_names: flags.list("requestheader-allowed-names"),
     };
+    if trust.proxy_names.is_empty() && trust.proxies.iter().any(|one| trust.clients.contains(one)) {
+        return Err(OVERLAPPING_AUTHORITIES.to_owned());
+    }
     let names = |name: &str| flags.list(name).into_iter().map(|header| header.to_lowercase()).collect();
     let request_header = RequestHeader {
         user: names("requestheader-username-headers"),
@@ -379,7 +387,9 @@ fn certificates(flags: &Flags, name: &str) -> Result<Vec<CertificateDer<'static>
 
 /// The server's certificate: the one that is named, or that in the folder of certificates, where it is made if it is missing.
 fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, String> {
-    let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let read = |path: &Path| {
+        fs::read_to_string(path).map_err(|error| format!("open {}: {}", path.display(), go_reason(&error)))
+    };
     match (flags.text("tls-cert-file"), flags.text("tls-private-key-file")) {
         (Some(certificate), Some(key)) => {
             return Ok(Identity { certificate_pem: read(Path::new(certificate))?, key_pem: read(Path::new(key))? });
@@ -449,6 +459,8 @@ mod tests {
         assert_eq!(minor("/usr/local/bin/kube-apiserver"), Minor::NEWEST);
         assert_eq!(minor("/k8s/1.20.0-linux-amd64/kube-apiserver"), Minor::NEWEST);
         assert_eq!(folder_minor(None), Minor::NEWEST);
+        let told = told_version(Some(Path::new("/k8s/1.34.1-linux-amd64/kube-apiserver")));
+        assert_eq!(told, "Kubernetes v1.34.0\n");
     }
 
     #[test]
@@ -481,7 +493,7 @@ mod tests {
         };
         assert_eq!([token_max("0"), token_max("1h")], [Ok(None), Ok(Some(Duration::from_secs(3600)))]);
         let told = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds";
-        assert_eq!(token_max("59m"), Err(told.to_owned()));
+        assert_eq!([token_max("59m"), token_max("-2h")], [Err(told.to_owned()), Err(told.to_owned())]);
     }
 
     #[test]

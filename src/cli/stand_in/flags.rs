@@ -5,21 +5,11 @@
 //! Source: `github.com/spf13/pflag` and Go's `flag`.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
-/// The sort of a flag's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
-    Text,
-    /// Texts between commas.
-    List,
-    Int,
-    /// How much is told: not below 0, and behind a single dash without `=` as well.
-    Level,
-    Duration,
-    /// With a value only behind `=`.
-    Bool,
-}
+use super::sorts::{self, Sort};
+use crate::value::go_quote;
 
 /// Whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,37 +112,15 @@ impl Table {
     }
 
     fn check(&self, name: &str, sort: Sort, value: &str) -> Result<(), String> {
-        let fault = match sort {
-            Sort::Int if value.parse::<i64>().is_err() => "strconv.ParseInt",
-            Sort::Level if value.parse::<u32>().is_err() => "strconv.ParseUint",
-            Sort::Bool if truth(value).is_none() => "strconv.ParseBool",
-            Sort::Duration if duration(value.strip_prefix(['-', '+']).unwrap_or(value)).is_none() => {
-                let why = duration_fault(value);
-                return Err(format!("invalid argument {value:?} for \"--{name}\" flag: time: {why} {value:?}"));
-            }
-            _ => return Ok(()),
-        };
-        let problem = format!("{fault}: parsing {value:?}: invalid syntax");
+        let Some(fault) = sort.fault(value) else { return Ok(()) };
+        let value = go_quote(value);
         Err(match self.manner {
+            Manner::Flag => format!("invalid value {value} for flag -{name}: parse error"),
             Manner::Pflag if sort == Sort::Level => {
-                format!("invalid argument {value:?} for \"-{name}, --{name}\" flag: {problem}")
+                format!("invalid argument {value} for \"-{name}, --{name}\" flag: {fault}")
             }
-            Manner::Flag => format!("invalid value {value:?} for flag -{name}: parse error"),
-            Manner::Pflag => format!("invalid argument {value:?} for \"--{name}\" flag: {problem}"),
+            Manner::Pflag => format!("invalid argument {value} for \"--{name}\" flag: {fault}"),
         })
-    }
-}
-
-impl Sort {
-    fn parse(text: &str) -> Self {
-        match text {
-            "list" => Sort::List,
-            "int" => Sort::Int,
-            "level" => Sort::Level,
-            "duration" => Sort::Duration,
-            "bool" | "version" => Sort::Bool,
-            _ => Sort::Text,
-        }
     }
 }
 
@@ -160,6 +128,11 @@ impl Flags {
     /// The last value of a flag, if it is not empty.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name)?.last().map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// The last value of a flag, if it is neither empty nor one of those `known`.
+    pub fn other_than(&self, name: &str, known: &[&str]) -> Option<&str> {
+        self.text(name).filter(|text| !known.contains(text))
     }
 
     /// All values of a flag, as they are.
@@ -175,81 +148,39 @@ impl Flags {
     }
 
     pub fn truth(&self, name: &str) -> Option<bool> {
-        truth(self.text(name)?)
+        sorts::truth(self.text(name)?)
     }
 
     pub fn number(&self, name: &str) -> Option<i64> {
+        sorts::integer(self.text(name)?).ok()
+    }
+
+    pub fn float(&self, name: &str) -> Option<f64> {
         self.text(name)?.parse().ok()
+    }
+
+    pub fn level(&self, name: &str) -> Option<u64> {
+        sorts::level(self.text(name)?).ok()
+    }
+
+    pub fn address(&self, name: &str) -> Option<IpAddr> {
+        sorts::address(self.text(name)?)
     }
 
     /// `None` for one below 0 as well.
     pub fn duration(&self, name: &str) -> Option<Duration> {
-        duration(self.text(name)?)
+        sorts::duration(self.text(name)?)
+    }
+
+    /// Whether a number or a duration is below 0.
+    pub fn is_negative(&self, name: &str) -> bool {
+        self.text(name).is_some_and(|text| text.starts_with('-'))
     }
 
     /// The names of the flags that were given.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.values.keys().copied()
     }
-}
-
-/// Source: Go's `strconv.ParseBool`; `raw` and versions are values of `--version`.
-fn truth(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" | "raw" => Some(true),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-        _ => None,
-    }
-}
-
-/// What Go says of a text that is not a duration, before the text.
-fn duration_fault(text: &str) -> String {
-    let is_number = |one: char| one.is_ascii_digit() || one == '.';
-    let mut rest = text.trim_start_matches(['+', '-']);
-    while let Some(digits) = rest.find(|one| !is_number(one)).filter(|digits| *digits > 0) {
-        let after = &rest[digits..];
-        let end = after.find(is_number).unwrap_or(after.len());
-        let unit = &after[..end];
-        if unit_seconds(unit).is_none() {
-            return format!("unknown unit {unit:?} in duration");
-        }
-        rest = &after[end..];
-    }
-    if !rest.is_empty() && rest.chars().all(is_number) && rest.contains(|one: char| one.is_ascii_digit()) {
-        "missing unit in duration".to_owned()
-    } else {
-        "invalid duration".to_owned()
-    }
-}
-
-fn unit_seconds(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    })
-}
-
-/// Source: Go's `time.ParseDuration`.
-fn duration(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let (mut sum, mut rest) = (Duration::ZERO, text);
-    while !rest.is_empty() {
-        let digits = rest.find(|one: char| !one.is_ascii_digit() && one != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        let after = &rest[digits..];
-        let unit = after.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(after.len());
-        let seconds = unit_seconds(&after[..unit])?;
-        sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
-        rest = &after[unit..];
-    }
-    (!text.is_empty()).then_some(sum)
 }
 
 #[cfg(test)]
@@ -294,17 +225,10 @@ mod tests {
         let parse_bool =
             "invalid argument \"x\" for \"--profiling\" flag: strconv.ParseBool: parsing \"x\": invalid syntax";
         check(Manner::Pflag, &["--profiling=x"], parse_bool);
-        for (given, why) in [
-            ("5", "missing unit in duration"),
-            ("1m5", "missing unit in duration"),
-            ("5x", "unknown unit \"x\" in duration"),
-            ("1m5x2s", "unknown unit \"x\" in duration"),
-            ("x", "invalid duration"),
-            ("1m.", "invalid duration"),
-        ] {
-            let expected = format!("invalid argument {given:?} for \"--request-timeout\" flag: time: {why} {given:?}");
-            check(Manner::Pflag, &["--request-timeout", given], &expected);
-        }
+        let parse_duration =
+            "invalid argument \"5x\" for \"--request-timeout\" flag: time: unknown unit \"x\" in duration \"5x\"";
+        check(Manner::Pflag, &["--request-timeout", "5x"], parse_duration);
+        check(Manner::Flag, &["--port=x"], "invalid value \"x\" for flag -port: parse error");
         check(Manner::Flag, &["--nosuch"], "flag provided but not defined: -nosuch");
     }
 
@@ -312,7 +236,7 @@ mod tests {
     fn a_level_stands_behind_its_letter() {
         for arguments in [&["-v2"][..], &["-v=2"], &["-v", "2"], &["--v=2"]] {
             let flags = parse(Manner::Pflag, arguments).expect("they are taken");
-            assert_eq!(flags.number("v"), Some(2), "{arguments:?}");
+            assert_eq!(flags.level("v"), Some(2), "{arguments:?}");
         }
     }
 
@@ -321,12 +245,5 @@ mod tests {
         let flags = parse(Manner::Pflag, &["--request-timeout=-1m"]).expect("it is taken");
         assert_eq!((flags.text("request-timeout"), flags.duration("request-timeout")), (Some("-1m"), None));
         assert!(parse(Manner::Pflag, &["--request-timeout=-"]).is_err());
-    }
-
-    #[test]
-    fn durations_are_gos() {
-        assert_eq!(duration("1h1m1.5s"), Some(Duration::from_millis(3_661_500)));
-        assert_eq!(duration("0"), Some(Duration::ZERO));
-        assert_eq!([duration(""), duration("5"), duration("5x"), duration("m")], [None; 4]);
     }
 }

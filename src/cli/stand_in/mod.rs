@@ -13,8 +13,10 @@ mod etcd;
 mod files;
 mod flags;
 mod kubectl;
+mod sorts;
 mod store;
 mod values;
+mod versions;
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;

@@ -3,11 +3,13 @@
 //! Source: `pkg/registry/core/service/portallocator` and `k8s.io/apimachinery/pkg/util/net`, release 1.37.
 
 use std::fmt;
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use thiserror::Error;
 
 use super::Refusal;
+use crate::value::go_quote;
 
 /// How many ports the lower part has at least, if there are more, and at most; else one of so many.
 const LOWER_MIN: i64 = 16;
@@ -28,15 +30,26 @@ impl Default for PortRange {
     }
 }
 
-/// A text that is not a range of ports.
+/// A text that is not a range of ports, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PortRangeError {
-    /// It is not written as one.
-    #[error("`{0}` is not a range of ports, as 30000-32767 is")]
+    /// An end is not a number.
+    #[error("strconv.Atoi: parsing {}: {why}", go_quote(.text))]
+    Number {
+        /// What stands there.
+        text: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// It is written in two ways at a time.
+    #[error("unable to parse port range: {0}")]
     Syntax(String),
-    /// It ends before it begins, or beyond the last port.
-    #[error("`{0}` is not a range of ports between 0 and {PORT_MAX}")]
+    /// It goes beyond the last port.
+    #[error("the port range cannot be greater than {PORT_MAX}: {0}")]
     Bounds(String),
+    /// It ends before it begins.
+    #[error("end port cannot be less than start port: {0}")]
+    Backwards(String),
 }
 
 impl FromStr for PortRange {
@@ -44,21 +57,33 @@ impl FromStr for PortRange {
 
     /// Reads `30000-32767`, `30000+2767` or one port.
     fn from_str(text: &str) -> Result<Self, PortRangeError> {
-        let number = |text: &str| text.trim().parse::<i64>().ok();
-        let ends = match (text.split_once('-'), text.split_once('+')) {
-            (Some((first, last)), _) => number(first).zip(number(last)),
+        let text = text.trim();
+        let (first, last) = match (text.split_once('-'), text.split_once('+')) {
+            (Some(_), Some(_)) => return Err(PortRangeError::Syntax(text.to_owned())),
+            (Some((first, last)), None) => (number(first)?, number(last)?),
             (None, Some((first, more))) => {
-                number(first).zip(number(more)).map(|(first, more)| (first, first.saturating_add(more).min(PORT_MAX)))
+                let first = number(first)?;
+                (first, first.saturating_add(number(more)?))
             }
-            (None, None) => number(text).map(|port| (port, port)),
+            (None, None) => (number(text)?, number(text)?),
         };
-        let (first, last) = ends.ok_or_else(|| PortRangeError::Syntax(text.to_owned()))?;
-        if (0..=last).contains(&first) && last <= PORT_MAX {
-            Ok(PortRange { first, last })
-        } else {
+        if first.max(last) > PORT_MAX {
             Err(PortRangeError::Bounds(text.to_owned()))
+        } else if last < first {
+            Err(PortRangeError::Backwards(text.to_owned()))
+        } else {
+            Ok(PortRange { first, last })
         }
     }
+}
+
+/// One end of a range, or how many ports follow it.
+fn number(text: &str) -> Result<i64, PortRangeError> {
+    text.parse::<i64>().map_err(|error| {
+        let is_beyond = matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
+        let why = if is_beyond { "value out of range" } else { "invalid syntax" };
+        PortRangeError::Number { text: text.to_owned(), why }
+    })
 }
 
 impl fmt::Display for PortRange {
@@ -99,8 +124,28 @@ mod tests {
         for (text, shown) in [("30000-32767", "30000-32767"), ("30000+10", "30000-30010"), ("30000", "30000-30000")] {
             assert_eq!(text.parse::<PortRange>().map(|range| range.to_string()), Ok(shown.to_owned()));
         }
-        for text in ["", "a-b", "2-1", "1-65536", "-1"] {
-            assert!(text.parse::<PortRange>().is_err(), "{text}");
+    }
+
+    /// The texts are those of kube-apiserver 1.36.
+    #[test]
+    fn what_is_not_a_range_is_told_as_there() {
+        for (text, expected) in [
+            ("x", "strconv.Atoi: parsing \"x\": invalid syntax"),
+            ("1-", "strconv.Atoi: parsing \"\": invalid syntax"),
+            ("-1", "strconv.Atoi: parsing \"\": invalid syntax"),
+            ("1-2-3", "strconv.Atoi: parsing \"2-3\": invalid syntax"),
+            ("30000+x", "strconv.Atoi: parsing \"x\": invalid syntax"),
+            ("9999999999999999999", "strconv.Atoi: parsing \"9999999999999999999\": value out of range"),
+            ("1-2+3", "unable to parse port range: 1-2+3"),
+            ("2-1", "end port cannot be less than start port: 2-1"),
+            ("1-70000", "the port range cannot be greater than 65535: 1-70000"),
+            ("65000+1000", "the port range cannot be greater than 65535: 65000+1000"),
+        ] {
+            assert_eq!(
+                text.parse::<PortRange>().map_err(|fault| fault.to_string()),
+                Err(expected.to_owned()),
+                "{text}"
+            );
         }
     }
 
