@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -16,10 +17,15 @@ use crate::store::{At, Collection, FeedEntry, Moment, Storage};
 /// How long a controller waits before it starts anew.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
 
+/// What names the things that a controller looks at.
+pub(super) trait Key: Clone + Ord + fmt::Debug + Send + Sync {}
+
+impl<K: Clone + Ord + fmt::Debug + Send + Sync> Key for K {}
+
 /// What a controller acts on, and how.
-pub(super) trait Controller: Sync {
+pub(super) trait Controller: Send + Sync {
     /// What it looks at, one after the other.
-    type Key: Clone + Ord + fmt::Debug + Send + Sync;
+    type Key: Key;
 
     /// How many keys are looked at at once.
     const AT_ONCE: usize;
@@ -35,6 +41,42 @@ pub(super) trait Controller: Sync {
 
     /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
+}
+
+/// A controller behind a pointer: the loop is compiled once for each type of key, and not for each controller.
+pub(super) trait Looped<K>: Send + Sync {
+    /// [`Controller::AT_ONCE`].
+    fn at_once(&self) -> usize;
+    /// [`Controller::TASK`].
+    fn task(&self) -> &'static str;
+    /// [`Controller::begin`].
+    fn begin<'c>(&'c self, queue: &'c mut Queue<K>) -> BoxFuture<'c, Result<Moment, Status>>;
+    /// [`Controller::note`].
+    fn note(&self, change: &FeedEntry, queue: &mut Queue<K>);
+    /// [`Controller::reconcile`].
+    fn reconcile<'c>(&'c self, key: &'c K) -> BoxFuture<'c, Result<Progress, Status>>;
+}
+
+impl<C: Controller> Looped<C::Key> for C {
+    fn at_once(&self) -> usize {
+        C::AT_ONCE
+    }
+
+    fn task(&self) -> &'static str {
+        C::TASK
+    }
+
+    fn begin<'c>(&'c self, queue: &'c mut Queue<C::Key>) -> BoxFuture<'c, Result<Moment, Status>> {
+        Controller::begin(self, queue).boxed()
+    }
+
+    fn note(&self, change: &FeedEntry, queue: &mut Queue<C::Key>) {
+        Controller::note(self, change, queue);
+    }
+
+    fn reconcile<'c>(&'c self, key: &'c C::Key) -> BoxFuture<'c, Result<Progress, Status>> {
+        Controller::reconcile(self, key).boxed()
+    }
 }
 
 /// How long a controller that panicked waits before it is started again; twice as long after each further time, up to a minute.
@@ -58,30 +100,35 @@ pub(super) async fn keep_running<F: Future<Output = ()>>(name: &str, make: impl 
 }
 
 /// Runs a controller; where changes were missed it starts anew from what is stored.
-pub(super) async fn run<C: Controller>(storage: Storage, controller: C) {
+pub(super) async fn run<K: Key>(storage: Storage, controller: impl Looped<K>) {
+    run_looped(storage, &controller).await;
+}
+
+async fn run_looped<K: Key>(storage: Storage, controller: &dyn Looped<K>) {
     loop {
-        if let Err(status) = follow(&storage, &controller).await {
-            tracing::warn!(message = status.message, task = C::TASK, "a controller can't begin, it will try again");
+        if let Err(status) = follow(&storage, controller).await {
+            let task = controller.task();
+            tracing::warn!(message = status.message, task, "a controller can't begin, it will try again");
         }
         sleep(RESTART_DELAY).await;
     }
 }
 
 /// Runs a controller until changes are missed.
-async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), Status> {
+async fn follow<K: Key>(storage: &Storage, controller: &dyn Looped<K>) -> Result<(), Status> {
     let mut queue = Queue::default();
     let mut feed = storage.feed(&controller.begin(&mut queue).await?);
     let mut under_way = FuturesUnordered::new();
     let clock = storage.clock();
     let mut moves = clock.moves();
+    let at_once = controller.at_once();
     loop {
-        while under_way.len() < C::AT_ONCE
+        while under_way.len() < at_once
             && let Some(key) = queue.take(Instant::now())
         {
-            // In a box: what holds them keeps room for one from the start, also while there is nothing to do.
-            under_way.push(try_reconcile(controller, key).boxed());
+            under_way.push(try_reconcile(controller, key));
         }
-        let due = queue.next_due().filter(|_| under_way.len() < C::AT_ONCE);
+        let due = queue.next_due().filter(|_| under_way.len() < at_once);
         tokio::select! {
             changes = feed.next() => match changes {
                 Some(changes) => changes.iter().for_each(|change| controller.note(change, &mut queue)),
@@ -99,14 +146,16 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
 }
 
 /// [`Controller::reconcile`], which says what failed. A panic over one object stops nothing of what is done for the others.
-async fn try_reconcile<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Progress) {
-    let reconciled = AssertUnwindSafe(controller.reconcile(&key)).catch_unwind().await;
+async fn try_reconcile<K: Key>(controller: &dyn Looped<K>, key: K) -> (K, Progress) {
+    // Made within, so that what panics before its first turn is caught as well.
+    let reconciled = AssertUnwindSafe(async { controller.reconcile(&key).await }).catch_unwind().await;
     let progress = match reconciled.unwrap_or_else(|_| Err(Status::internal_error("it panicked"))) {
         Ok(progress) => progress,
         // Another writer was faster.
         Err(status) if status.code == 409 => Progress::Failed,
         Err(status) => {
-            tracing::warn!(message = status.message, ?key, "{} failed, it will be tried again", C::TASK);
+            let task = controller.task();
+            tracing::warn!(message = status.message, ?key, "{task} failed, it will be tried again");
             Progress::Failed
         }
     };

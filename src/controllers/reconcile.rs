@@ -7,9 +7,11 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::changes::{self, Controller};
+use super::changes::{self, Looped};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::processor::background;
@@ -47,22 +49,68 @@ pub(super) trait Reconciler: Send + Sync {
     fn reconcile(&self, key: &str) -> impl Future<Output = Result<Progress, Status>> + Send;
 }
 
+/// A reconciler behind a pointer: what runs it is compiled once.
+trait Boxed: Send + Sync {
+    fn at_once(&self) -> usize;
+    fn task(&self) -> &'static str;
+    fn collections(&self) -> Vec<Collection>;
+    fn found_collections(&self) -> BoxFuture<'_, Vec<Collection>>;
+    fn first_keys(&self) -> Vec<String>;
+    fn note(&self, change: &FeedEntry) -> Vec<String>;
+    fn forget(&self);
+    fn reconcile<'r>(&'r self, key: &'r str) -> BoxFuture<'r, Result<Progress, Status>>;
+}
+
+impl<R: Reconciler> Boxed for R {
+    fn at_once(&self) -> usize {
+        R::AT_ONCE
+    }
+
+    fn task(&self) -> &'static str {
+        R::TASK
+    }
+
+    fn collections(&self) -> Vec<Collection> {
+        Reconciler::collections(self)
+    }
+
+    fn found_collections(&self) -> BoxFuture<'_, Vec<Collection>> {
+        Reconciler::found_collections(self).boxed()
+    }
+
+    fn first_keys(&self) -> Vec<String> {
+        Reconciler::first_keys(self)
+    }
+
+    fn note(&self, change: &FeedEntry) -> Vec<String> {
+        Reconciler::note(self, change)
+    }
+
+    fn forget(&self) {
+        Reconciler::forget(self);
+    }
+
+    fn reconcile<'r>(&'r self, key: &'r str) -> BoxFuture<'r, Result<Progress, Status>> {
+        Reconciler::reconcile(self, key).boxed()
+    }
+}
+
 /// Runs one for as long as it is not dropped.
-pub(super) async fn run<R: Reconciler>(registry: Arc<Registry>, reconciler: R) {
+pub(super) fn run<R: Reconciler + 'static>(registry: Arc<Registry>, reconciler: R) -> impl Future<Output = ()> + Send {
+    run_boxed(registry, Box::new(reconciler))
+}
+
+async fn run_boxed(registry: Arc<Registry>, reconciler: Box<dyn Boxed>) {
     let storage = registry.storage.clone();
     background(changes::run(storage, Loop { registry, reconciler })).await;
 }
 
-struct Loop<R> {
+struct Loop {
     registry: Arc<Registry>,
-    reconciler: R,
+    reconciler: Box<dyn Boxed>,
 }
 
-impl<R: Reconciler> Controller for Loop<R> {
-    type Key = String;
-    const AT_ONCE: usize = R::AT_ONCE;
-    const TASK: &str = R::TASK;
-
+impl Loop {
     async fn begin(&self, queue: &mut Queue<String>) -> Result<Moment, Status> {
         // Before the state is read: what changes meanwhile is seen twice rather than never.
         let before = self.registry.storage.now();
@@ -88,16 +136,34 @@ impl<R: Reconciler> Controller for Loop<R> {
         Ok(before)
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
-        let now = Instant::now();
-        self.reconciler.note(change).into_iter().for_each(|key| queue.add_soon(key, now));
-    }
-
-    async fn reconcile(&self, key: &String) -> Result<Progress, Status> {
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         match self.reconciler.reconcile(key).await {
             // It is gone, or what it depends on: the change that says so follows.
             Err(status) if status.code == 404 => Ok(Progress::Done),
             outcome => outcome,
         }
+    }
+}
+
+impl Looped<String> for Loop {
+    fn at_once(&self) -> usize {
+        self.reconciler.at_once()
+    }
+
+    fn task(&self) -> &'static str {
+        self.reconciler.task()
+    }
+
+    fn begin<'c>(&'c self, queue: &'c mut Queue<String>) -> BoxFuture<'c, Result<Moment, Status>> {
+        self.begin(queue).boxed()
+    }
+
+    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
+        let now = Instant::now();
+        self.reconciler.note(change).into_iter().for_each(|key| queue.add_soon(key, now));
+    }
+
+    fn reconcile<'c>(&'c self, key: &'c String) -> BoxFuture<'c, Result<Progress, Status>> {
+        self.reconcile(key).boxed()
     }
 }
