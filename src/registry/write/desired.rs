@@ -14,7 +14,7 @@ use super::super::{Body, PatchRequest, PatchType, Target, Warnings, patch};
 
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
 pub(in crate::registry) enum Desired<'a> {
-    /// As it was sent; a new one with the body that it was read from.
+    /// As it was sent; with the body that it was read from, if a client sent it.
     Sent { object: Sent<'a>, manager: &'a str, sent: Option<&'a Body> },
     /// Patched.
     Patched(&'a PatchRequest),
