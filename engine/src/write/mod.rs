@@ -237,7 +237,7 @@ spec:
         let version = strategy.served_version();
         let revision = |data: &str| {
             let text = format!(
-                "apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {{name: a, namespace: b}}\nrevision: 1\ndata: {data}"
+                "apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {{name: a, namespace: b, resourceVersion: '1'}}\nrevision: 1\ndata: {data}"
             );
             value(&text)
         };

@@ -10,7 +10,7 @@ use crate::write::metadata::metadata_mut;
 
 use super::super::derive::{Undecodable, remove_resource_version, set_resource_version};
 use super::super::{Registry, Resource, Target, Written, store_failed};
-use super::Kept;
+use super::kept::Kept;
 
 /// How long the JSON of a new object is expected to be; it may well be longer.
 const NEW_BYTES: usize = 4 << 10;

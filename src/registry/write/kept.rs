@@ -8,9 +8,19 @@ use crate::store::Stored;
 use crate::value::{Value, json, written};
 use crate::write::Texts;
 
-use super::super::decode::Format;
-use super::super::{Body, PatchRequest, PatchType, Target};
-use super::{Desired, Live};
+/// Where an object that is to be written comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin<'a> {
+    /// JSON that a client sent.
+    Json(&'a [u8]),
+    /// A patch of JSON: it is made to the object as a client reads it, and leaves alone what it does not name.
+    JsonPatch,
+    /// An apply: if it changes nothing, the object stays as it is stored.
+    Apply,
+    /// All else makes the bytes anew: YAML and strategic merges by way of values, and protobuf comes from clients that write
+    /// it compact.
+    Values,
+}
 
 /// The texts of the field, owned.
 #[derive(Default)]
@@ -20,17 +30,25 @@ pub(in crate::registry) struct Kept {
 }
 
 impl Kept {
-    /// What is known before admission of the object `new`, which is to be written over `live`.
-    pub(super) fn of(target: &Target, desired: &Desired<'_>, new: &Value, live: Option<&Live>) -> Self {
-        let Some(field) = target.resource.strategy.kept_as_written() else { return Kept::default() };
-        let old = live.and_then(|live| written::text_of_field(&live.stored.bytes, field)).map(str::to_owned);
-        let new = match desired {
-            Desired::Sent { sent: Some(body), .. } => text_of_body(body, field),
-            Desired::Patched(request) => old
-                .as_deref()
-                .zip(live)
-                .and_then(|(text, live)| text_after_patch(request, field, text, (new, &live.object))),
-            _ => None,
+    /// What is known before admission of the object `new`, which is to be written over `live`, if that is there.
+    pub(super) fn of(
+        strategy: &dyn Strategy,
+        origin: Origin<'_>,
+        new: &Value,
+        live: Option<(&Value, &Stored)>,
+    ) -> Self {
+        let Some(field) = strategy.kept_as_written() else { return Kept::default() };
+        let old = live.and_then(|(_, stored)| written::text_of_field(&stored.bytes, field)).map(str::to_owned);
+        let is_as_before = |same: fn(&Value, &str) -> Option<Value>| {
+            live.is_some_and(|(object, _)| same(new, field) == same(object, field))
+        };
+        let new = match origin {
+            Origin::Json(bytes) => written::text_of_field(bytes, field).map(str::to_owned),
+            Origin::JsonPatch if is_as_before(|object, field| object.get(field).cloned()) => {
+                old.as_deref().map(written::compact)
+            }
+            Origin::Apply if is_as_before(|object, _| Some(without_managers(object))) => old.clone(),
+            Origin::JsonPatch | Origin::Apply | Origin::Values => None,
         };
         Kept { new, old }
     }
@@ -61,22 +79,6 @@ fn encode(strategy: &dyn Strategy, object: &Value, text: Option<&str>, bytes: us
     match kept {
         Some((field, text)) => written::encode_with_text(object, field, text, bytes),
         None => json::encode_with_capacity(object, bytes),
-    }
-}
-
-/// Only JSON is kept as it is; YAML is made JSON of, and protobuf comes from clients that write it compact.
-fn text_of_body(body: &Body, field: &str) -> Option<String> {
-    let text = if body.format == Format::Json { written::text_of_field(&body.bytes, field) } else { None };
-    text.map(str::to_owned)
-}
-
-/// What becomes of `text` by a patch: those of JSON are made to the object as a client reads it, and leave alone what they
-/// don't name; an apply that changes nothing leaves the object as it is stored. Others write all of it anew.
-fn text_after_patch(request: &PatchRequest, field: &str, text: &str, (new, old): (&Value, &Value)) -> Option<String> {
-    match request.patch_type {
-        PatchType::Json | PatchType::Merge => (new.get(field) == old.get(field)).then(|| written::compact(text)),
-        PatchType::StrategicMerge => None,
-        PatchType::Apply => (without_managers(new) == without_managers(old)).then(|| text.to_owned()),
     }
 }
 

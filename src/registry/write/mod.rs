@@ -114,7 +114,8 @@ impl Registry {
         let old = live.as_ref().map(|live| &live.object);
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
-        let kept = Kept::of(target, &write.desired, &new, live.as_ref());
+        let known = live.as_ref().map(|live| (&live.object, &*live.stored));
+        let kept = Kept::of(target.resource.strategy, write.desired.origin(), &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();
