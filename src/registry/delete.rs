@@ -13,13 +13,13 @@ use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
 use crate::meta::{Details, Revision, Status, object_meta, time};
 use crate::store::{self, Guard, Stored, WriteError};
-use crate::value::{Value, json};
+use crate::value::Value;
 use crate::write::metadata::metadata_mut;
 
 use super::admit::Admitted;
 use super::derive::{Undecodable, readable, remove_resource_version, set_resource_version};
 use super::list::{ListPage, ListRequest};
-use super::write::write_failed;
+use super::write::{encode_over, write_failed};
 use super::{Registry, Target, Warnings};
 
 /// How many objects of a collection are deleted at once: as many as one transaction takes.
@@ -296,13 +296,14 @@ impl Registry {
         remove_resource_version(&mut raw);
         let raw = self.convert_to(resource, resource.storage(), raw).await;
         let raw = raw.map_err(|error| Undecodable::from(error).refuse_write())?;
-        if dry_run || json::encode(&raw) == *stored.bytes {
+        let bytes = encode_over(resource.strategy, &raw, stored);
+        if dry_run || bytes == *stored.bytes {
             return Ok(Some(Deletion::Stays(marked)));
         }
         let write = store::Write {
             collection: resource.collection.clone(),
             key: stored.key.clone(),
-            op: self.put_marked(resource, &raw),
+            op: self.put_marked(resource, &raw, &bytes),
             guards: vec![Guard::At { revision: stored.revision }],
         };
         match self.storage.write(write).await {

@@ -12,6 +12,7 @@ use crate::value::Value;
 use crate::write::metadata::ensure_namespace;
 
 use super::admit::Admitted;
+use super::write::Kept;
 use super::{CreateRequest, Registry, Resource, Subresource, Target, Warnings, Written, built_in};
 
 type SentResources = Vec<(&'static Kind, Arc<Resource>)>;
@@ -91,7 +92,9 @@ impl Registry {
             let object = self.derive_live(&target.resource, &target.version, &stored).await?;
             let changed = change(&object)?;
             let conditions = (self.guards(target).await?, Vec::new());
-            if let Some(written) = self.commit_change(target, changed, stored, conditions, dry_run).await? {
+            if let Some(written) =
+                self.commit_change(target, (changed, &Kept::default()), stored, conditions, dry_run).await?
+            {
                 return Ok(written);
             }
         }

@@ -40,7 +40,11 @@ impl Registry {
             dry_run: request.dry_run,
             options: &request.options,
             presence: if creates { Presence::Any { uid } } else { Presence::Present { uid } },
-            desired: Desired::Sent { object: Sent::new(object, &again), manager: &request.manager, sent: None },
+            desired: Desired::Sent {
+                object: Sent::new(object, &again),
+                manager: &request.manager,
+                sent: Some(&request.body),
+            },
         };
         self.write(target, &write, warnings).await
     }

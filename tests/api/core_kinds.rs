@@ -482,3 +482,47 @@ fn names_are_generated_but_for_addresses() {
     let address = json!({"metadata": {"generateName": "10.9.8.7"}, "spec": {"parentRef": parent}});
     assert_eq!(name(send(&server, "POST", "/apis/networking.k8s.io/v1/ipaddresses", &address)), "10.9.8.7");
 }
+
+#[test]
+fn the_data_of_a_revision_is_unchanged_where_its_bytes_are() {
+    const COLLECTION: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let path = format!("{COLLECTION}/rev");
+    let sent = |revision: u8, data: &str| {
+        format!(
+            r#"{{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{{"name":"rev","finalizers":["a.b/c"]}},"revision":{revision},"data":{data}}}"#
+        )
+    };
+    let ask = |method: &str, path: &str, media: &str, body: &str| {
+        let answer = server.send(method, path, &[("Content-Type", media)], Some(body.as_bytes())).json();
+        match answer["message"].as_str() {
+            Some(message) => message.to_owned(),
+            None => answer["revision"].to_string(),
+        }
+    };
+    let (json, apply) = ("application/json", "application/apply-patch+yaml");
+    let (merge, strategic) = ("application/merge-patch+json", "application/strategic-merge-patch+json");
+    let refused = |data: &str| {
+        format!("ControllerRevision.apps \"rev\" is invalid: data: Invalid value: {data}: field is immutable")
+    };
+    let spaced = r#"{"b": 1, "a": [ "x  y" ]}"#;
+    let (as_sent, sorted) = (r#"{"b":1,"a":["x  y"]}"#, r#"{"a":["x  y"],"b":1}"#);
+
+    assert_eq!(ask("POST", COLLECTION, json, &sent(1, spaced)), "1");
+    assert_eq!(ask("PUT", &path, json, &sent(2, spaced)), "2");
+    assert_eq!(ask("PUT", &path, json, &sent(3, as_sent)), refused(as_sent));
+    assert_eq!(ask("PUT", &path, json, &sent(3, r#"{"b": 2, "a": 1}"#)), refused(r#"{"b":2,"a":1}"#));
+    assert_eq!(ask("PUT", &path, "application/yaml", &sent(3, spaced)), refused(sorted));
+    assert_eq!(ask("PATCH", &path, merge, r#"{"revision": 3}"#), refused(as_sent));
+    assert_eq!(ask("PATCH", &path, strategic, r#"{"revision": 3}"#), refused(sorted));
+    let applied = format!("{path}?fieldManager=a&force=true");
+    let unchanged = sent(2, spaced).replace(r#","finalizers":["a.b/c"]"#, "");
+    assert_eq!(ask("PATCH", &applied, apply, &unchanged), "2");
+    assert_eq!(ask("PATCH", &applied, apply, &sent(3, spaced)), refused(sorted));
+
+    let deleted = || server.send("DELETE", &path, &[], None).json()["metadata"]["resourceVersion"].clone();
+    assert_eq!(deleted(), deleted(), "a second deletion changes nothing");
+    assert_eq!(ask("PUT", &path, json, &sent(4, spaced)), "4", "the first has kept the text");
+    assert_eq!(get(&server, &path)["data"], json!({"a": ["x  y"], "b": 1}));
+}

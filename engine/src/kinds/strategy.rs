@@ -334,6 +334,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// The immutable field whose bytes Go keeps as they were sent: it has changed where they have, even if only by a space.
+    fn kept_as_written(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Sets what follows from a valid object, and is not the client's to say: as the object is to be read.
     fn complete(&self, _object: &mut Value) {}
 

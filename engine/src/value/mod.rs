@@ -11,6 +11,7 @@ pub mod json;
 mod map;
 pub(crate) mod path_text;
 pub(crate) mod number;
+pub mod written;
 pub mod yaml;
 
 pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};

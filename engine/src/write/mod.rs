@@ -15,7 +15,7 @@ use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{names, object_meta};
 use crate::schema::rules::RuleEvaluation;
-use crate::value::Value;
+use crate::value::{Value, written};
 
 const METADATA: Path<'static> = Path::new("metadata");
 
@@ -33,6 +33,17 @@ pub struct Write<'a> {
     pub subresource: Subresource,
     /// `None` where nobody is known, as in the author's tools: fields that note the writer stay as they are.
     pub by: Option<Writer<'a>>,
+    /// How the field that the kind keeps as it was written is written.
+    pub texts: Texts<'a>,
+}
+
+/// The texts of the field of [`Strategy::kept_as_written`], where they are not those of its value.
+#[derive(Clone, Copy, Default)]
+pub struct Texts<'a> {
+    /// In the new object.
+    pub new: Option<&'a str>,
+    /// In the old one.
+    pub old: Option<&'a str>,
 }
 
 /// Who writes, and when.
@@ -86,7 +97,7 @@ impl Write<'_> {
 
     /// Prepares and validates `new`, which is to replace `old`. Both are in this version and name the same resourceVersion.
     pub fn update(&self, mut new: Value, old: &Value, observe: Observe<'_>) -> Outcome {
-        let Write { strategy, version, subresource, by } = *self;
+        let Write { strategy, version, subresource, by, .. } = *self;
         metadata::keep_generation(&mut new, old);
         match by {
             Some(by) => {
@@ -101,8 +112,26 @@ impl Write<'_> {
         let mut ratcheted = Vec::new();
         let observe = &mut |run: RuleEvaluation<'_, '_>| observe(run);
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
+        errors.extend(self.rewritten(&new, old));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
         Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }
+    }
+
+    /// What is wrong where the field that the kind keeps as it was written has another value or another text.
+    ///
+    /// A text without space between its tokens is as good as its value, though Go compares the bytes of that, too.
+    fn rewritten(&self, new: &Value, old: &Value) -> Option<Error> {
+        let field = self.strategy.kept_as_written()?;
+        let spaced = |text: Option<&'_ str>| text.filter(|text| written::is_spaced(text)).map(str::to_owned);
+        if new.get(field) == old.get(field) && spaced(self.texts.new) == spaced(self.texts.old) {
+            return None;
+        }
+        let value = new.get(field).cloned().unwrap_or_default();
+        let error = Error::invalid(&Path::new(field), value, "field is immutable");
+        Some(match self.texts.new {
+            Some(text) => error.shown_as(written::compact(text)),
+            None => error,
+        })
     }
 }
 
@@ -121,6 +150,7 @@ mod tests {
 
     use super::*;
     use crate::crd::{self, defaults, definition};
+    use crate::kinds;
     use crate::kinds::strategy::Custom;
     use crate::value::yaml;
 
@@ -165,7 +195,7 @@ spec:
         definition.status.accepted_names = definition.spec.names.clone();
         let versions: Vec<_> = crd::compile(&definition).into_iter().map(Arc::new).collect();
         let decode = |object| Custom.decode(object, &versions).expect("it is an object").object;
-        let write = Write { strategy: &Custom, version: &versions[0], subresource, by: None };
+        let write = Write { strategy: &Custom, version: &versions[0], subresource, by: None, texts: Texts::default() };
         let (mut runs, new) = (0, decode(widget(new)));
         let outcome = match old {
             None => write.create(new, &mut |_| runs += 1),
@@ -199,6 +229,36 @@ spec:
         let (object, errors, _) = check(Subresource::Status, new, Some(old));
         assert_eq!(errors, Vec::<String>::new());
         assert_eq!(object, widget(&format!("{old}\nstatus: {{ready: true}}")));
+    }
+
+    #[test]
+    fn a_field_that_is_kept_as_written_has_changed_where_its_text_has() {
+        let strategy = kinds::find("apps", "controllerrevisions").expect("the kind is there");
+        let version = strategy.served_version();
+        let revision = |data: &str| {
+            let text = format!(
+                "apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {{name: a, namespace: b, resourceVersion: '1'}}\nrevision: 1\ndata: {data}"
+            );
+            value(&text)
+        };
+        let check = |new: (&str, Option<&str>), old: (&str, Option<&str>), expect: &[&str]| {
+            let texts = Texts { new: new.1, old: old.1 };
+            let (strategy, subresource) = (strategy.strategy, Subresource::Main);
+            let write = Write { strategy, version: &version, subresource, by: None, texts };
+            let errors = write.update(revision(new.0), &revision(old.0), &mut |_| {}).errors;
+            assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+        };
+        let (data, spaced) = (r#"{"b":1,"a":2}"#, r#"{"b": 1, "a": 2}"#);
+        check((data, Some(spaced)), (data, Some(spaced)), &[]);
+        check((data, Some(data)), (data, None), &[]);
+        check((data, None), (data, None), &[]);
+        let shown = r#"data: Invalid value: {"b":1,"a":2}: field is immutable"#;
+        check((data, Some(data)), (data, Some(spaced)), &[shown]);
+        check((data, Some(spaced)), ("{}", None), &[shown]);
+        let sorted = r#"data: Invalid value: {"a":2,"b":1}: field is immutable"#;
+        check((data, None), (data, Some(spaced)), &[sorted]);
+        check((data, None), ("{}", None), &[sorted]);
+        check(("null", None), (data, None), &["data: Invalid value: null: field is immutable"]);
     }
 
     #[test]

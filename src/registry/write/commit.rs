@@ -10,6 +10,7 @@ use crate::write::metadata::metadata_mut;
 
 use super::super::derive::{Undecodable, remove_resource_version, set_resource_version};
 use super::super::{Registry, Resource, Target, Written, store_failed};
+use super::kept::Kept;
 
 /// How long the JSON of a new object is expected to be; it may well be longer.
 const NEW_BYTES: usize = 4 << 10;
@@ -21,7 +22,7 @@ impl Registry {
     pub(super) async fn commit_new(
         &self,
         target: &Target,
-        mut object: Value,
+        (mut object, kept): (Value, &Kept),
         (name, dry_run): (&str, bool),
         mut guards: Vec<Guard>,
         claims: Vec<store::Write>,
@@ -60,7 +61,7 @@ impl Registry {
             return Ok(Some(Written { created: true, object, encoded: None }));
         }
         guards.push(Guard::Absent);
-        let bytes = json::encode_with_capacity(&stored, NEW_BYTES);
+        let bytes = kept.encode(resource.strategy, &stored, NEW_BYTES);
         let (put, encoded) = self.put_to_send(target, &stored, bytes, OBJECT_BYTES_MAX)?;
         let write = store::Write {
             collection: resource.collection.clone(),
@@ -80,7 +81,7 @@ impl Registry {
     pub(in crate::registry) async fn commit_change(
         &self,
         target: &Target,
-        new: Value,
+        (new, kept): (Value, &Kept),
         stored: Arc<Stored>,
         (mut guards, claims): (Vec<Guard>, Vec<store::Write>),
         dry_run: bool,
@@ -95,7 +96,7 @@ impl Registry {
             kinds::settle_stored(&mut raw);
         }
         // No-op is decided against the raw stored bytes: an unchanged PUT persists defaults added since.
-        let bytes = json::encode_with_capacity(&raw, stored.bytes.len() + GROWTH_BYTES);
+        let bytes = kept.encode(resource.strategy, &raw, stored.bytes.len() + GROWTH_BYTES);
         let unchanged = *stored.stored_version == *resource.storage().version && bytes == *stored.bytes;
         if unchanged || dry_run {
             return self.written(target, false, (raw, None), stored.revision).await.map(Some);
@@ -158,9 +159,9 @@ impl Registry {
         Ok(store::Op::Put(self.put_bytes(resource, object, &bytes)))
     }
 
-    /// [`Registry::put`] of an object that is being deleted: a mark more must not keep it.
-    pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value) -> store::Op {
-        store::Op::Put(self.put_bytes(resource, object, &json::encode(object)))
+    /// [`Registry::put`] of an object that is being deleted, with its JSON: a mark more must not keep it.
+    pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value, bytes: &[u8]) -> store::Op {
+        store::Op::Put(self.put_bytes(resource, object, bytes))
     }
 
     /// [`Registry::put`] of `object` with its JSON; also gives what the client of `target` gets, where that is the same.

@@ -8,13 +8,14 @@ use crate::apply::FieldManager;
 use crate::meta::Status;
 use crate::value::Value;
 
-use super::super::decode::labels_are_left_out;
+use super::super::decode::{Format, labels_are_left_out};
 use super::super::scale::{self, ScaleRequest};
 use super::super::{Body, PatchRequest, PatchType, Target, Warnings, patch};
+use super::kept::Origin;
 
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
 pub(in crate::registry) enum Desired<'a> {
-    /// As it was sent; a new one with the body that it was read from.
+    /// As it was sent; with the body that it was read from, if a client sent it.
     Sent { object: Sent<'a>, manager: &'a str, sent: Option<&'a Body> },
     /// Patched.
     Patched(&'a PatchRequest),
@@ -64,6 +65,19 @@ impl Desired<'_> {
 }
 
 impl Desired<'_> {
+    /// What the bytes of the object are made of.
+    pub(super) fn origin(&self) -> Origin<'_> {
+        match self {
+            Desired::Sent { sent: Some(body), .. } if body.format == Format::Json => Origin::Json(&body.bytes),
+            Desired::Patched(request) => match request.patch_type {
+                PatchType::Json | PatchType::Merge => Origin::JsonPatch,
+                PatchType::Apply => Origin::Apply,
+                PatchType::StrategicMerge => Origin::Values,
+            },
+            _ => Origin::Values,
+        }
+    }
+
     /// Whether who sent a new object left its labels out.
     pub fn leaves_labels_out(&self, target: &Target) -> bool {
         match self {

@@ -6,6 +6,7 @@
 mod commit;
 mod conditions;
 mod desired;
+mod kept;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::value::Value;
 use crate::write::metadata::{
     dedup_owner_references, ensure_namespace, generate_name, metadata_mut, name_suffix, wipe_system_fields,
 };
-use crate::write::{self, Writer};
+use crate::write::{self, Texts, Writer};
 
 use super::admit::Admitted;
 use super::convert::Conversions;
@@ -34,6 +35,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
+pub(super) use kept::{Kept, encode_over};
 
 /// A write as it was asked for.
 pub(super) struct RequestedWrite<'a> {
@@ -112,6 +114,8 @@ impl Registry {
         let old = live.as_ref().map(|live| &live.object);
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
+        let known = live.as_ref().map(|live| (&live.object, &*live.stored));
+        let kept = Kept::of(target.resource.strategy, write.desired.origin(), &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();
@@ -144,9 +148,13 @@ impl Registry {
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
 
         let unmet = self.unmet_demands(target, &new, old).await?;
-        let new = (new, unmet);
-        let mut new =
-            prepared(target, new, old, &Writer { user: &|| user.encode(), now: &now, shares_labels }, warnings)?;
+        let mut new = prepared(
+            target,
+            (new, unmet),
+            old,
+            (&Writer { user: &|| user.encode(), now: &now, shares_labels }, kept.texts()),
+            warnings,
+        )?;
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
             keep_times(&mut new, old);
@@ -158,13 +166,13 @@ impl Registry {
 
         let Some(Live { stored, object: old }) = live else {
             conditions::check_creatable(target, &new, dry_run)?;
-            return self.commit_new(target, new, (&name, dry_run), guards, claims).await;
+            return self.commit_new(target, (new, &kept), (&name, dry_run), guards, claims).await;
         };
         if is_deleted_by(&new, &old) && !target.resource.strategy.must_stay(&new) {
             let gone = self.delete_now(target, &stored, guards, dry_run).await?;
             return Ok(gone.map(|_| Written { created: false, object: new, encoded: None }));
         }
-        self.commit_change(target, new, stored, (guards, claims), dry_run).await
+        self.commit_change(target, (new, &kept), stored, (guards, claims), dry_run).await
     }
 
     /// The object that the write finds, and that it may find.
@@ -248,11 +256,11 @@ fn prepared(
     target: &Target,
     (new, unmet): (Value, ErrorList),
     old: Option<&Value>,
-    by: &Writer<'_>,
+    (by, texts): (&Writer<'_>, Texts<'_>),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (version, subresource) = (&*target.version, target.subresource);
-    let write = write::Write { strategy: target.resource.strategy, version, subresource, by: Some(*by) };
+    let write = write::Write { strategy: target.resource.strategy, version, subresource, by: Some(*by), texts };
     let run = |new| match old {
         None => write.create(new, &mut |_| {}),
         Some(old) => write.update(new, old, &mut |_| {}),

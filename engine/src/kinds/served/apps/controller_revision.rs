@@ -4,7 +4,7 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::workloads::{self, cells};
+use crate::kinds::workloads::cells;
 use crate::kinds::{Kind, checks, metadata};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
@@ -36,9 +36,11 @@ impl Strategy for ControllerRevision {
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         errors.extend(validate(new));
-        let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
-        errors.extend(workloads::immutable(&new_root.field("data"), &old_root.field("data")));
         errors
+    }
+
+    fn kept_as_written(&self) -> Option<&'static str> {
+        Some("data")
     }
 
     fn table(&self) -> Option<Table> {

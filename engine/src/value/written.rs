@@ -1,0 +1,198 @@
+//! A field as it was written: with its spaces, its order of fields, its spelling.
+//!
+//! In: well-formed JSON of an object; anything else ends a search early.
+
+use std::ops::Range;
+
+use super::{Value, json};
+use crate::work;
+
+/// The text of the field `name` of the object that `object` holds. Of a field that stands several times, the last counts.
+pub fn text_of_field<'j>(object: &'j [u8], name: &str) -> Option<&'j str> {
+    let mut tokens = Tokens { text: object, at: 0 };
+    if tokens.next_byte() != Some(b'{') {
+        return None;
+    }
+    let mut found = None;
+    while let Some(key) = tokens.value().filter(|key| object[key.start] == b'"') {
+        tokens.next();
+        let text = tokens.value()?;
+        if is_key(&object[key], name) {
+            found = Some(text);
+        }
+        if tokens.next_byte() != Some(b',') {
+            break;
+        }
+    }
+    std::str::from_utf8(&object[found?]).ok()
+}
+
+/// Whether there is space between the tokens of a text.
+pub fn is_spaced(text: &str) -> bool {
+    let tokens = Tokens { text: text.as_bytes(), at: 0 };
+    tokens.map(|token| token.len()).sum::<usize>() != text.len()
+}
+
+/// The text without space between its tokens, as Go shows bytes that hold JSON: `<`, `>`, `&`, U+2028 and U+2029 are escaped.
+pub fn compact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for token in (Tokens { text: text.as_bytes(), at: 0 }) {
+        for char in text.get(token).unwrap_or_default().chars() {
+            match char {
+                '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(char))),
+                _ => out.push(char),
+            }
+        }
+    }
+    out
+}
+
+/// [`json::encode_with_capacity`] of an object whose field `name` is written as `text`.
+pub fn encode_with_text(object: &Value, name: &str, text: &str, bytes: usize) -> Vec<u8> {
+    let Value::Object(fields) = object else { return json::encode_with_capacity(object, bytes) };
+    let mut out = Vec::with_capacity(bytes);
+    out.push(b'{');
+    for (index, (key, field)) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::encode_string(key, &mut out);
+        out.push(b':');
+        if key == name {
+            work::bytes(text.len());
+            out.extend_from_slice(text.as_bytes());
+        } else {
+            json::encode_into(field, &mut out);
+        }
+    }
+    out.push(b'}');
+    out
+}
+
+/// Whether the text of a key, with its quotes, says `name`.
+fn is_key(key: &[u8], name: &str) -> bool {
+    json::decode(key).is_ok_and(|key| key.as_str() == Some(name))
+}
+
+/// The tokens of a text: where each stands.
+struct Tokens<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl Tokens<'_> {
+    /// The first byte of the next token, which is passed.
+    fn next_byte(&mut self) -> Option<u8> {
+        self.next().map(|token| self.text[token.start])
+    }
+
+    /// The next value, or the token that stands in place of one; it is passed.
+    fn value(&mut self) -> Option<Range<usize>> {
+        let first = self.next()?;
+        let (mut depth, mut last) = (0_usize, first.clone());
+        loop {
+            match self.text[last.start] {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(first.start..last.end);
+            }
+            last = self.next()?;
+        }
+    }
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let rest = &self.text[self.at..];
+        let start = self.at + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let rest = &self.text[start..];
+        let length = match rest.first()? {
+            b'"' => string_len(rest),
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
+            _ => rest.iter().position(|byte| !is_of_word(*byte)).unwrap_or(rest.len()),
+        };
+        work::bytes(start + length - self.at);
+        self.at = start + length;
+        Some(start..self.at)
+    }
+}
+
+/// How many bytes the string has that `text` begins with, with its quotes.
+fn string_len(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'\\' => at += 1,
+            b'"' => break,
+            _ => {}
+        }
+    }
+    at.min(text.len())
+}
+
+/// Whether a byte goes on with a number or a literal.
+fn is_of_word(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',' | b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[track_caller]
+    fn check(object: &str, expect: Option<&str>) {
+        assert_eq!(text_of_field(object.as_bytes(), "data"), expect, "{object}");
+    }
+
+    #[test]
+    fn the_text_of_a_field_is_as_it_was_written() {
+        check(r#"{"data": {"b":1, "a":[true,"x y"]} , "z": 1}"#, Some(r#"{"b":1, "a":[true,"x y"]}"#));
+        check(r#"{"a": {"data": {"b": 1}}, "data": -1.0e2, "z": [1, 2]}"#, Some("-1.0e2"));
+        check(r#" {"data" : {"a\"}": "b" }}"#, Some(r#"{"a\"}": "b" }"#));
+        check(r#"{"other": {"a": 1}}"#, None);
+        check(r#"[{"data": {"a": 1}}]"#, None);
+        check("{}", None);
+    }
+
+    #[test]
+    fn the_last_of_several_counts_however_its_name_is_spelled() {
+        check(r#"{"data": {"a": 1}, "d\u0061ta": {"a": 2}}"#, Some(r#"{"a": 2}"#));
+    }
+
+    #[test]
+    fn texts_that_break_off_end_the_search() {
+        let whole = r#"{"data": {"a\\": [1, "b"]}, "c": nul"#;
+        for end in 0..=whole.len() {
+            text_of_field(&whole.as_bytes()[..end], "data");
+        }
+        for broken in [r#"{"data" "#, r#"{"a\"#, r#"{"data":,"b"]}"#, "{}}", "{1:2}", "\"", ""] {
+            text_of_field(broken.as_bytes(), "data");
+            compact(broken);
+        }
+    }
+
+    #[test]
+    fn space_between_tokens_goes_and_that_within_texts_stays() {
+        let spaced = "{\"b\": [1,\t\"x  y\"],\n\"a\":\"<&\u{2028}\\u0061\" }";
+        assert!(is_spaced(spaced));
+        let compacted = compact(spaced);
+        assert_eq!(compacted, r#"{"b":[1,"x  y"],"a":"\u003c\u0026\u2028\u0061"}"#);
+        assert!(!is_spaced(&compacted));
+    }
+
+    #[test]
+    fn the_text_stands_among_the_other_fields() {
+        let object = object! { "a" => 1, "data" => object! { "b" => 2 }, "e" => "f" };
+        let encoded = encode_with_text(&object, "data", r#"{"b": 2}"#, 0);
+        assert_eq!(String::from_utf8_lossy(&encoded), r#"{"a":1,"data":{"b": 2},"e":"f"}"#);
+        assert_eq!(json::decode(&encoded).ok(), Some(object));
+        assert_eq!(encode_with_text(&object! {}, "data", "1", 0), b"{}");
+    }
+}
