@@ -205,8 +205,8 @@ impl Reconciler for Simulated {
     }
 
     fn forget(&self) {
-        self.stages_of_nodes.forget();
-        self.stages_of_pods.forget();
+        self.stages_of_nodes.begin_anew();
+        self.stages_of_pods.begin_anew();
     }
 
     fn note(&self, change: &Entry) -> Vec<String> {
