@@ -9,6 +9,7 @@
 mod node_conditions;
 mod node;
 mod plan;
+mod probes;
 mod stage;
 mod stages;
 mod query;
