@@ -431,12 +431,10 @@ mod tests {
         let registry = crate::registry::fixture::registry().await;
         let client =
             Client::new(&registry, &super::super::recorder::Recorder::start(&registry), "certificate-controller");
-        let mut asked = request("devs", "jane", &[], "kube-apiserver-client", "client auth");
-        let head =
-            yaml::decode(b"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}}");
-        let spec = asked.get("spec").cloned().expect("it is there");
-        asked = head.expect("YAML");
-        asked.make_object().insert("spec", spec);
+        let head = b"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}}";
+        let mut asked = yaml::decode(head).expect("YAML");
+        let signable = request("devs", "jane", &[], "kube-apiserver-client", "client auth");
+        asked.make_object().insert("spec", signable.get("spec").cloned().expect("it is there"));
         let mut made = client.create(REQUESTS, &asked).await.expect("it is made");
         let approved = b"{conditions: [{type: Approved, status: 'True', reason: R, message: m}]}";
         made.make_object().insert("status", yaml::decode(approved).expect("YAML"));

@@ -40,7 +40,9 @@ impl Stays {
 
     /// Notes how much of a stage is done; nothing of what is gone.
     fn note_done(&mut self, key: &str, done: usize) {
-        _ = self.known.get_mut(key).or(self.before.get_mut(key)).map(|stay| stay.done = done);
+        if let Some(stay) = self.known.get_mut(key).or_else(|| self.before.get_mut(key)) {
+            stay.done = done;
+        }
     }
 
     fn set(&mut self, key: &str, stay: Option<Stay>) {
