@@ -149,32 +149,36 @@ impl Reconciler for Signing {
         }
         let Some(verdict) = validated(&request) else { return Ok(Progress::Done) };
         let mut status = request.get("status").cloned().unwrap_or_default();
-        if let Err(why) = verdict {
-            let mut failed = conditions.to_vec();
-            failed.push(object! {
-                "type" => "Failed",
-                "status" => "True",
-                "reason" => "SignerValidationFailure",
-                "message" => why,
-                "lastUpdateTime" => written(self.client.now()),
-            });
-            conditions::put(&mut status, failed);
-            self.client.update_status(REQUESTS, &request, status).await?;
-            return Ok(Progress::Done);
-        }
-        let asked = request.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64);
-        let seconds = asked.map_or(VALID_S, |asked| asked.clamp(VALID_MIN_S, VALID_S));
-        let der = pem_of(&request).and_then(|pem| blocks(&pem).into_iter().next()).map(|block| block.bytes);
-        let usages = usages(&request);
-        match self.signer.sign(&der.unwrap_or_default(), &usages, Duration::from_secs(seconds.unsigned_abs())) {
+        match verdict.and_then(|()| signed(&request, &*self.signer)) {
             Ok(certificate) => {
                 status.make_object().insert("certificate", Value::from(base64::encode(certificate.as_bytes())));
-                self.client.update_status(REQUESTS, &request, status).await?;
-                Ok(Progress::Done)
             }
-            Err(why) => Err(Status::internal_error(&format!("error auto signing csr: {why}"))),
+            // DIFFERS: kube-controller-manager tries again, without end, what it can't read or sign. A request stays as it is.
+            Err(why) => {
+                let mut failed = conditions.to_vec();
+                failed.push(object! {
+                    "type" => "Failed",
+                    "status" => "True",
+                    "reason" => "SignerValidationFailure",
+                    "message" => why,
+                    "lastUpdateTime" => written(self.client.now()),
+                });
+                conditions::put(&mut status, failed);
+            }
         }
+        self.client.update_status(REQUESTS, &request, status).await?;
+        Ok(Progress::Done)
     }
+}
+
+/// The certificate that a request asks for, in PEM.
+fn signed(request: &Value, signer: &dyn Sign) -> Result<String, String> {
+    let asked = request.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64);
+    let seconds = asked.map_or(VALID_S, |asked| asked.clamp(VALID_MIN_S, VALID_S));
+    let der = pem_of(request).and_then(|pem| blocks(&pem).into_iter().next()).map(|block| block.bytes);
+    let valid_for = Duration::from_secs(seconds.unsigned_abs());
+    let certificate = signer.sign(&der.unwrap_or_default(), &usages(request), valid_for);
+    certificate.map_err(|why| format!("error auto signing csr: {why}"))
 }
 
 /// Whether a signer that is here signs the request; `None` for signers of others.
@@ -184,7 +188,13 @@ fn validated(request: &Value) -> Option<Result<(), String>> {
         return None;
     }
     let usages = usages(request);
-    let asked = read(request).ok()?;
+    let asked = match read(request) {
+        Ok(asked) => asked,
+        Err(why) => {
+            let name = request.str_at(&["metadata", "name"]);
+            return Some(Err(format!("unable to parse csr {name:?}: {why}")));
+        }
+    };
     Some(match signer {
         OF_KUBELETS => validate_client(&asked, &usages),
         OF_SERVING => validate_serving(&asked, &usages),
@@ -397,6 +407,44 @@ mod tests {
         let expected = "usages did not match [client auth digital signature key encipherment]";
         check(&node, Some(Err(expected)));
         check(&request("devs", "jane", &[], "other", "client auth"), None);
+        let unreadable = |signer: &str| {
+            let text =
+                format!("metadata: {{name: r}}\nspec: {{signerName: {signer}, usages: [client auth], request: MAID}}");
+            yaml::decode(text.as_bytes()).expect("YAML")
+        };
+        let why = "unable to parse csr \"r\": PEM block type must be CERTIFICATE REQUEST";
+        check(&unreadable("kubernetes.io/kube-apiserver-client"), Some(Err(why)));
+        check(&unreadable("example.com/other"), None);
+    }
+
+    /// Signs nothing.
+    struct Unwilling;
+
+    impl Sign for Unwilling {
+        fn sign(&self, _: &[u8], _: &[&str], _: Duration) -> Result<String, String> {
+            Err("no".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_can_not_be_signed_has_failed() {
+        let registry = crate::registry::fixture::registry().await;
+        let client =
+            Client::new(&registry, &super::super::recorder::Recorder::start(&registry), "certificate-controller");
+        let head = b"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}}";
+        let mut asked = yaml::decode(head).expect("YAML");
+        let signable = request("devs", "jane", &[], "kube-apiserver-client", "client auth");
+        asked.make_object().insert("spec", signable.get("spec").cloned().expect("it is there"));
+        let mut made = client.create(REQUESTS, &asked).await.expect("it is made");
+        let approved = b"{conditions: [{type: Approved, status: 'True', reason: R, message: m}]}";
+        made.make_object().insert("status", yaml::decode(approved).expect("YAML"));
+        client.update_part(REQUESTS, "approval", &made).await.expect("it is approved");
+        let signing = Signing { client: client.clone(), signer: Arc::new(Unwilling) };
+        assert_eq!(signing.reconcile("r").await.ok(), Some(Progress::Done));
+        let made = client.get(REQUESTS, "r").await.expect("it is read").expect("it is there");
+        let failed = conditions::find(conditions::of(&made), "Failed").expect("it has failed");
+        let told = ["reason", "message"].map(|name| failed.str_at(&[name]));
+        assert_eq!(told, ["SignerValidationFailure", "error auto signing csr: no"]);
     }
 
     #[test]

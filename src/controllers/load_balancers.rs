@@ -1,9 +1,9 @@
 //! Services of the type LoadBalancer get an address, as a cloud would give them one.
 //!
 //! Nothing listens there. Each has an address of its own, of those behind [`BASE_IPV4`] and [`BASE_IPV6`], for as long as it is
-//! of this type; one that names an address (`spec.loadBalancerIP`) has that, unless another has it: then it waits. The addresses of a
-//! number, one of each family, go together: no two services have one each. A service of another class (`spec.loadBalancerClass`) is
-//! left to others until it goes or is of another type.
+//! of this type: one of each of its families, which are found each by itself. One that names an address (`spec.loadBalancerIP`) has
+//! that, unless another has it: then it waits. A service of another class (`spec.loadBalancerClass`) is left to others until it goes or
+//! is of another type.
 //!
 //! Source: `k8s.io/cloud-provider/controllers/service` of Kubernetes 1.37.
 
@@ -26,7 +26,7 @@ use crate::value::Value;
 /// The finalizer of services that have an address.
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 const TYPE: &str = "LoadBalancer";
-/// What the number of a service is added to. Numbers begin at 1: no service has this address itself.
+/// What numbers are added to. They begin at 1: no service has this address itself.
 const BASE_IPV4: u32 = u32::from_be_bytes([172, 30, 0, 0]);
 /// As [`BASE_IPV4`].
 const BASE_IPV6: u128 = 0xfd1e_0000_0000_0000_0000_0000_0000_0000;
@@ -38,46 +38,20 @@ struct LoadBalancers {
     pool: Mutex<Pool>,
 }
 
-/// What is taken by a service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// The addresses that are made of a number.
-    Number(u16),
-    /// An address that no number makes.
-    Elsewhere(IpAddr),
-}
-
-impl Place {
-    fn of(address: IpAddr) -> Self {
-        let number = match address {
-            IpAddr::V4(address) => u32::from(address).checked_sub(BASE_IPV4).map(u128::from),
-            IpAddr::V6(address) => u128::from(address).checked_sub(BASE_IPV6),
-        };
-        let number = number.and_then(|number| u16::try_from(number).ok());
-        number.filter(|number| (1..=NUMBER_MAX).contains(number)).map_or(Place::Elsewhere(address), Place::Number)
-    }
-
-    fn number(self) -> Option<u16> {
-        match self {
-            Place::Number(number) => Some(number),
-            Place::Elsewhere(_) => None,
-        }
-    }
-}
-
-/// The places of services: no two have the same.
+/// The addresses of services: no two have the same.
 #[derive(Default)]
 struct Pool {
-    places: BTreeMap<String, Place>,
-    // INVARIANT: the values of `places`.
-    taken: BTreeSet<Place>,
+    /// One of each family, or one that is named.
+    held: BTreeMap<String, Vec<IpAddr>>,
+    // INVARIANT: the values of `held`.
+    taken: BTreeSet<IpAddr>,
 }
 
 /// Why a service has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     AllTaken,
-    /// The one that it names is another's, or goes with one that is.
+    /// The one that it names is another's.
     Taken(IpAddr),
 }
 
@@ -85,75 +59,77 @@ impl fmt::Display for Lack {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lack::AllTaken => write!(out, "no address is left"),
-            Lack::Taken(address) => match Place::of(*address) {
-                Place::Elsewhere(address) => write!(out, "another service has the address {address}"),
-                Place::Number(number) => {
-                    let (ipv4, ipv6) = (ipv4_of(number), ipv6_of(number));
-                    write!(out, "another service has one or both of {ipv4} and {ipv6}, which go together")
-                }
-            },
+            Lack::Taken(address) => write!(out, "another service has the address {address}"),
         }
     }
 }
 
 impl Pool {
     fn release(&mut self, key: &str) {
-        if let Some(place) = self.places.remove(key) {
-            self.taken.remove(&place);
+        for address in self.held.remove(key).unwrap_or_default() {
+            self.taken.remove(&address);
         }
     }
 
-    /// Takes a place for a service, instead of the one that it had; not one that another has.
-    fn claim(&mut self, key: &str, place: Place) -> bool {
-        if self.places.get(key) == Some(&place) {
-            return true;
+    fn held_by(&self, key: &str) -> &[IpAddr] {
+        self.held.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Takes addresses for a service, instead of those that it had; none if another has one of them, which is the error.
+    fn claim(&mut self, key: &str, addresses: Vec<IpAddr>) -> Result<(), IpAddr> {
+        let held = self.held_by(key);
+        let is_of_another = |address: &&IpAddr| self.taken.contains(*address) && !held.contains(*address);
+        if let Some(taken) = addresses.iter().find(is_of_another) {
+            return Err(*taken);
         }
-        if !self.taken.insert(place) {
-            return false;
-        }
-        if let Some(old) = self.places.insert(key.to_owned(), place) {
-            self.taken.remove(&old);
-        }
-        true
+        self.release(key);
+        self.taken.extend(&addresses);
+        self.held.insert(key.to_owned(), addresses);
+        Ok(())
     }
 
     /// Takes in how a service is stored now.
     fn note(&mut self, key: &str, service: &Value) {
-        let said = place_of(service);
-        let named = named_address(service).map(Place::of);
+        let said = said_addresses(service);
+        let named = named_address(service);
+        let is_named = |addresses: &[IpAddr]| named.is_none_or(|named| addresses == [named]);
         // One that has just been given the address that it names does not say so yet, and keeps it.
-        let is_outdated = named.is_some() && named.as_ref() != self.places.get(key);
-        if !is_concerned(service) || (is_outdated && named != said) {
+        if !is_concerned(service) || !(is_named(self.held_by(key)) || is_named(&said)) {
             self.release(key);
-        } else if is_wanted(service)
-            && let Some(place) = said.filter(|place| named.is_some() || place.number().is_some())
-        {
-            self.claim(key, place);
+        } else if is_wanted(service) && !said.is_empty() && is_named(&said) {
+            // Of a family that its status does not tell yet, it keeps what it was given.
+            let is_untold = |held: &&IpAddr| !said.iter().any(|said| said.is_ipv4() == held.is_ipv4());
+            let kept = self.held_by(key).iter().filter(is_untold).filter(|_| named.is_none()).copied();
+            let addresses = said.iter().copied().chain(kept).collect();
+            // One that another has is not the service's; it is given its own when it is looked at.
+            _ = self.claim(key, addresses);
         }
     }
 
-    /// The addresses of a service: the one that it names, or one of each of its families.
+    /// The addresses of a service, which it keeps: the one that it names, or one of each of its families.
     fn addresses_of(&mut self, key: &str, service: &Value) -> Result<Vec<IpAddr>, Lack> {
-        match named_address(service) {
-            Some(named) if self.claim(key, Place::of(named)) => Ok(vec![named]),
-            Some(named) => Err(Lack::Taken(named)),
+        let addresses = match named_address(service) {
+            Some(named) => vec![named],
             None => {
-                let number = self.number_of(key).ok_or(Lack::AllTaken)?;
-                Ok(made_addresses(service, number))
+                let families =
+                    service.items_at(&["spec", "ipFamilies"]).iter().map(|family| family.as_str() != Some("IPv6"));
+                families
+                    .map(|is_ipv4| self.address_of_family(key, is_ipv4).ok_or(Lack::AllTaken))
+                    .collect::<Result<_, _>>()?
             }
-        }
+        };
+        self.claim(key, addresses.clone()).map_err(Lack::Taken)?;
+        Ok(addresses)
     }
 
-    /// The number of a service, which it keeps; `None` where all are taken.
-    fn number_of(&mut self, key: &str) -> Option<u16> {
-        if let Some(number) = self.places.get(key).and_then(|place| place.number()) {
-            return Some(number);
-        }
-        // Numbers come before other places.
-        let numbers = self.taken.iter().map_while(|place| place.number());
-        let free = (1..=NUMBER_MAX).zip(numbers.chain([0])).find(|(free, used)| free != used);
-        let number = free.map_or(NUMBER_MAX, |(free, _)| free);
-        self.claim(key, Place::Number(number)).then_some(number)
+    /// The address of a family that a service has, or the first that is free.
+    fn address_of_family(&self, key: &str, is_ipv4: bool) -> Option<IpAddr> {
+        let held = self.held_by(key).iter().find(|held| held.is_ipv4() == is_ipv4 && is_made(**held));
+        held.copied().or_else(|| {
+            let made = |number| made_address(is_ipv4, number);
+            let mut taken = self.taken.range(made(1)..=made(NUMBER_MAX));
+            (1..=NUMBER_MAX).map(made).find(|address| taken.next() != Some(address))
+        })
     }
 }
 
@@ -176,10 +152,17 @@ fn is_concerned(service: &Value) -> bool {
     is_wanted(service) || needs_cleanup(service)
 }
 
-/// The place of the first address in the status of a service.
-fn place_of(service: &Value) -> Option<Place> {
-    let first = service.items_at(&["status", "loadBalancer", "ingress"]).first()?;
-    first.str_at(&["ip"]).parse().ok().map(Place::of)
+/// What the status of a service tells that may be its own: the first address of a service that names one, and else the first of each
+/// family among those that are made here.
+fn said_addresses(service: &Value) -> Vec<IpAddr> {
+    let said = service.items_at(&["status", "loadBalancer", "ingress"]).iter();
+    let said = said.filter_map(|ingress| ingress.str_at(&["ip"]).parse().ok());
+    if named_address(service).is_some() {
+        return said.take(1).collect();
+    }
+    let made: Vec<IpAddr> = said.filter(|address| is_made(*address)).collect();
+    let first = |is_ipv4: bool| made.iter().find(|address| address.is_ipv4() == is_ipv4).copied();
+    first(true).into_iter().chain(first(false)).collect()
 }
 
 /// The address that a service names; `None` where it names none, or one that can't be read.
@@ -190,21 +173,19 @@ fn named_address(service: &Value) -> Option<IpAddr> {
     Some(named.to_canonical())
 }
 
-fn ipv4_of(number: u16) -> Ipv4Addr {
-    Ipv4Addr::from(BASE_IPV4 + u32::from(number))
+/// The address of a family that has a number.
+fn made_address(is_ipv4: bool, number: u16) -> IpAddr {
+    if is_ipv4 {
+        Ipv4Addr::from(BASE_IPV4 + u32::from(number)).into()
+    } else {
+        Ipv6Addr::from(BASE_IPV6 + u128::from(number)).into()
+    }
 }
 
-fn ipv6_of(number: u16) -> Ipv6Addr {
-    Ipv6Addr::from(BASE_IPV6 + u128::from(number))
-}
-
-/// The addresses of a number: one of each family of the service.
-fn made_addresses(service: &Value, number: u16) -> Vec<IpAddr> {
-    let of_family = |family: &Value| match family.as_str() {
-        Some("IPv6") => IpAddr::from(ipv6_of(number)),
-        _ => IpAddr::from(ipv4_of(number)),
-    };
-    service.items_at(&["spec", "ipFamilies"]).iter().map(of_family).collect()
+/// Whether an address has a number.
+fn is_made(address: IpAddr) -> bool {
+    let is_ipv4 = address.is_ipv4();
+    (made_address(is_ipv4, 1)..=made_address(is_ipv4, NUMBER_MAX)).contains(&address)
 }
 
 /// Addresses as the status has them.
@@ -315,125 +296,132 @@ mod tests {
         yaml::decode(text.as_bytes()).expect("YAML")
     }
 
+    /// The addresses that a service gets, or why it gets none.
+    fn given(pool: &mut Pool, key: &str, spec: &str) -> Vec<String> {
+        match pool.addresses_of(key, &read_yaml(&format!("spec: {{type: LoadBalancer, {spec}}}"))) {
+            Ok(addresses) => addresses.iter().map(IpAddr::to_string).collect(),
+            Err(lack) => vec![lack.to_string()],
+        }
+    }
+
+    const OF_IPV4: &str = "ipFamilies: [IPv4]";
+
     #[test]
-    fn the_first_free_number_is_given() {
+    fn the_first_free_address_of_each_family_is_given() {
         let mut pool = Pool::default();
-        pool.claim("d/b", Place::Number(2));
-        assert_eq!((pool.number_of("d/a"), pool.number_of("d/c"), pool.number_of("d/b")), (Some(1), Some(3), Some(2)));
+        assert_eq!(given(&mut pool, "d/a", OF_IPV4), ["172.30.0.1"]);
+        assert_eq!(given(&mut pool, "d/b", "ipFamilies: [IPv6, IPv4]"), ["fd1e::1", "172.30.0.2"]);
+        assert_eq!(given(&mut pool, "d/c", "ipFamilies: [IPv6]"), ["fd1e::2"]);
+        assert_eq!(given(&mut pool, "d/a", OF_IPV4), ["172.30.0.1"]);
         pool.release("d/a");
-        assert_eq!((pool.number_of("d/e"), pool.number_of("d/f")), (Some(1), Some(4)));
+        assert_eq!(given(&mut pool, "d/e", OF_IPV4), ["172.30.0.1"]);
+        // Of a family that it has no more, the address is free.
+        assert_eq!(given(&mut pool, "d/b", "ipFamilies: [IPv6]"), ["fd1e::1"]);
+        assert_eq!(given(&mut pool, "d/f", OF_IPV4), ["172.30.0.2"]);
     }
 
     #[test]
-    fn a_number_that_is_free_again_is_given_where_all_were_taken() {
+    fn an_address_that_is_free_again_is_given_where_all_were_taken() {
         let mut pool = Pool::default();
-        (1..=NUMBER_MAX).for_each(|number| _ = pool.claim(&number.to_string(), Place::Number(number)));
-        let service = read_yaml("spec: {type: LoadBalancer, ipFamilies: [IPv4]}");
-        assert_eq!(pool.addresses_of("d/a", &service), Err(Lack::AllTaken));
+        for number in 1..=NUMBER_MAX {
+            pool.claim(&number.to_string(), vec![made_address(true, number)]).expect("it is free");
+        }
+        assert_eq!(given(&mut pool, "d/a", OF_IPV4), ["no address is left"]);
         pool.release("256");
-        assert_eq!(pool.addresses_of("d/a", &service), Ok(vec![IpAddr::from([172, 30, 1, 0])]));
+        assert_eq!(given(&mut pool, "d/a", OF_IPV4), ["172.30.1.0"]);
     }
 
     #[test]
-    fn who_writes_the_status_of_a_service_takes_one_number_at_most() {
+    fn who_writes_the_status_of_a_service_takes_one_address_of_a_family_at_most() {
         let mut pool = Pool::default();
         let service = |ip: &str, rest: &str| {
             read_yaml(&format!(
-                "spec: {{type: LoadBalancer, ipFamilies: [IPv4]{rest}}}\nstatus: {{loadBalancer: {{ingress: [{{ip: {ip}}}]}}}}"
+                "spec: {{type: LoadBalancer, ipFamilies: [IPv4]{rest}}}\nstatus: {{loadBalancer: {{ingress: [{{ip: {ip}}}, {{ip: 172.30.9.9}}]}}}}"
             ))
         };
         for last in 1..=9 {
             pool.note("d/a", &service(&format!("172.30.0.{last}"), ""));
         }
-        assert_eq!((pool.taken.len(), pool.number_of("d/a")), (1, Some(9)));
-        // The number of another stays with it.
+        assert_eq!((pool.taken.len(), given(&mut pool, "d/a", OF_IPV4)), (1, vec!["172.30.0.9".to_owned()]));
+        // The address of another stays with it.
         pool.note("d/b", &service("172.30.0.9", ""));
-        assert_eq!((pool.taken.len(), pool.number_of("d/b")), (1, Some(1)));
+        assert_eq!((pool.taken.len(), given(&mut pool, "d/b", OF_IPV4)), (1, vec!["172.30.0.1".to_owned()]));
         for other in [", loadBalancerIP: 1.2.3.4", ", loadBalancerClass: example.com/b"] {
             pool.note("d/b", &service("172.30.0.1", other));
-            assert_eq!((pool.taken.len(), pool.places.len()), (1, 1), "{other}");
+            assert_eq!((pool.taken.len(), pool.held.len()), (1, 1), "{other}");
         }
+    }
+
+    #[test]
+    fn a_family_that_the_status_does_not_tell_yet_keeps_its_address() {
+        let mut pool = Pool::default();
+        let both = "ipFamilies: [IPv4, IPv6]";
+        assert_eq!(given(&mut pool, "d/a", both), ["172.30.0.1", "fd1e::1"]);
+        let status = "status: {loadBalancer: {ingress: [{ip: 172.30.0.1}]}}";
+        pool.note("d/a", &read_yaml(&format!("spec: {{type: LoadBalancer, {both}}}\n{status}")));
+        assert_eq!(given(&mut pool, "d/b", both), ["172.30.0.2", "fd1e::2"]);
     }
 
     #[test]
     fn a_service_has_an_address_of_each_of_its_families_or_the_one_that_it_names() {
         let mut pool = Pool::default();
-        pool.claim("d/a", Place::Number(7));
-        let mut check = |spec: &str, expected: &[&str]| {
-            let addresses = pool.addresses_of("d/a", &read_yaml(&format!("spec: {{{spec}}}"))).expect("one is left");
-            assert_eq!(addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>(), expected, "{spec}");
-        };
-        check("ipFamilies: [IPv4, IPv6]", &["172.30.0.7", "fd1e::7"]);
+        pool.claim("d/a", vec![made_address(true, 7)]).expect("it is free");
+        let mut check = |spec: &str, expected: &[&str]| assert_eq!(given(&mut pool, "d/a", spec), expected, "{spec}");
+        check("ipFamilies: [IPv4, IPv6]", &["172.30.0.7", "fd1e::1"]);
         check("ipFamilies: [IPv4], loadBalancerIP: 1.2.3.4", &["1.2.3.4"]);
         // The status must not have these as they are written.
         check("ipFamilies: [IPv4], loadBalancerIP: '::ffff:1.2.3.4'", &["1.2.3.4"]);
         check("ipFamilies: [IPv6], loadBalancerIP: 'FD00:0::1'", &["fd00::1"]);
-        // What is not an address names none; the number was given up for the others.
+        // What is not an address names none; the first was given up for the others.
         check("ipFamilies: [IPv4], loadBalancerIP: 01.2.3.4", &["172.30.0.1"]);
     }
 
     #[test]
     fn an_address_that_is_named_is_given_to_one_service() {
         let mut pool = Pool::default();
-        let named =
-            |ip: &str| read_yaml(&format!("spec: {{type: LoadBalancer, ipFamilies: [IPv4], loadBalancerIP: {ip}}}"));
-        let given = |ip: &str| {
-            let mut service = named(ip);
-            service.make_object().insert("status", read_yaml(&format!("loadBalancer: {{ingress: [{{ip: {ip}}}]}}")));
-            service
-        };
-        // One of the range, which is nobody's number then, and one beside it.
+        let spec = |ip: &str| format!("ipFamilies: [IPv4], loadBalancerIP: '{ip}'");
+        let named = |ip: &str| read_yaml(&format!("spec: {{type: LoadBalancer, {}}}", spec(ip)));
+        // One of the range, which nobody else is given then, and one beside it.
         for ip in ["172.30.0.1", "192.0.2.1"] {
-            let address: IpAddr = ip.parse().expect("an address");
-            assert_eq!(pool.addresses_of("d/a", &named(ip)), Ok(vec![address]));
-            assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
+            let taken = [format!("another service has the address {ip}")];
+            assert_eq!(given(&mut pool, "d/a", &spec(ip)), [ip]);
+            assert_eq!(given(&mut pool, "d/b", &spec(ip)), taken);
             // Its finalizer is stored before its status.
             pool.note("d/a", &named(ip));
-            assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
-            pool.note("d/a", &given(ip));
-            assert_eq!(pool.addresses_of("d/b", &named(ip)), Err(Lack::Taken(address)));
-            assert_eq!(pool.number_of("d/c"), Some(2));
+            assert_eq!(given(&mut pool, "d/b", &spec(ip)), taken);
+            let mut told = named(ip);
+            told.make_object().insert("status", read_yaml(&format!("loadBalancer: {{ingress: [{{ip: {ip}}}]}}")));
+            pool.note("d/a", &told);
+            assert_eq!(given(&mut pool, "d/b", &spec(ip)), taken);
+            let free = if ip == "192.0.2.1" { "172.30.0.1" } else { "172.30.0.2" };
+            assert_eq!(given(&mut pool, "d/c", OF_IPV4), [free]);
             pool.release("d/a");
-            assert_eq!(pool.addresses_of("d/b", &named(ip)), Ok(vec![address]));
+            assert_eq!(given(&mut pool, "d/b", &spec(ip)), [ip]);
             pool.release("d/b");
+            pool.release("d/c");
         }
+        // Those of the two families have nothing to do with each other.
+        assert_eq!(given(&mut pool, "d/a", &spec("172.30.0.9")), ["172.30.0.9"]);
+        assert_eq!(given(&mut pool, "d/b", &spec("fd1e::9")), ["fd1e::9"]);
     }
 
     #[test]
-    fn who_names_an_address_that_goes_with_one_of_another_is_told_so() {
-        let mut pool = Pool::default();
-        let named = |ip: &str| read_yaml(&format!("spec: {{type: LoadBalancer, loadBalancerIP: '{ip}'}}"));
-        let mut check = |first: &str, second: &str, expected: &str| {
-            pool.addresses_of("d/a", &named(first)).expect("nobody has it");
-            let lack = pool.addresses_of("d/b", &named(second)).expect_err("it is taken");
-            assert_eq!(lack.to_string(), expected);
-        };
-        let together = "another service has one or both of 172.30.0.9 and fd1e::9, which go together";
-        check("172.30.0.9", "fd1e::9", together);
-        check("1.2.3.4", "1.2.3.4", "another service has the address 1.2.3.4");
-    }
-
-    #[test]
-    fn a_service_that_names_no_address_any_more_gets_a_number() {
+    fn a_service_that_names_no_address_any_more_gets_one() {
         let mut pool = Pool::default();
         let status = "status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}";
         pool.note("d/a", &read_yaml(&format!("spec: {{type: LoadBalancer, loadBalancerIP: 192.0.2.1}}\n{status}")));
-        let service = read_yaml(&format!("spec: {{type: LoadBalancer, ipFamilies: [IPv4]}}\n{status}"));
-        pool.note("d/a", &service);
-        assert_eq!(pool.addresses_of("d/a", &service), Ok(vec![IpAddr::from([172, 30, 0, 1])]));
         assert_eq!(pool.taken.len(), 1);
+        pool.note("d/a", &read_yaml(&format!("spec: {{type: LoadBalancer, ipFamilies: [IPv4]}}\n{status}")));
+        assert_eq!((given(&mut pool, "d/a", OF_IPV4), pool.taken.len()), (vec!["172.30.0.1".to_owned()], 1));
     }
 
     #[test]
-    fn the_place_of_an_address_is_known() {
-        let check = |ip: &str, number: Option<u16>| {
-            let address: IpAddr = ip.parse().expect("an address");
-            assert_eq!(Place::of(address), number.map_or(Place::Elsewhere(address), Place::Number), "{ip}");
-        };
-        check("172.30.1.0", Some(256));
-        check("fd1e::9", Some(9));
-        check("1.2.3.4", None);
-        check("172.30.0.0", None);
+    fn an_address_that_is_made_here_is_known() {
+        for (ip, expected) in
+            [("172.30.1.0", true), ("fd1e::9", true), ("1.2.3.4", false), ("172.30.0.0", false), ("fd1e::ffff", false)]
+        {
+            assert_eq!(is_made(ip.parse().expect("an address")), expected, "{ip}");
+        }
     }
 
     #[test]

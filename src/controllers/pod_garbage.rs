@@ -1,7 +1,7 @@
 //! Pods that nobody is left for: those of nodes that are gone, those without a node that are to go, and ended ones beyond a number.
 //!
 //! DIFFERS: kube-controller-manager looks every 20 s, and this controller as things change; a node that is gone has the same
-//! 40 s to come back.
+//! 40 s to come back, and a pod without a node goes after the 20 s that it may last there.
 //!
 //! Source: `pkg/controller/podgc` of Kubernetes 1.37.
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use super::client::{Client, NODES, PODS, is_going, left};
+use super::client::{Client, NODES, PODS, is_going, left, time_at};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -22,6 +22,8 @@ use crate::value::{Value, json};
 
 /// How long a node may be missing before its pods go.
 const QUARANTINE_S: i64 = 40;
+/// How long a pod that is to go, and has no node, may wait for those that hold it by their finalizers.
+const UNSCHEDULED_S: i64 = 20;
 /// How many pods that have ended are kept: the default of `--terminated-pod-gc-threshold`.
 const ENDED_MAX: usize = 12_500;
 /// What is looked at when a pod has ended.
@@ -159,15 +161,24 @@ impl Reconciler for PodGarbage {
             return Ok(Progress::Done);
         }
         if key.contains('/') {
-            let is_unscheduled = |pod: &Value| is_going(pod) && pod.str_at(&["spec", "nodeName"]).is_empty();
-            self.collect(vec![key.to_owned()], is_unscheduled, None).await?;
-            return Ok(Progress::Done);
+            return self.reconcile_unscheduled(key).await;
         }
         self.reconcile_node(key).await
     }
 }
 
 impl PodGarbage {
+    async fn reconcile_unscheduled(&self, key: &str) -> Result<Progress, Status> {
+        let is_unscheduled = |pod: &Value| is_going(pod) && pod.str_at(&["spec", "nodeName"]).is_empty();
+        let Some(pod) = self.client.get(PODS, key).await?.filter(is_unscheduled) else { return Ok(Progress::Done) };
+        let since = time_at(&pod, &["metadata", "deletionTimestamp"]);
+        if let Some(pause) = since.and_then(|since| left(since, UNSCHEDULED_S, self.client.now())) {
+            return Ok(Progress::After(pause));
+        }
+        self.collect(vec![key.to_owned()], is_unscheduled, None).await?;
+        Ok(Progress::Done)
+    }
+
     async fn reconcile_node(&self, name: &str) -> Result<Progress, Status> {
         let node = self.client.get(NODES, name).await?;
         let bound = self.known().pods_of(name);
@@ -240,6 +251,8 @@ pub(super) fn start(means: &Means) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::recorder::Recorder;
+    use crate::registry::fixture;
     use crate::value::yaml;
 
     fn read(text: &str) -> Value {
@@ -268,6 +281,21 @@ mod tests {
         assert_eq!(known.pods_of("node-0").len(), 4);
         known.take_in("d/evicted", None);
         assert_eq!((known.surplus(1), known.pods_of("node-0").len()), (vec!["d/old".to_owned()], 3));
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_is_to_go_without_a_node_has_some_time() {
+        let registry = fixture::registry().await;
+        let client = Client::new(&registry, &Recorder::start(&registry), "pod-garbage-collector");
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default, finalizers: [example.com/held]}, \
+                   spec: {containers: [{name: c, image: i}]}}";
+        let pod = client.create(PODS, &read(pod)).await.expect("it is made");
+        client.delete(PODS, &pod, None).await.expect("it is to go");
+        let garbage = PodGarbage { client: client.clone(), known: Mutex::default() };
+        let progress = garbage.reconcile("default/p").await.expect("it is looked at");
+        assert!(matches!(progress, Progress::After(pause) if pause.as_secs() <= 20), "{progress:?}");
+        let pod = client.get(PODS, "default/p").await.expect("it is read").expect("it is held");
+        assert_eq!(pod.str_at(&["status", "phase"]), "Pending");
     }
 
     #[test]

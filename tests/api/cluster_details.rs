@@ -123,8 +123,7 @@ fn no_two_services_have_the_same_address_of_a_load_balancer() {
     cluster.apply(&service("second"));
     wait_for_event(&cluster, "second", "SyncLoadBalancerFailed");
     let message = event(&cluster, "second", "SyncLoadBalancerFailed", ".message");
-    let together = "another service has one or both of 172.30.0.1 and fd1e::1, which go together";
-    assert_eq!(message, format!("Error syncing load balancer: {together}"));
+    assert_eq!(message, "Error syncing load balancer: another service has the address 172.30.0.1");
     cluster.ok("create service loadbalancer third --tcp=80");
     cluster.wait("service/third", address, "172.30.0.2");
     cluster.ok("delete service first");
@@ -179,4 +178,24 @@ fn endpoints_have_the_time_of_the_change_that_they_were_last_written_for() {
     cluster.ok("label service web a=b");
     cluster.wait("endpoints/web", ".metadata.labels.a", "b");
     assert_eq!(cluster.get("endpoints/web", annotation), "");
+}
+
+#[test]
+fn a_deployment_waits_for_the_probes_of_its_pods() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  minReadySeconds: 100\n  selector: {matchLabels: \
+         {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - name: c\n        image: i\n        \
+         startupProbe: {periodSeconds: 90, httpGet: {port: 80}}\n        readinessProbe: {initialDelaySeconds: 200, httpGet: {port: 80}}",
+    );
+    let started = "get pods -o jsonpath={.items[*].status.containerStatuses[0].started}";
+    until("both pods run", || cluster.ok(started) == "false false");
+    cluster.clock(r#"{"advance": "95s"}"#);
+    until("both are started", || cluster.ok(started) == "true true");
+    assert_eq!(cluster.get("deployment/web", ".status.readyReplicas"), "");
+    cluster.clock(r#"{"advance": "110s"}"#);
+    cluster.wait("deployment/web", ".status.readyReplicas", "2");
+    assert_eq!(cluster.get("deployment/web", ".status.availableReplicas"), "");
+    cluster.clock(r#"{"advance": "100s"}"#);
+    cluster.rolled_out("deployment/web");
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::budget::Budget;
 use self::filter::Wanted;
-use self::state::{Awaits, Event, State};
+use self::state::{Awaits, Event, State, Waiting, asked};
 use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, place};
 use super::pods;
 use super::queue::Progress;
@@ -94,7 +94,7 @@ impl Reconciler for Scheduler {
         let volumes = self.volumes_of(&pod).await?;
         let decision = match &volumes {
             Volumes::Missing(why) => {
-                self.state().waiting.insert(key.to_owned(), Awaits::VOLUMES);
+                self.await_volumes(key, &pod);
                 Decision::Wait(self.refuse_all(why))
             }
             Volumes::Bound(terms) | Volumes::WaitForNode(_, terms) => {
@@ -103,7 +103,10 @@ impl Reconciler for Scheduler {
             }
         };
         match (decision, volumes) {
-            (Decision::Bind(node), Volumes::WaitForNode(claims, _)) => self.choose_for(key, claims, &node).await,
+            (Decision::Bind(node), Volumes::WaitForNode(claims, _)) => {
+                self.await_volumes(key, &pod);
+                self.choose_for(claims, &node).await
+            }
             (Decision::Bind(node), _) => self.bind(&pod, &node).await,
             (Decision::Preempt(node, victims, why), _) => self.preempt(&pod, (&node, &victims), &why).await,
             (Decision::Wait(message), _) => self.report(&pod, &message, None).await,
@@ -137,7 +140,9 @@ impl Scheduler {
     fn note_pod(&self, key: &str, pod: Option<&Value>) -> Vec<String> {
         let mut state = self.state();
         if let Some(pod) = pod.filter(|pod| is_to_be_scheduled(pod)) {
-            return vec![key_of(pod)];
+            let key = key_of(pod);
+            let is_known = state.waiting.get(&key).is_some_and(|known| known.asked == asked(pod));
+            return if is_known { Vec::new() } else { vec![key] };
         }
         let event = state.take_in_pod(key, pod);
         if pod.is_none() {
@@ -166,7 +171,7 @@ impl Scheduler {
         let victims = if preempts && !is_promised { filter::victims(&wanted, &refused, &state) } else { None };
         let awaits = filter::awaited(&refused);
         let awaits = if victims.is_some() || is_promised { awaits.and(Awaits::ROOM) } else { awaits };
-        state.waiting.insert(wanted.pod.key.clone(), awaits);
+        state.waiting.insert(wanted.pod.key.clone(), Waiting { awaits, asked: asked(wanted.object) });
         match victims {
             Some((node, victims)) => {
                 state.nominated.insert(wanted.pod.key.clone(), (node.clone(), wanted.pod));
@@ -220,9 +225,13 @@ impl Scheduler {
         Ok(if waiting.is_empty() { Volumes::Bound(terms) } else { Volumes::WaitForNode(waiting, terms) })
     }
 
+    fn await_volumes(&self, key: &str, pod: &Value) {
+        let waiting = Waiting { awaits: Awaits::VOLUMES, asked: asked(pod) };
+        self.state().waiting.insert(key.to_owned(), waiting);
+    }
+
     /// Says for which node volumes are to be made; the pod is bound once they are.
-    async fn choose_for(&self, key: &str, claims: Vec<Value>, node: &str) -> Result<Progress, Status> {
-        self.state().waiting.insert(key.to_owned(), Awaits::VOLUMES);
+    async fn choose_for(&self, claims: Vec<Value>, node: &str) -> Result<Progress, Status> {
         for claim in claims {
             let (namespace, name) = place(&claim);
             if claim.at(&["metadata", "annotations", SELECTED_NODE]).is_some() {
@@ -310,7 +319,26 @@ pub(super) fn start(means: &Means) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::recorder::Recorder;
+    use crate::registry::fixture;
     use crate::value::yaml;
+
+    #[tokio::test]
+    async fn a_pod_that_is_told_why_it_waits_is_not_looked_at_again_for_that() {
+        let registry = fixture::registry().await;
+        let client = Client::new(&registry, &Recorder::start(&registry), "kube-scheduler");
+        let scheduler = Scheduler { client, state: Mutex::default() };
+        let read = |text: &str| yaml::decode(text.as_bytes()).expect("YAML");
+        let pod = read("metadata: {name: p, namespace: d}\nspec: {schedulerName: default-scheduler}");
+        assert_eq!(scheduler.note_pod("d/p", Some(&pod)), ["d/p"]);
+        assert!(matches!(scheduler.decide(Wanted::of(&pod), false), Decision::Wait(_)));
+        let mut told = pod.clone();
+        told.make_object().insert("status", read("nominatedNodeName: here"));
+        assert!(scheduler.note_pod("d/p", Some(&told)).is_empty());
+        let labelled =
+            read("metadata: {name: p, namespace: d, labels: {a: b}}\nspec: {schedulerName: default-scheduler}");
+        assert_eq!(scheduler.note_pod("d/p", Some(&labelled)), ["d/p"]);
+    }
 
     #[test]
     fn only_pods_without_a_node_are_scheduled() {

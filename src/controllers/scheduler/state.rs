@@ -1,11 +1,12 @@
 //! What the scheduler knows of nodes and of the pods on them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::budget::Budget;
 use super::pod::{Amounts, Pod, parse};
 use crate::controllers::pods;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, json};
 
 /// A node with its pods.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,6 +108,23 @@ impl Awaits {
     }
 }
 
+/// A pod that found no place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub awaits: Awaits,
+    /// What it asked for then ([`asked`]): that it is told why, or which node it is to have, is no reason to look again.
+    pub asked: u64,
+}
+
+/// What a pod asks for, as a number: all of it that people change.
+pub(super) fn asked(pod: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in [pod.get("spec"), pod.at(&["metadata", "labels"]), pod.at(&["metadata", "annotations"])] {
+        json::encode(part.unwrap_or(&Value::Null)).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 /// What has happened that pods may have waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
@@ -136,7 +154,7 @@ pub(super) struct State {
     /// Budgets for disruptions.
     pub budgets: BTreeMap<String, Budget>,
     /// Pods that found no place, and what they wait for.
-    pub waiting: BTreeMap<String, Awaits>,
+    pub waiting: BTreeMap<String, Waiting>,
     /// Pods that were given a place, and of which no change has told yet that they are bound.
     assumed: BTreeSet<String>,
     /// The node that others make room on, for a pod that waits for it.
@@ -196,7 +214,7 @@ impl State {
 
     /// The keys of the pods that may have a place after what has happened.
     pub fn woken_by(&self, event: Option<Event>) -> Vec<String> {
-        let waiting = self.waiting.iter().filter(|(_, awaits)| event.is_some_and(|event| awaits.may_come_by(event)));
+        let waiting = self.waiting.iter().filter(|(_, pod)| event.is_some_and(|event| pod.awaits.may_come_by(event)));
         waiting.map(|(key, _)| key.clone()).collect()
     }
 
@@ -275,7 +293,7 @@ mod tests {
             ("room", Awaits::ROOM),
             ("volumes", Awaits::VOLUMES),
         ];
-        state.waiting.extend(kinds.map(|(name, awaits)| (name.to_owned(), awaits)));
+        state.waiting.extend(kinds.map(|(name, awaits)| (name.to_owned(), Waiting { awaits, asked: 0 })));
         state
     }
 

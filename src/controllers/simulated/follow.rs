@@ -19,14 +19,45 @@ use crate::value::{Value, json};
 #[derive(Default)]
 pub(super) struct Followed {
     stages: Vec<Stage>,
-    stays: Mutex<HashMap<String, Stay>>,
+    stays: Mutex<Stays>,
     /// The stages of which it was told that they patch a part that their kind has not.
     warned: Mutex<HashSet<usize>>,
 }
 
+/// The objects that are in a stage, by their keys.
+#[derive(Default)]
+struct Stays {
+    known: HashMap<String, Stay>,
+    /// Those from before all is told anew that were not asked for since. What is gone meanwhile is forgotten the next time.
+    before: HashMap<String, Stay>,
+}
+
+impl Stays {
+    /// Of an object that was made anew under its name, nothing is known.
+    fn of(&self, key: &str, uid: &str) -> Option<&Stay> {
+        self.known.get(key).or_else(|| self.before.get(key)).filter(|stay| stay.uid == uid)
+    }
+
+    /// Notes how much of a stage is done; nothing of what is gone.
+    fn note_done(&mut self, key: &str, done: usize) {
+        if let Some(stay) = self.known.get_mut(key).or_else(|| self.before.get_mut(key)) {
+            stay.done = done;
+        }
+    }
+
+    fn set(&mut self, key: &str, stay: Option<Stay>) {
+        self.before.remove(key);
+        match stay {
+            Some(stay) => _ = self.known.insert(key.to_owned(), stay),
+            None => _ = self.known.remove(key),
+        }
+    }
+}
+
 /// An object in a stage.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Stay {
+    uid: String,
     stage: usize,
     since: Timestamp,
     /// How much of what the stage ends with is done: after an error the rest follows, and nothing is done twice.
@@ -38,18 +69,19 @@ impl Followed {
         Followed { stages, ..Followed::default() }
     }
 
-    fn stays(&self) -> MutexGuard<'_, HashMap<String, Stay>> {
+    fn stays(&self) -> MutexGuard<'_, Stays> {
         self.stays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets an object that is gone.
     pub fn release(&self, key: &str) {
-        self.stays().remove(key);
+        self.stays().set(key, None);
     }
 
-    /// Forgets all objects.
-    pub fn forget(&self) {
-        self.stays().clear();
+    /// Has all be told anew, as changes were missed: an object that is there yet is in its stage for as long as it was.
+    pub fn begin_anew(&self) {
+        let mut stays = self.stays();
+        stays.before = std::mem::take(&mut stays.known);
     }
 
     /// Has an object stay in the stage that it is in, or go on from it; `None` where it is in none.
@@ -72,7 +104,7 @@ impl Followed {
             return Ok(Some(Progress::After(left)));
         }
         match stage.deeds(object, context) {
-            Ok(deeds) => self.carry_out(client, key, object, stay, deeds).await?,
+            Ok(deeds) => self.carry_out(client, key, object, &stay, deeds).await?,
             Err(why) => tracing::warn!(key, "{why}"),
         }
         // What it is in next is told by the change; where that is the same stage, it begins anew.
@@ -83,13 +115,11 @@ impl Followed {
     /// The stage that an object is in, and since when: the one that it was in, as long as it may stay in that.
     fn stay(&self, key: &str, object: &Value, now: Timestamp) -> Option<Stay> {
         let mut stays = self.stays();
-        let known = stays.get(key).copied().filter(|stay| stages::may_stay(&self.stages, stay.stage, object));
-        let stay =
-            known.or_else(|| stages::stage_of(&self.stages, object).map(|stage| Stay { stage, since: now, done: 0 }));
-        match stay {
-            Some(stay) => _ = stays.insert(key.to_owned(), stay),
-            None => _ = stays.remove(key),
-        }
+        let uid = object.str_at(&["metadata", "uid"]);
+        let known = stays.of(key, uid).filter(|stay| stages::may_stay(&self.stages, stay.stage, object)).cloned();
+        let begun = |stage| Stay { uid: uid.to_owned(), stage, since: now, done: 0 };
+        let stay = known.or_else(|| stages::stage_of(&self.stages, object).map(begun));
+        stays.set(key, stay.clone());
         stay
     }
 
@@ -100,7 +130,7 @@ impl Followed {
         client: &Client,
         key: &str,
         object: &Value,
-        stay: Stay,
+        stay: &Stay,
         deeds: Vec<Deed>,
     ) -> Result<(), Status> {
         let mut object = object.clone();
@@ -127,7 +157,7 @@ impl Followed {
                     is_deleted = true;
                 }
             }
-            _ = self.stays().get_mut(key).map(|stay| stay.done = at + 1);
+            self.stays().note_done(key, at + 1);
         }
         Ok(())
     }
@@ -217,7 +247,17 @@ mod tests {
         assert_eq!([stay("Running", 3), stay("Failed", 4), stay("Running", 5)], [Some((1, 3)), None, Some((1, 5))]);
         // What is of no weight is left for what has come to fit, too, and has some.
         assert_eq!(stay("Bad", 6), Some((2, 6)));
-        followed.forget();
-        assert_eq!(stay("Bad", 7), Some((2, 7)));
+        // Changes were missed, this object not.
+        followed.begin_anew();
+        assert_eq!(stay("Bad", 7), Some((2, 6)));
+        // What was not asked for in between is forgotten.
+        followed.begin_anew();
+        followed.begin_anew();
+        assert_eq!(stay("Bad", 8), Some((2, 8)));
+        let other = read("{metadata: {uid: other}, status: {phase: Bad}}");
+        let stay = followed.stay("d/p", &other, Timestamp::from_second(9).expect("a time"));
+        assert_eq!(stay.map(|stay| stay.since.as_second()), Some(9));
+        followed.release("d/p");
+        assert!(followed.stays().known.is_empty());
     }
 }

@@ -9,6 +9,7 @@
 mod node_conditions;
 mod node;
 mod plan;
+mod probes;
 mod stage;
 mod stages;
 mod query;
@@ -205,8 +206,8 @@ impl Reconciler for Simulated {
     }
 
     fn forget(&self) {
-        self.stages_of_nodes.forget();
-        self.stages_of_pods.forget();
+        self.stages_of_nodes.begin_anew();
+        self.stages_of_pods.begin_anew();
     }
 
     fn note(&self, change: &FeedEntry) -> Vec<String> {

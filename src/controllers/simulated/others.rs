@@ -77,7 +77,7 @@ impl Reconciler for Others {
     }
 
     fn forget(&self) {
-        self.kinds.iter().for_each(|staged| staged.followed.forget());
+        self.kinds.iter().for_each(|staged| staged.followed.begin_anew());
     }
 
     fn note(&self, change: &FeedEntry) -> Vec<String> {

@@ -2,18 +2,19 @@
 //!
 //! In: a pod, its addresses, the time. Out: its next status, or when to look again. All that is remembered stands in the pod.
 //!
-//! A pod runs and is ready at once, and one of a Job ends well at once, unless its annotations say otherwise. They are kwok's
-//! where kwok has them: `pod-create`, `pod-ready`, `pod-complete`, `pod-delete` and `pod-container-running-failed`, each with
-//! `.stage.kwok.x-k8s.io/delay` behind it.
+//! A pod runs at once and is ready once its probes have succeeded ([`super::probes`]), and one of a Job ends well then, unless its
+//! annotations say otherwise. They are kwok's where kwok has them: `pod-create`, `pod-ready`, `pod-complete`, `pod-delete` and
+//! `pod-container-running-failed`, each with `.stage.kwok.x-k8s.io/delay` behind it.
 //!
 //! Conditions and reasons: the kubelet of Kubernetes 1.37.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::probes::Onset;
 use crate::controllers::client::{int_at, is_going, sooner, time_at, written};
 use crate::controllers::pods;
 use crate::kinds::pod_object::conditions::{self, Condition};
@@ -84,10 +85,8 @@ enum Due {
 fn due(since: Option<Timestamp>, pause: Duration, now: Timestamp) -> Due {
     let pause = i128::try_from(pause.as_nanos()).unwrap_or(i128::MAX);
     let since = since.unwrap_or(now).as_nanosecond();
-    match u64::try_from(since.saturating_add(pause) - now.as_nanosecond()) {
-        Ok(left) if left > 0 => Due::In(Duration::from_nanos(left)),
-        _ => Due::Now,
-    }
+    let left = since.saturating_add(pause).saturating_sub(now.as_nanosecond());
+    if left <= 0 { Due::Now } else { Due::In(Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX))) }
 }
 
 /// What is said of a stage in the annotations of a pod, or in its labels.
@@ -107,6 +106,17 @@ fn delay(pod: &Value, stage: &str, default: Duration) -> Duration {
 /// Whether a stage comes at all: one of the weight 0 does not.
 fn comes(pod: &Value, stage: &str) -> bool {
     said(pod, stage, "weight") != "0"
+}
+
+/// When a container is started and ready: as the annotations of its pod say, or its probes.
+fn onset(pod: &Value, container: &Value) -> Onset {
+    if !comes(pod, READY) {
+        return Onset { ready: None, ..Onset::of(container) };
+    }
+    match said(pod, READY, "delay") {
+        "" => Onset::of(container),
+        _ => Onset { started: Duration::ZERO, ready: Some(delay(pod, READY, Duration::ZERO)) },
+    }
 }
 
 /// A pod that is being deleted. One that others hold by their finalizers says first that it has ended.
@@ -144,28 +154,37 @@ fn expired(pod: &Value, now: Timestamp) -> Value {
     status
 }
 
-/// A pod that has a node.
+/// A pod that has a node. Containers of it that start before others, and go on, hold these back until they are started: what is told
+/// of them is told then.
 fn begin(pod: &Value, at: Addresses, now: Timestamp) -> Step {
     let bound = conditions::find(pod, conditions::SCHEDULED).and_then(|it| time_at(it, &["lastTransitionTime"]));
-    if let Due::In(pause) = due(bound, delay(pod, CREATE, Duration::ZERO), now) {
+    let init = pod.items_at(&["spec", "initContainers"]);
+    let held = init.iter().fold(Duration::ZERO, |held, container| held.saturating_add(hold(pod, container)));
+    if let Due::In(pause) = due(bound, delay(pod, CREATE, Duration::ZERO).saturating_add(held), now) {
         return Step::After(pause);
     }
-    let is_ready = comes(pod, READY) && delay(pod, READY, Duration::ZERO).is_zero();
-    let statuses = |list: &str, of: &dyn Fn(&Value) -> Value| -> Vec<Value> {
-        pod.items_at(&["spec", list]).iter().map(of).collect()
-    };
-    let init = statuses("initContainers", &|container| match container.str_at(&["restartPolicy"]) {
-        "Always" => running(pod, container, true, now),
-        _ => {
-            let exit = Exit { code: 0, reason: "Completed", message: "" };
-            let mut status = running(pod, container, true, now);
+    let begun = before(now, held);
+    let mut started = begun;
+    let init: Vec<Value> = init
+        .iter()
+        .map(|container| {
+            let mut status = running(pod, container, onset(pod, container), started);
+            let hold = hold(pod, container);
             let fields = status.make_object();
-            fields.insert("started", Value::Bool(false));
-            fields.insert("state", exit.state(Some(now), now, fields_id(pod, container)));
+            if is_sidecar(container) {
+                fields.insert("started", Value::Bool(true));
+            } else {
+                let exit = Exit { code: 0, reason: "Completed", message: "" };
+                fields.insert("ready", Value::Bool(true));
+                fields.insert("started", Value::Bool(false));
+                fields.insert("state", exit.state(Some(started), started, fields_id(pod, container)));
+            }
+            started = started.checked_add(hold).unwrap_or(now);
             status
-        }
-    });
-    let containers = statuses("containers", &|container| running(pod, container, is_ready, now));
+        })
+        .collect();
+    let containers = pod.items_at(&["spec", "containers"]).iter();
+    let containers = containers.map(|container| running(pod, container, onset(pod, container), now)).collect();
     let address =
         if pod.at(&["spec", "hostNetwork"]).and_then(Value::as_bool) == Some(true) { at.host } else { at.pod };
     let mut changed = pod.clone();
@@ -176,7 +195,7 @@ fn begin(pod: &Value, at: Addresses, now: Timestamp) -> Step {
         fields.insert(name, Value::String(address));
     }
     fields.insert("phase", Value::from("Running"));
-    fields.insert("startTime", written(now));
+    fields.insert("startTime", written(begun));
     fields.insert("containerStatuses", Value::Array(containers));
     if !init.is_empty() {
         fields.insert("initContainerStatuses", Value::Array(init));
@@ -186,20 +205,35 @@ fn begin(pod: &Value, at: Addresses, now: Timestamp) -> Step {
     Step::Status(with_readiness(changed, now))
 }
 
+/// Whether an init container goes on while the others run.
+fn is_sidecar(container: &Value) -> bool {
+    container.str_at(&["restartPolicy"]) == "Always"
+}
+
+/// How long the start of an init container holds back what comes behind it.
+fn hold(pod: &Value, container: &Value) -> Duration {
+    if is_sidecar(container) { onset(pod, container).started } else { Duration::ZERO }
+}
+
+/// The time that lies so far back.
+fn before(now: Timestamp, length: Duration) -> Timestamp {
+    SignedDuration::try_from(length).ok().and_then(|length| now.checked_sub(length).ok()).unwrap_or(now)
+}
+
 fn fields_id(pod: &Value, container: &Value) -> String {
     format!("simulated://{}/{}", pod.str_at(&["metadata", "uid"]), container.str_at(&["name"]))
 }
 
 /// The status of a container that runs for the first time.
-fn running(pod: &Value, container: &Value, is_ready: bool, now: Timestamp) -> Value {
+fn running(pod: &Value, container: &Value, onset: Onset, now: Timestamp) -> Value {
     let image = container.str_at(&["image"]);
     object! {
         "name" => container.str_at(&["name"]),
         "image" => image,
         "imageID" => image,
         "containerID" => fields_id(pod, container),
-        "ready" => is_ready,
-        "started" => true,
+        "ready" => onset.ready == Some(Duration::ZERO),
+        "started" => onset.started.is_zero(),
         "restartCount" => 0,
         "lastState" => object! {},
         "state" => object! { "running" => object! { "startedAt" => written(now) } },
@@ -232,7 +266,7 @@ impl Exit<'_> {
 /// A pod that runs.
 fn go_on(pod: &Value, now: Timestamp) -> Step {
     let steps =
-        [restart(pod, now), fail(pod, now), begin_ephemeral(pod, now), become_ready(pod, now), complete(pod, now)];
+        [restart(pod, now), fail(pod, now), begin_ephemeral(pod, now), pass_probes(pod, now), complete(pod, now)];
     let mut pause = None;
     for step in steps {
         match step {
@@ -256,7 +290,9 @@ fn begin_ephemeral(pod: &Value, now: Timestamp) -> Step {
         pod.items_at(&["status", STATUSES]).iter().map(|status| status.str_at(&["name"])).collect();
     let added = pod.items_at(&["spec", "ephemeralContainers"]).iter();
     let begun = added.filter(|container| !known.contains(container.str_at(&["name"])));
-    let begun: Vec<Value> = begun.map(|container| running(pod, container, false, now)).collect();
+    // Nothing waits for them to be ready.
+    let onset = Onset { started: Duration::ZERO, ready: None };
+    let begun: Vec<Value> = begun.map(|container| running(pod, container, onset, now)).collect();
     if begun.is_empty() {
         return Step::Nothing;
     }
@@ -269,7 +305,11 @@ fn begin_ephemeral(pod: &Value, now: Timestamp) -> Step {
 /// The containers of a pod that are in a state: `running`, `waiting` or `terminated`.
 fn in_state<'p>(pod: &'p Value, state: &'p str) -> impl Iterator<Item = &'p Value> {
     let statuses = pod.items_at(&["status", "containerStatuses"]).iter();
-    statuses.filter(move |status| status.at(&["state", state]).is_some_and(|state| !state.is_null()))
+    statuses.filter(move |status| is_in(status, state))
+}
+
+fn is_in(status: &Value, state: &str) -> bool {
+    status.at(&["state", state]).is_some_and(|state| !state.is_null())
 }
 
 fn started_at(status: &Value) -> Option<Timestamp> {
@@ -284,13 +324,14 @@ fn restart(pod: &Value, now: Timestamp) -> Step {
         Due::In(pause) => Step::After(pause),
         Due::Now => {
             let name = waiting.str_at(&["name"]).to_owned();
-            let is_ready = comes(pod, READY) && delay(pod, READY, Duration::ZERO).is_zero();
+            let container = pod.items_at(&["spec", "containers"]).iter().find(|it| it.str_at(&["name"]) == name);
+            let onset = onset(pod, container.unwrap_or(&Value::Null));
             let changed = with_container(pod, &name, |status| {
                 let count = int_at(status, &["restartCount"]);
                 let fields = status.make_object();
                 fields.insert("restartCount", Value::Int(count + 1));
-                fields.insert("ready", Value::Bool(is_ready));
-                fields.insert("started", Value::Bool(true));
+                fields.insert("ready", Value::Bool(onset.ready == Some(Duration::ZERO)));
+                fields.insert("started", Value::Bool(onset.started.is_zero()));
                 fields.insert("state", object! { "running" => object! { "startedAt" => written(now) } });
             });
             Step::Status(with_readiness(changed, now))
@@ -343,25 +384,47 @@ fn fail(pod: &Value, now: Timestamp) -> Step {
     Step::Status(with_readiness(changed, now))
 }
 
-/// A container that is to be ready later.
-fn become_ready(pod: &Value, now: Timestamp) -> Step {
-    let mut unready = in_state(pod, "running")
-        .filter(|status| status.get("ready").and_then(Value::as_bool) == Some(false))
-        .map(|status| (status.str_at(&["name"]).to_owned(), started_at(status)));
-    let Some((name, started)) = unready.next().filter(|_| comes(pod, READY)) else { return Step::Nothing };
-    match due(started, delay(pod, READY, Duration::ZERO), now) {
-        Due::In(pause) => Step::After(pause),
-        Due::Now => {
-            let mut changed = with_container(pod, &name, |status| {
-                status.make_object().insert("ready", Value::Bool(true));
-            });
-            for (name, _) in unready {
-                changed = with_container(&changed, &name, |status| {
-                    status.make_object().insert("ready", Value::Bool(true));
-                });
-            }
-            Step::Status(with_readiness(changed, now))
+/// Containers that run and are to be started or ready later.
+fn pass_probes(pod: &Value, now: Timestamp) -> Step {
+    let mut pause = None;
+    let mut is_due = |status: &Value, length: Duration| match due(started_at(status), length, now) {
+        Due::Now => true,
+        Due::In(left) => {
+            pause = sooner(pause, Some(left));
+            false
         }
+    };
+    let is = |status: &Value, name: &str| status.get(name).and_then(Value::as_bool) == Some(true);
+    let mut changed = None;
+    for (list, of) in [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")] {
+        let statuses = pod.items_at(&["status", of]);
+        let waits = |status: &Value| is_in(status, "running") && !(is(status, "started") && is(status, "ready"));
+        if !statuses.iter().any(waits) {
+            continue;
+        }
+        let containers = pod.items_at(&["spec", list]).iter();
+        let containers: HashMap<&str, &Value> = containers.map(|it| (it.str_at(&["name"]), it)).collect();
+        for (at, status) in statuses.iter().enumerate().filter(|(_, status)| waits(status)) {
+            let Some(container) = containers.get(status.str_at(&["name"])) else { continue };
+            let onset = onset(pod, container);
+            let is_started = is(status, "started") || is_due(status, onset.started);
+            let is_ready =
+                is(status, "ready") || (is_started && onset.ready.is_some_and(|ready| is_due(status, ready)));
+            if (is_started, is_ready) == (is(status, "started"), is(status, "ready")) {
+                continue;
+            }
+            let changed = changed.get_or_insert_with(|| pod.clone());
+            if let Some(Value::Array(statuses)) = changed.at_mut(&["status", of]) {
+                let fields = statuses[at].make_object();
+                fields.insert("started", Value::Bool(is_started));
+                fields.insert("ready", Value::Bool(is_ready));
+            }
+        }
+    }
+    match (changed, pause) {
+        (Some(changed), _) => Step::Status(with_readiness(changed, now)),
+        (None, Some(pause)) => Step::After(pause),
+        (None, None) => Step::Nothing,
     }
 }
 
@@ -426,9 +489,9 @@ fn with_container(pod: &Value, name: &str, change: impl FnOnce(&mut Value)) -> V
 
 /// The status of a pod whose conditions say how ready it is: its containers, and its readiness gates.
 fn with_readiness(mut pod: Value, now: Timestamp) -> Value {
-    let unready: Vec<&str> = pod
-        .items_at(&["status", "containerStatuses"])
-        .iter()
+    let sidecars = pod.items_at(&["status", "initContainerStatuses"]).iter().filter(|status| is_in(status, "running"));
+    let unready: Vec<&str> = sidecars
+        .chain(pod.items_at(&["status", "containerStatuses"]))
         .filter(|status| status.get("ready").and_then(Value::as_bool) != Some(true))
         .map(|status| status.str_at(&["name"]))
         .collect();
@@ -514,6 +577,57 @@ mod tests {
         assert_eq!((pods::is_ready(&ready), second), (true, 5));
         let (never, _) = run(pod("pod-ready.stage.kwok.x-k8s.io/weight: '0'", spec), 1);
         assert_eq!((next(&never, AT, at(1000)), pods::is_ready(&never)), (Step::Nothing, false));
+    }
+
+    #[test]
+    fn a_pod_is_ready_once_its_probes_have_succeeded() {
+        let probed = |annotations: &str, probes: &str| {
+            let mut pod = pod(annotations, "restartPolicy: Always");
+            let containers = format!("[{{name: c, image: i, {probes}}}, {{name: d, image: i}}]");
+            pod.make_object().entry("spec").make_object().insert("containers", read(&containers));
+            pod
+        };
+        let probes = "startupProbe: {periodSeconds: 2}, readinessProbe: {periodSeconds: 3, initialDelaySeconds: 4}";
+        let container = |pod: &Value| {
+            let status = &pod.items_at(&["status", "containerStatuses"])[0];
+            ["started", "ready"].map(|name| status.get(name).and_then(Value::as_bool).expect("it is told"))
+        };
+        let message = |pod: &Value| {
+            let ready = conditions::find(pod, "Ready").expect("it is told");
+            (ready.str_at(&["status"]).to_owned(), ready.str_at(&["message"]).to_owned())
+        };
+        let unready = ("False".to_owned(), "containers with unready status: [c]".to_owned());
+        let (begun, second) = run(probed("", probes), 1);
+        assert_eq!((container(&begun), message(&begun), second), ([false, false], unready.clone(), 0));
+        let (started, second) = run(probed("", probes), 3);
+        assert_eq!((container(&started), message(&started), second), ([true, false], unready, 2));
+        let (ready, second) = run(probed("", probes), 5);
+        assert_eq!((container(&ready), pods::is_ready(&ready), second), ([true, true], true, 5));
+        // An annotation counts for more.
+        let (at_once, second) = run(probed("pod-ready.stage.kwok.x-k8s.io/delay: 0s", probes), 1);
+        assert_eq!((pods::is_ready(&at_once), second), (true, 0));
+    }
+
+    #[test]
+    fn a_container_that_starts_before_others_holds_them_back() {
+        let mut held = pod("", "restartPolicy: Always");
+        let init = "[{name: a}, {name: s, restartPolicy: Always, startupProbe: {periodSeconds: 4}, \
+                    readinessProbe: {periodSeconds: 3, successThreshold: 2}}]";
+        held.make_object().entry("spec").make_object().insert("initContainers", read(init));
+        let bound = "{phase: Pending, conditions: [{type: PodScheduled, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}]}";
+        held.make_object().insert("status", read(bound));
+        let (begun, second) = run(held.clone(), 2);
+        let time = |of: &str, path: &[&str]| {
+            let statuses = begun.items_at(&["status", of]);
+            statuses.last().and_then(|status| time_at(status, path)).expect("it is told").as_second()
+                - at(0).as_second()
+        };
+        let started = ["state", "running", "startedAt"];
+        assert_eq!([time("initContainerStatuses", &started), time("containerStatuses", &started), second], [0, 4, 4]);
+        let ready = conditions::find(&begun, "Ready").expect("it is told");
+        assert_eq!(ready.str_at(&["message"]), "containers with unready status: [s]");
+        let (ready, second) = run(held, 4);
+        assert_eq!((pods::is_ready(&ready), second), (true, 7));
     }
 
     #[test]

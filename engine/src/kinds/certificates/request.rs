@@ -36,23 +36,37 @@ pub struct Names {
 }
 
 impl Names {
-    fn of(request: &X509CertificationRequest<'_>) -> Self {
+    /// Source: `parseSANExtension` of Go's `crypto/x509`.
+    fn of(request: &X509CertificationRequest<'_>) -> Result<Self, RequestError> {
         let mut names = Names::default();
         for extension in request.requested_extensions().into_iter().flatten() {
             let ParsedExtension::SubjectAlternativeName(alternative) = extension else { continue };
             for name in &alternative.general_names {
-                match name {
-                    GeneralName::DNSName(_) => names.dns += 1,
-                    GeneralName::RFC822Name(_) => names.emails += 1,
-                    GeneralName::IPAddress(_) => names.ips += 1,
-                    GeneralName::URI(_) => names.uris += 1,
-                    _ => {}
+                let (count, sort, text) = match name {
+                    GeneralName::DNSName(name) => (&mut names.dns, "dNSName", name),
+                    GeneralName::RFC822Name(name) => (&mut names.emails, "rfc822Name", name),
+                    GeneralName::URI(name) => (&mut names.uris, "uniformResourceIdentifier", name),
+                    GeneralName::IPAddress(bytes) => {
+                        names.ips += 1;
+                        match bytes.len() {
+                            IPV4_BYTES | IPV6_BYTES => continue,
+                            length => return Err(RequestError::Address(length)),
+                        }
+                    }
+                    _ => continue,
+                };
+                *count += 1;
+                if !text.is_ascii() {
+                    return Err(RequestError::Name(sort));
                 }
             }
         }
-        names
+        Ok(names)
     }
 }
+
+const IPV4_BYTES: usize = 4;
+const IPV6_BYTES: usize = 16;
 
 /// Why bytes are not a request for a certificate, in Go's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -69,6 +83,15 @@ pub enum RequestError {
     /// An attribute of the subject can't be read.
     #[error(transparent)]
     Subject(#[from] UnreadableSubject),
+    /// An address among the other names is neither of IPv4 nor of IPv6: how many bytes it has.
+    #[error("x509: cannot parse IP address of length {0}")]
+    Address(usize),
+    /// One of the other names, of a sort, has letters beyond ASCII.
+    #[error("x509: SAN {0} is malformed")]
+    Name(&'static str),
+    /// A key of RSA has too few bits.
+    #[error("crypto/rsa: {0}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)")]
+    KeySize(usize),
     /// The signature does not match.
     #[error("{0}")]
     Signature(&'static str),
@@ -79,25 +102,36 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// It is not a request, or its subject can't be read.
+    /// It is not a request, or its names can't be read.
     pub fn parse(pem: &[u8]) -> Result<Self, RequestError> {
         let block = first(pem)?;
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
         let subject = Subject::of(&request.certification_request_info.subject)?;
         let common_name = subject.common_name().to_owned();
-        Ok(Request { organizations: subject.organizations().to_vec(), common_name, names: Names::of(&request) })
+        Ok(Request { organizations: subject.organizations().to_vec(), common_name, names: Names::of(&request)? })
     }
 
     /// [`Request::parse`], and whether who asks has the key.
     ///
     /// # Errors
     ///
-    /// It is not a request, its subject can't be read, or it is not signed by its own key.
+    /// It is not a request, its names can't be read, or it is not signed by its own key. What is signed by an algorithm that is not
+    /// known here passes.
     pub fn verify(pem: &[u8]) -> Result<(), RequestError> {
         let block = first(pem)?;
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
         Subject::of(&request.certification_request_info.subject)?;
-        signature::verify(&request)
+        Names::of(&request)?;
+        Request::is_proven(&request).map(|_| ())
+    }
+
+    /// Whether a request is known to be signed by its own key; not where the algorithm is not known here.
+    ///
+    /// # Errors
+    ///
+    /// The signature does not match.
+    pub fn is_proven(request: &X509CertificationRequest<'_>) -> Result<bool, RequestError> {
+        signature::is_proven(request)
     }
 }
 
@@ -129,6 +163,7 @@ fn malformed(der: &[u8]) -> RequestError {
 pub(super) mod signature {
     use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
     use x509_parser::certification_request::X509CertificationRequest;
+    use x509_parser::public_key::PublicKey;
 
     use super::RequestError;
 
@@ -136,27 +171,48 @@ pub(super) mod signature {
     const ECDSA: &str = "1.2.840.10045.4.3.";
     const ED25519: &str = "1.3.101.112";
     const P384_BITS: usize = 384;
+    /// How many bits a key of RSA has at least, as Go has it.
+    const RSA_BITS_MIN: usize = 1024;
 
-    /// Whether the request is signed by its own key; an algorithm that is not known here passes.
+    /// Whether the request is signed by its own key; not where the algorithm is not known here.
     ///
     /// # Errors
     ///
     /// The signature does not match.
-    pub fn verify(request: &X509CertificationRequest<'_>) -> Result<(), RequestError> {
+    pub fn is_proven(request: &X509CertificationRequest<'_>) -> Result<bool, RequestError> {
         let algorithm = request.signature_algorithm.algorithm.to_id_string();
         let key = &request.certification_request_info.subject_pki;
-        let bits = key.parsed().map(|key| key.key_size()).unwrap_or_default();
-        let Some((verification, failure)) = verification(&algorithm, bits) else { return Ok(()) };
+        let bits = match key.parsed() {
+            Ok(PublicKey::RSA(rsa)) => {
+                let bits = bits_of(rsa.modulus);
+                if bits < RSA_BITS_MIN {
+                    return Err(RequestError::KeySize(bits));
+                }
+                bits
+            }
+            Ok(other) => other.key_size(),
+            Err(_) => 0,
+        };
+        let Some((verification, failure)) = verification(&algorithm, bits) else { return Ok(false) };
         let key = UnparsedPublicKey::new(verification, key.subject_public_key.data.as_ref());
         let signed = key.verify(request.certification_request_info.raw, &request.signature_value.data);
-        signed.map_err(|_| RequestError::Signature(failure))
+        signed.map(|()| true).map_err(|_| RequestError::Signature(failure))
+    }
+
+    /// How many bits a number has.
+    fn bits_of(number: &[u8]) -> usize {
+        let zeros = number.iter().take_while(|byte| **byte == 0).count();
+        let first = number.get(zeros).map_or(0, |byte| byte.leading_zeros());
+        (number.len() - zeros) * 8 - usize::try_from(first).unwrap_or_default()
     }
 
     fn verification(algorithm: &str, key_bits: usize) -> Option<(&'static dyn VerificationAlgorithm, &'static str)> {
         if let Some(hash) = algorithm.strip_prefix(RSA) {
             let verification: &'static dyn VerificationAlgorithm = match hash {
+                "5" => &signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
                 "11" => &signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
-                "12" => &signature::RSA_PKCS1_2048_8192_SHA384,
+                // Shorter keys can't be verified with it.
+                "12" if key_bits >= 2048 => &signature::RSA_PKCS1_2048_8192_SHA384,
                 "13" => &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
                 _ => return None,
             };
@@ -185,13 +241,13 @@ pub(super) mod signature {
 
     use super::RequestError;
 
-    /// Nothing is known against it.
+    /// Nothing is known against it, or for it.
     ///
     /// # Errors
     ///
     /// The signature does not match.
-    pub const fn verify(_: &X509CertificationRequest<'_>) -> Result<(), RequestError> {
-        Ok(())
+    pub const fn is_proven(_: &X509CertificationRequest<'_>) -> Result<bool, RequestError> {
+        Ok(false)
     }
 }
 
@@ -240,6 +296,53 @@ mod tests {
         // What a certificate will not have is not looked at.
         let pem = request(vec![(UID, bmp()), (NAME, node())]);
         assert_eq!(Request::parse(pem.as_bytes()).map(|request| request.common_name), Ok("system:node:a".to_owned()));
+    }
+
+    #[test]
+    fn a_request_whose_other_names_go_cannot_read_is_refused() {
+        use rcgen::SanType;
+        let check = |change: fn(&mut Vec<u8>), expected: Result<Names, RequestError>| {
+            let mut params = rcgen::CertificateParams::default();
+            params.distinguished_name = rcgen::DistinguishedName::new();
+            let name = "mail.example".try_into().expect("it is a name");
+            params.subject_alt_names = vec![SanType::IpAddress([10, 0, 0, 1].into()), SanType::DnsName(name)];
+            let key = rcgen::KeyPair::generate().expect("a key");
+            let mut der = params.serialize_request(&key).expect("a request").der().to_vec();
+            change(&mut der);
+            let (_, request) = X509CertificationRequest::from_der(&der).expect("it is a request");
+            assert_eq!(Names::of(&request), expected);
+        };
+        check(|_| {}, Ok(Names { dns: 1, ips: 1, ..Names::default() }));
+        // The name behind it becomes a part of the address.
+        check(
+            |der| {
+                let at = der.windows(6).position(|bytes| bytes == [0x87, 4, 10, 0, 0, 1]).expect("it is there");
+                der[at + 1] = 4 + 14;
+            },
+            Err(RequestError::Address(18)),
+        );
+        check(
+            |der| {
+                let at = der.windows(4).position(|bytes| bytes == b"mail").expect("it is there");
+                der[at..at + 2].copy_from_slice("\u{e9}".as_bytes());
+            },
+            Err(RequestError::Name("dNSName")),
+        );
+    }
+
+    #[cfg(feature = "signatures")]
+    #[test]
+    fn a_key_of_rsa_has_as_many_bits_as_go_wants() {
+        let short = include_bytes!("../../../tests/data/rsa-512.csr");
+        assert_eq!(Request::verify(short), Err(RequestError::KeySize(512)));
+        for request in [
+            &include_bytes!("../../../tests/data/rsa-1024.csr")[..],
+            include_bytes!("../../../tests/data/rsa-1024-sha1.csr"),
+        ] {
+            let block = first(request).expect("it is PEM");
+            let (_, request) = X509CertificationRequest::from_der(&block.bytes).expect("it is a request");
+            assert_eq!(Request::is_proven(&request), Ok(true));
+        }
     }
 
     #[cfg(feature = "signatures")]
