@@ -17,7 +17,7 @@ use crate::meta::type_meta::{TypeMetaError, type_meta};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::protobuf;
-use crate::registry::{FieldValidation, not_registered};
+use crate::registry::FieldValidation;
 use crate::value::{Map, Value, is_printable, json, json_type, yaml};
 use crate::work;
 
@@ -371,9 +371,36 @@ pub enum DeleteOptionsError {
     ApiVersion(#[from] ApiVersionError),
     #[error(transparent)]
     Kind(#[from] SchemeError),
+    /// It is of another kind that the options' scheme knows.
+    #[error("converting (v1.{0}) to (v1.DeleteOptions): unknown conversion")]
+    Conversion(String),
     /// A field has a value of another type.
     #[error(transparent)]
     Field(#[from] UnmarshalError),
+}
+
+/// The scheme of the options, which Go names by the line of source it was made in; clients see it.
+const OPTIONS_SCHEME: &str = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
+
+/// Why a body of another kind holds no options: that scheme knows some kinds in every group, and some in its own.
+fn of_another_kind(api_version: &str, kind: &str) -> DeleteOptionsError {
+    const IN_EVERY_GROUP: [&str; 7] =
+        ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "CreateOptions", "Status", "UpdateOptions"];
+    const IN_ITS_OWN: [&str; 8] = [
+        "GetOptions",
+        "ListOptions",
+        "PartialObjectMetadata",
+        "PartialObjectMetadataList",
+        "PatchOptions",
+        "Table",
+        "TableOptions",
+        "WatchEvent",
+    ];
+    if IN_EVERY_GROUP.contains(&kind) || (api_version == "meta.k8s.io/v1" && IN_ITS_OWN.contains(&kind)) {
+        return DeleteOptionsError::Conversion(kind.to_owned());
+    }
+    let api_version = if api_version.is_empty() { "v1" } else { api_version };
+    SchemeError::not_registered(kind, api_version, OPTIONS_SCHEME).into()
 }
 
 impl DeleteOptions {
@@ -396,9 +423,9 @@ impl DeleteOptions {
     pub fn from_body(body: &Value) -> Result<Self, DeleteOptionsError> {
         let (api_version, kind) = type_meta(body)?;
         split_api_version(&api_version)?;
-        // The options are in every group and version; another kind is in none.
+        // The options are in every group and version.
         if !matches!(kind.as_str(), "" | "DeleteOptions") {
-            return Err(not_registered(&kind, if api_version.is_empty() { "v1" } else { &api_version }).into());
+            return Err(of_another_kind(&api_version, &kind));
         }
         let preconditions = body.get("preconditions");
         if let Some(other) = preconditions.filter(|value| !matches!(value, Value::Object(_) | Value::Null)) {
@@ -595,6 +622,23 @@ fn decode(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_of_another_kind_holds_no_options() {
+        let check = |api_version: &str, kind: &str, expect: &str| {
+            let body = crate::object! { "apiVersion" => api_version, "kind" => kind };
+            let told = DeleteOptions::from_body(&body).err().map(|error| error.to_string());
+            assert_eq!(told.as_deref(), Some(expect));
+        };
+        let unknown = |kind: &str, api_version: &str| {
+            format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{OPTIONS_SCHEME}\"")
+        };
+        check("v1", "Pod", &unknown("Pod", "v1"));
+        check("v1", "ListOptions", &unknown("ListOptions", "v1"));
+        check("apps/v1", "Status", "converting (v1.Status) to (v1.DeleteOptions): unknown conversion");
+        check("meta.k8s.io/v1", "ListOptions", "converting (v1.ListOptions) to (v1.DeleteOptions): unknown conversion");
+        assert!(DeleteOptions::from_body(&crate::object! { "kind" => "DeleteOptions" }).is_ok());
+    }
 
     fn texts(error: QueryError) -> Vec<String> {
         match error {

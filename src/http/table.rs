@@ -69,6 +69,8 @@ pub struct Columns {
     definitions: Vec<ColumnDefinition>,
     cells: Cells,
     completion: CompletionReason,
+    /// Whether Go has no printer of its own for the kind: of no objects there are null rows.
+    are_default: bool,
 }
 
 impl std::fmt::Debug for Columns {
@@ -79,7 +81,7 @@ impl std::fmt::Debug for Columns {
 
 impl Columns {
     pub fn new(definitions: Vec<ColumnDefinition>, cells: Cells) -> Self {
-        Columns { definitions, cells, completion: Box::new(|_| None) }
+        Columns { definitions, cells, completion: Box::new(|_| None), are_default: false }
     }
 
     /// The columns of a custom kind: its name, then what its definition says, or its age where that says nothing.
@@ -123,7 +125,7 @@ impl Columns {
         let definitions = table.columns.into_iter().map(|column| {
             let description = match (column.format.as_str(), column.name.as_str()) {
                 ("name", _) => NAME_DESCRIPTION,
-                (_, "Age" | "Created At") => CREATION_DESCRIPTION,
+                (_, "Age" | CREATED_AT) => CREATION_DESCRIPTION,
                 _ => &column.description,
             };
             let definition = ColumnDefinition::new(&column.name, &column.type_, description, column.priority);
@@ -142,7 +144,9 @@ impl Columns {
             (table.cells)(object).into_iter().map(print).collect()
         };
         let completion = Box::new(|object: &Value| strategy.completion(object));
-        Columns { completion, ..Columns::new(definitions.collect(), Box::new(cells)) }
+        let definitions: Vec<ColumnDefinition> = definitions.collect();
+        let are_default = definitions.iter().map(|column| column.name.as_str()).eq(["Name", CREATED_AT]);
+        Columns { completion, are_default, ..Columns::new(definitions, Box::new(cells)) }
     }
 
     /// The columns of CustomResourceDefinitions.
@@ -151,7 +155,7 @@ impl Columns {
             ColumnDefinition::name_column(),
             ColumnDefinition::new("Scope", "string", "Cluster/Namespaced", 0),
             ColumnDefinition::new("Versions", "string", "Served versions", 0),
-            ColumnDefinition::new("Created At", "date", CREATION_DESCRIPTION, 0),
+            ColumnDefinition::new(CREATED_AT, "date", CREATION_DESCRIPTION, 0),
             ColumnDefinition::new("Group", "string", "API group", 1),
             ColumnDefinition::new("Kind", "string", "CustomResource kind", 1),
             ColumnDefinition::new("ShortNames", "string", "Short names", 1),
@@ -221,12 +225,13 @@ pub fn table<'a>(
         }
         row
     });
+    let rows: Vec<Value> = rows.collect();
     object! {
         "kind" => "Table",
         "apiVersion" => transform.api_version(),
         "metadata" => list_metadata(metadata),
         "columnDefinitions" => definitions,
-        "rows" => rows.collect::<Vec<_>>(),
+        "rows" => if rows.is_empty() && columns.are_default { Value::Null } else { Value::Array(rows) },
     }
 }
 
@@ -368,6 +373,8 @@ const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is requi
     intended for creation idempotence and configuration definition. Cannot be updated. More info: \
     https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
+/// The column beside the name where Go has no printer of its own for a kind.
+const CREATED_AT: &str = "Created At";
 const CREATION_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was \
     created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this \
     value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More \
@@ -379,6 +386,20 @@ mod tests {
     use super::*;
 
     const V1: Transform = Transform { kind: TransformKind::Table, version: "v1" };
+
+    #[test]
+    fn no_objects_of_a_kind_without_a_printer_are_null_rows() {
+        let rows = |group: &str, plural: &str| {
+            let strategy = crate::kinds::find(group, plural).expect("the kind is there").strategy;
+            let columns = Columns::built_in(strategy.table().expect("it has columns"), strategy);
+            let none = std::iter::empty::<&Value>();
+            let now = Timestamp::UNIX_EPOCH;
+            table(&columns, V1, &Value::Null, none, IncludeObject::None, true, now).get("rows").cloned()
+        };
+        assert_eq!(rows("rbac.authorization.k8s.io", "roles"), Some(Value::Null));
+        assert_eq!(rows("", "limitranges"), Some(Value::Null));
+        assert_eq!(rows("", "pods"), Some(Value::Array(Vec::new())));
+    }
 
     fn column(type_: &str, json_path: &str) -> crd::Column {
         crd::Column { name: "X".into(), type_: type_.into(), json_path: json_path.into(), ..crd::Column::default() }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 
 use super::definitions::own_user;
+use super::own_conditions::FLOW;
 use super::update::UpdateRequest;
 use super::{Body, DeleteRequest, FieldValidation, Format, Registry, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
@@ -21,6 +22,8 @@ const ROLES: &str = "clusterroles";
 const BINDINGS: &str = "clusterrolebindings";
 /// The manager of what the server of a cluster makes itself.
 pub(super) const MANAGER: &str = "kube-apiserver";
+/// That of the objects for flow control.
+const FLOW_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 impl Registry {
     /// Makes the default roles and bindings as they are to be, all at once: on disk at the cost of one.
@@ -70,7 +73,8 @@ impl Registry {
         if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
             return Ok(());
         }
-        match self.create_own(group, plural, "", MANAGER, wanted).await {
+        let manager = if group == FLOW { FLOW_MANAGER } else { MANAGER };
+        match self.create_own(group, plural, "", manager, wanted).await {
             // Another server on the same database was faster.
             Err(status) if status.is_already_exists() => Ok(()),
             done => done,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::definitions::{OWN_MANAGER, own_user};
+use super::bootstrap::MANAGER;
+use super::definitions::own_user;
 use super::{Registry, Target, store_failed};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
@@ -15,6 +16,8 @@ use crate::object;
 use crate::store::At;
 use crate::value::{Value, json};
 use futures_util::future::BoxFuture;
+
+const GROUP: &str = "apiregistration.k8s.io";
 
 impl Registry {
     /// The objects of a kind that are made now, and the revision that shows them.
@@ -28,7 +31,8 @@ impl Registry {
         })
     }
 
-    /// An APIService for each version of each group that is served, sorted by name, and the revision that shows them.
+    /// An APIService for each version of each group that is served but for their own, sorted by name, and the revision that
+    /// shows them.
     ///
     /// They are as old as the namespace `default`, which is to say as the database.
     async fn api_services(&self, object: ServiceObject) -> Result<(Vec<Value>, Revision), Status> {
@@ -38,7 +42,7 @@ impl Registry {
         let first = first.and_then(|stored| json::decode(&stored.bytes).ok()).unwrap_or_default();
         let since = first.str_at(&["metadata", "creationTimestamp"]);
         let mut served = BTreeSet::new();
-        for resource in self.resources().await? {
+        for resource in self.resources().await?.iter().filter(|resource| resource.storage().group != GROUP) {
             let is_built_in = resource.definition.is_none();
             for version in resource.versions.iter().filter(|version| version.served) {
                 served.insert((version.version.clone(), version.group.clone(), is_built_in));
@@ -65,7 +69,7 @@ impl Registry {
     }
 
     async fn stored_services(&self) -> Result<Vec<Value>, Status> {
-        let target = self.own_target("apiregistration.k8s.io", "apiservices", "").await?;
+        let target = self.own_target(GROUP, "apiservices", "").await?;
         let collection = &target.resource.collection;
         let snapshot = self.storage.snapshot(collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("the APIServices can't be read"))?;
@@ -114,7 +118,7 @@ impl Registry {
         };
         let service = object! { "metadata" => metadata, "spec" => service.get("spec").cloned().unwrap_or_default() };
         let version = &target.version;
-        match self.create_own(&version.group, &version.names.plural, "", OWN_MANAGER, service).await {
+        match self.create_own(&version.group, &version.names.plural, "", MANAGER, service).await {
             Err(status) if status.is_already_exists() => Ok(()),
             done => done,
         }

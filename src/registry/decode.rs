@@ -305,12 +305,7 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, BodyError> {
     Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit })
 }
 
-/// The error for a kind that the API group does not have.
-pub fn not_registered(kind: &str, api_version: &str) -> SchemeError {
-    SchemeError::not_registered(kind, api_version, SCHEME)
-}
-
-/// [`not_registered`] where an object of the version `wanted` was to be.
+/// The error for a kind that the API group does not have, where an object of the version `wanted` was to be.
 fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> SchemeError {
     let is_built_in = kinds::type_of(&wanted.api_version(), &wanted.names.kind).is_some();
     let scheme = match wanted.group.as_str() {
@@ -321,7 +316,7 @@ fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> 
     SchemeError::not_registered(kind, api_version, scheme)
 }
 
-/// [`not_registered`] where an object of a built-in kind was to be.
+/// The same where an object of a built-in kind was to be.
 pub fn not_registered_in_built_in(kind: &str, api_version: &str) -> SchemeError {
     SchemeError::not_registered(kind, api_version, BUILT_IN_SCHEME)
 }

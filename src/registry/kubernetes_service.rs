@@ -101,7 +101,6 @@ impl Registry {
             "type" => "Ready",
             "status" => "True",
             "lastTransitionTime" => self.now(),
-            "reason" => "",
             "message" => "Kubernetes default Service CIDR is ready",
         };
         let applied = object! {

