@@ -345,6 +345,7 @@ pub(super) fn start_cleaning(means: &Means) -> Running {
 mod tests {
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
+    use super::super::authority::Unsigned;
     use super::*;
     use crate::value::yaml;
 
@@ -421,8 +422,8 @@ mod tests {
     struct Unwilling;
 
     impl Sign for Unwilling {
-        fn sign(&self, _: &[u8], _: &[&str], _: Duration) -> Result<String, String> {
-            Err("no".to_owned())
+        fn sign(&self, _: &[u8], _: &[&str], _: Duration) -> Result<String, Unsigned> {
+            Err(Unsigned("no".into()))
         }
     }
 
