@@ -1,8 +1,12 @@
 //! Queries and the options in them.
 
+use std::sync::LazyLock;
+
+use kubeskiff::crd::ServedVersion;
 use kubeskiff::http::query::{
     DeleteOptions, GetOptions, IncludeObject, ListOptions, Query, WriteOptions, default_field_manager,
 };
+use kubeskiff::kinds;
 use kubeskiff::value::json;
 
 use super::{Linear, Target};
@@ -13,6 +17,9 @@ pub const TARGET: Target = Target {
     steps: Linear { beside: 1 << 20, per_byte: 200 },
     allocated_bytes: Linear { beside: 1 << 20, per_byte: 1_000 },
 };
+
+static PODS: LazyLock<ServedVersion> =
+    LazyLock::new(|| kinds::find("", "pods").expect("it is built in").served_version());
 
 /// Setting defaults twice changes nothing, options that pass do so again, and a default manager is one that passes.
 fn run(data: &[u8]) {
@@ -29,7 +36,7 @@ fn run(data: &[u8]) {
         assert_eq!(options, passed, "defaults are set once");
     }
     let decoded = DeleteOptions::decode(&query).ok();
-    let body = json::decode(data).ok().and_then(|body| DeleteOptions::from_body(&body).ok());
+    let body = json::decode(data).ok().and_then(|body| DeleteOptions::from_body(&body, &PODS).ok());
     for options in [decoded, body].into_iter().flatten() {
         _ = options.validate();
         _ = options.propagation();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::authority::Sign;
+use super::authority::{Sign, Unsigned};
 use super::client::{Client, Kind, left, sooner, time_at, written};
 use super::conditions::{self, holds};
 use super::queue::Progress;
@@ -149,7 +149,9 @@ impl Reconciler for Signing {
         }
         let Some(verdict) = validated(&request) else { return Ok(Progress::Done) };
         let mut status = request.get("status").cloned().unwrap_or_default();
-        match verdict.and_then(|()| signed(&request, &*self.signer)) {
+        let certificate = verdict
+            .and_then(|()| signed(&request, &*self.signer).map_err(|why| format!("error auto signing csr: {why}")));
+        match certificate {
             Ok(certificate) => {
                 status.make_object().insert("certificate", Value::from(base64::encode(certificate.as_bytes())));
             }
@@ -172,13 +174,12 @@ impl Reconciler for Signing {
 }
 
 /// The certificate that a request asks for, in PEM.
-fn signed(request: &Value, signer: &dyn Sign) -> Result<String, String> {
+fn signed(request: &Value, signer: &dyn Sign) -> Result<String, Unsigned> {
     let asked = request.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64);
     let seconds = asked.map_or(VALID_S, |asked| asked.clamp(VALID_MIN_S, VALID_S));
     let der = pem_of(request).and_then(|pem| blocks(&pem).into_iter().next()).map(|block| block.bytes);
     let valid_for = Duration::from_secs(seconds.unsigned_abs());
-    let certificate = signer.sign(&der.unwrap_or_default(), &usages(request), valid_for);
-    certificate.map_err(|why| format!("error auto signing csr: {why}"))
+    signer.sign(&der.unwrap_or_default(), &usages(request), valid_for)
 }
 
 /// Whether a signer that is here signs the request; `None` for signers of others.
@@ -345,7 +346,6 @@ pub(super) fn start_cleaning(means: &Means) -> Running {
 mod tests {
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
-    use super::super::authority::Unsigned;
     use super::*;
     use crate::value::yaml;
 

@@ -44,7 +44,7 @@ pub(super) trait Controller: Send + Sync {
 }
 
 /// A controller behind a pointer: the loop is compiled once for each type of key, and not for each controller.
-pub(super) trait Looped<K>: Send + Sync {
+pub(super) trait DynController<K>: Send + Sync {
     /// [`Controller::AT_ONCE`].
     fn at_once(&self) -> usize;
     /// [`Controller::TASK`].
@@ -57,7 +57,7 @@ pub(super) trait Looped<K>: Send + Sync {
     fn reconcile<'c>(&'c self, key: &'c K) -> BoxFuture<'c, Result<Progress, Status>>;
 }
 
-impl<C: Controller> Looped<C::Key> for C {
+impl<C: Controller> DynController<C::Key> for C {
     fn at_once(&self) -> usize {
         C::AT_ONCE
     }
@@ -100,11 +100,11 @@ pub(super) async fn keep_running<F: Future<Output = ()>>(name: &str, make: impl 
 }
 
 /// Runs a controller; where changes were missed it starts anew from what is stored.
-pub(super) async fn run<K: Key>(storage: Storage, controller: impl Looped<K>) {
-    run_looped(storage, &controller).await;
+pub(super) async fn run<K: Key>(storage: Storage, controller: impl DynController<K>) {
+    run_dyn(storage, &controller).await;
 }
 
-async fn run_looped<K: Key>(storage: Storage, controller: &dyn Looped<K>) {
+async fn run_dyn<K: Key>(storage: Storage, controller: &dyn DynController<K>) {
     loop {
         if let Err(status) = follow(&storage, controller).await {
             let task = controller.task();
@@ -115,7 +115,7 @@ async fn run_looped<K: Key>(storage: Storage, controller: &dyn Looped<K>) {
 }
 
 /// Runs a controller until changes are missed.
-async fn follow<K: Key>(storage: &Storage, controller: &dyn Looped<K>) -> Result<(), Status> {
+async fn follow<K: Key>(storage: &Storage, controller: &dyn DynController<K>) -> Result<(), Status> {
     let mut queue = Queue::default();
     let mut feed = storage.feed(&controller.begin(&mut queue).await?);
     let mut under_way = FuturesUnordered::new();
@@ -146,7 +146,7 @@ async fn follow<K: Key>(storage: &Storage, controller: &dyn Looped<K>) -> Result
 }
 
 /// [`Controller::reconcile`], which says what failed. A panic over one object stops nothing of what is done for the others.
-async fn try_reconcile<K: Key>(controller: &dyn Looped<K>, key: K) -> (K, Progress) {
+async fn try_reconcile<K: Key>(controller: &dyn DynController<K>, key: K) -> (K, Progress) {
     // Made within, so that what panics before its first turn is caught as well.
     let reconciled = AssertUnwindSafe(async { controller.reconcile(&key).await }).catch_unwind().await;
     let progress = match reconciled.unwrap_or_else(|_| Err(Status::internal_error("it panicked"))) {

@@ -77,15 +77,17 @@ impl Pool {
 
     /// Takes addresses for a service, instead of those that it had; none if another has one of them, which is the error.
     fn claim(&mut self, key: &str, addresses: Vec<IpAddr>) -> Result<(), IpAddr> {
-        let held = self.held_by(key);
-        let is_of_another = |address: &&IpAddr| self.taken.contains(*address) && !held.contains(*address);
-        if let Some(taken) = addresses.iter().find(is_of_another) {
+        if let Some(taken) = addresses.iter().find(|address| self.is_of_another(key, **address)) {
             return Err(*taken);
         }
         self.release(key);
         self.taken.extend(&addresses);
         self.held.insert(key.to_owned(), addresses);
         Ok(())
+    }
+
+    fn is_of_another(&self, key: &str, address: IpAddr) -> bool {
+        self.taken.contains(&address) && !self.held_by(key).contains(&address)
     }
 
     /// Takes in how a service is stored now.
@@ -97,12 +99,17 @@ impl Pool {
         if !is_concerned(service) || !(is_named(self.held_by(key)) || is_named(&said)) {
             self.release(key);
         } else if is_wanted(service) && !said.is_empty() && is_named(&said) {
-            // Of a family that its status does not tell yet, it keeps what it was given.
-            let is_untold = |held: &&IpAddr| !said.iter().any(|said| said.is_ipv4() == held.is_ipv4());
-            let kept = self.held_by(key).iter().filter(is_untold).filter(|_| named.is_none()).copied();
-            let addresses = said.iter().copied().chain(kept).collect();
             // One that another has is not the service's; it is given its own when it is looked at.
-            _ = self.claim(key, addresses);
+            let mut own: Vec<_> = said.into_iter().filter(|said| !self.is_of_another(key, *said)).collect();
+            // Of a family that its status does not tell yet, it keeps what it was given.
+            let is_untold = |held: &&IpAddr| !own.iter().any(|own| own.is_ipv4() == held.is_ipv4());
+            let kept = self.held_by(key).iter().filter(is_untold).filter(|_| named.is_none()).copied();
+            let kept: Vec<_> = kept.collect();
+            own.extend(kept);
+            if !own.is_empty() {
+                // None of them is another's.
+                _ = self.claim(key, own);
+            }
         }
     }
 
@@ -360,6 +367,22 @@ mod tests {
         let status = "status: {loadBalancer: {ingress: [{ip: 172.30.0.1}]}}";
         pool.note("d/a", &read_yaml(&format!("spec: {{type: LoadBalancer, {both}}}\n{status}")));
         assert_eq!(given(&mut pool, "d/b", both), ["172.30.0.2", "fd1e::2"]);
+    }
+
+    #[test]
+    fn a_service_keeps_the_address_of_one_family_where_that_of_the_other_is_anothers() {
+        let both = "ipFamilies: [IPv4, IPv6]";
+        let status = "status: {loadBalancer: {ingress: [{ip: 172.30.0.1}, {ip: 'fd1e::7'}]}}";
+        let service = read_yaml(&format!("spec: {{type: LoadBalancer, {both}}}\n{status}"));
+        let mut pool = Pool::default();
+        assert_eq!(given(&mut pool, "d/a", OF_IPV4), ["172.30.0.1"]);
+        pool.note("d/b", &service);
+        assert_eq!(pool.held_by("d/b"), [made_address(false, 7)]);
+        assert_eq!(given(&mut pool, "d/b", both), ["172.30.0.2", "fd1e::7"]);
+        // What it was given instead stays with it.
+        pool.note("d/b", &service);
+        assert_eq!(given(&mut pool, "d/b", both), ["172.30.0.2", "fd1e::7"]);
+        assert_eq!(pool.taken.len(), 3);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::changes::{self, Looped};
+use super::changes::{self, DynController};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::processor::background;
@@ -50,7 +50,7 @@ pub(super) trait Reconciler: Send + Sync {
 }
 
 /// A reconciler behind a pointer: what runs it is compiled once.
-trait Boxed: Send + Sync {
+trait DynReconciler: Send + Sync {
     fn at_once(&self) -> usize;
     fn task(&self) -> &'static str;
     fn collections(&self) -> Vec<Collection>;
@@ -61,7 +61,7 @@ trait Boxed: Send + Sync {
     fn reconcile<'r>(&'r self, key: &'r str) -> BoxFuture<'r, Result<Progress, Status>>;
 }
 
-impl<R: Reconciler> Boxed for R {
+impl<R: Reconciler> DynReconciler for R {
     fn at_once(&self) -> usize {
         R::AT_ONCE
     }
@@ -97,17 +97,17 @@ impl<R: Reconciler> Boxed for R {
 
 /// Runs one for as long as it is not dropped.
 pub(super) fn run<R: Reconciler + 'static>(registry: Arc<Registry>, reconciler: R) -> impl Future<Output = ()> + Send {
-    run_boxed(registry, Box::new(reconciler))
+    run_dyn(registry, Box::new(reconciler))
 }
 
-async fn run_boxed(registry: Arc<Registry>, reconciler: Box<dyn Boxed>) {
+async fn run_dyn(registry: Arc<Registry>, reconciler: Box<dyn DynReconciler>) {
     let storage = registry.storage.clone();
     background(changes::run(storage, Loop { registry, reconciler })).await;
 }
 
 struct Loop {
     registry: Arc<Registry>,
-    reconciler: Box<dyn Boxed>,
+    reconciler: Box<dyn DynReconciler>,
 }
 
 impl Loop {
@@ -145,7 +145,7 @@ impl Loop {
     }
 }
 
-impl Looped<String> for Loop {
+impl DynController<String> for Loop {
     fn at_once(&self) -> usize {
         self.reconciler.at_once()
     }

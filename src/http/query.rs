@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::crd::ServedVersion;
 use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::kinds;
 use crate::meta::duration::{self, DurationError};
@@ -17,7 +18,7 @@ use crate::meta::type_meta::{TypeMetaError, type_meta};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::protobuf;
-use crate::registry::FieldValidation;
+use crate::registry::{FieldValidation, not_registered_for_options};
 use crate::value::{Map, Value, is_printable, json, json_type, yaml};
 use crate::work;
 
@@ -371,36 +372,32 @@ pub enum DeleteOptionsError {
     ApiVersion(#[from] ApiVersionError),
     #[error(transparent)]
     Kind(#[from] SchemeError),
-    /// It is of another kind that the options' scheme knows.
-    #[error("converting (v1.{0}) to (v1.DeleteOptions): unknown conversion")]
-    Conversion(String),
+    /// It is of another kind, which the scheme of options has as well.
+    #[error("converting ({version}.{kind}) to (v1.DeleteOptions): unknown conversion")]
+    Conversion { version: &'static str, kind: String },
     /// A field has a value of another type.
     #[error(transparent)]
     Field(#[from] UnmarshalError),
 }
 
-/// The scheme of the options, which Go names by the line of source it was made in; clients see it.
-const OPTIONS_SCHEME: &str = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
-
-/// Why a body of another kind holds no options: that scheme knows some kinds in every group, and some in its own.
-fn of_another_kind(api_version: &str, kind: &str) -> DeleteOptionsError {
+/// Why a body of another kind holds no options, in a request for an object of the version `of`: the scheme of options has some
+/// kinds in every group, and some in its own.
+fn of_another_kind(api_version: &str, kind: &str, of: &ServedVersion) -> DeleteOptionsError {
     const IN_EVERY_GROUP: [&str; 7] =
         ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "CreateOptions", "Status", "UpdateOptions"];
-    const IN_ITS_OWN: [&str; 8] = [
-        "GetOptions",
-        "ListOptions",
-        "PartialObjectMetadata",
-        "PartialObjectMetadataList",
-        "PatchOptions",
-        "Table",
-        "TableOptions",
-        "WatchEvent",
-    ];
-    if IN_EVERY_GROUP.contains(&kind) || (api_version == "meta.k8s.io/v1" && IN_ITS_OWN.contains(&kind)) {
-        return DeleteOptionsError::Conversion(kind.to_owned());
+    const IN_ITS_OWN: [&str; 4] = ["GetOptions", "ListOptions", "PatchOptions", "WatchEvent"];
+    const IN_BOTH_OF_ITS_OWN: [&str; 4] =
+        ["PartialObjectMetadata", "PartialObjectMetadataList", "Table", "TableOptions"];
+    let known = |version| DeleteOptionsError::Conversion { version, kind: kind.to_owned() };
+    match api_version {
+        _ if IN_EVERY_GROUP.contains(&kind) => known("v1"),
+        "meta.k8s.io/v1" if IN_ITS_OWN.contains(&kind) || IN_BOTH_OF_ITS_OWN.contains(&kind) => known("v1"),
+        // The others are Go's types of v1 there, too.
+        "meta.k8s.io/v1beta1" if kind == "PartialObjectMetadataList" => known("v1beta1"),
+        "meta.k8s.io/v1beta1" if IN_BOTH_OF_ITS_OWN.contains(&kind) => known("v1"),
+        "" => not_registered_for_options(of, kind, "v1").into(),
+        _ => not_registered_for_options(of, kind, api_version).into(),
     }
-    let api_version = if api_version.is_empty() { "v1" } else { api_version };
-    SchemeError::not_registered(kind, api_version, OPTIONS_SCHEME).into()
 }
 
 impl DeleteOptions {
@@ -420,12 +417,12 @@ impl DeleteOptions {
     }
 
     /// Decodes a `DeleteOptions` object.
-    pub fn from_body(body: &Value) -> Result<Self, DeleteOptionsError> {
+    pub fn from_body(body: &Value, of: &ServedVersion) -> Result<Self, DeleteOptionsError> {
         let (api_version, kind) = type_meta(body)?;
         split_api_version(&api_version)?;
         // The options are in every group and version.
         if !matches!(kind.as_str(), "" | "DeleteOptions") {
-            return Err(of_another_kind(&api_version, &kind));
+            return Err(of_another_kind(&api_version, &kind, of));
         }
         let preconditions = body.get("preconditions");
         if let Some(other) = preconditions.filter(|value| !matches!(value, Value::Object(_) | Value::Null)) {
@@ -507,10 +504,10 @@ impl DeleteOptions {
     }
 
     /// The object in a protobuf body. The type is looked at before the options are.
-    pub fn open(body: &[u8]) -> Result<Value, DeleteOptionsError> {
+    pub fn open(body: &[u8], of: &ServedVersion) -> Result<Value, DeleteOptionsError> {
         let envelope = protobuf::open(body)?;
         let mut options = object! { "apiVersion" => envelope.api_version, "kind" => envelope.kind };
-        Self::from_body(&options)?;
+        Self::from_body(&options, of)?;
         let message = kinds::delete_options();
         if let Value::Object(fields) = protobuf::decode(message, envelope.raw)? {
             fields.into_iter().for_each(|(name, value)| _ = options.make_object().insert(name, value));
@@ -623,21 +620,31 @@ fn decode(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn pods() -> ServedVersion {
+        kinds::find("", "pods").expect("the kind is there").served_version()
+    }
+
     #[test]
     fn a_body_of_another_kind_holds_no_options() {
         let check = |api_version: &str, kind: &str, expect: &str| {
             let body = crate::object! { "apiVersion" => api_version, "kind" => kind };
-            let told = DeleteOptions::from_body(&body).err().map(|error| error.to_string());
+            let told = DeleteOptions::from_body(&body, &pods()).err().map(|error| error.to_string());
             assert_eq!(told.as_deref(), Some(expect));
         };
         let unknown = |kind: &str, api_version: &str| {
-            format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{OPTIONS_SCHEME}\"")
+            let scheme = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
+            format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"")
         };
+        let known = |kind: &str| format!("converting ({kind}) to (v1.DeleteOptions): unknown conversion");
         check("v1", "Pod", &unknown("Pod", "v1"));
+        check("", "Pod", &unknown("Pod", "v1"));
         check("v1", "ListOptions", &unknown("ListOptions", "v1"));
-        check("apps/v1", "Status", "converting (v1.Status) to (v1.DeleteOptions): unknown conversion");
-        check("meta.k8s.io/v1", "ListOptions", "converting (v1.ListOptions) to (v1.DeleteOptions): unknown conversion");
-        assert!(DeleteOptions::from_body(&crate::object! { "kind" => "DeleteOptions" }).is_ok());
+        check("apps/v1", "Status", &known("v1.Status"));
+        check("meta.k8s.io/v1", "ListOptions", &known("v1.ListOptions"));
+        check("meta.k8s.io/v1beta1", "Table", &known("v1.Table"));
+        check("meta.k8s.io/v1beta1", "PartialObjectMetadataList", &known("v1beta1.PartialObjectMetadataList"));
+        check("meta.k8s.io/v1beta1", "ListOptions", &unknown("ListOptions", "meta.k8s.io/v1beta1"));
+        assert!(DeleteOptions::from_body(&crate::object! { "kind" => "DeleteOptions" }, &pods()).is_ok());
     }
 
     fn texts(error: QueryError) -> Vec<String> {
@@ -730,7 +737,7 @@ mod tests {
         let body = crate::object! { "gracePeriodSeconds" => "x" };
         let expected =
             "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64";
-        assert_eq!(DeleteOptions::from_body(&body).expect_err("it is a text").to_string(), expected);
+        assert_eq!(DeleteOptions::from_body(&body, &pods()).expect_err("it is a text").to_string(), expected);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 
 use super::definitions::own_user;
-use super::own_conditions::FLOW;
 use super::update::UpdateRequest;
 use super::{Body, DeleteRequest, FieldValidation, Format, Registry, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
@@ -22,6 +21,7 @@ const ROLES: &str = "clusterroles";
 const BINDINGS: &str = "clusterrolebindings";
 /// The manager of what the server of a cluster makes itself.
 pub(super) const MANAGER: &str = "kube-apiserver";
+const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 /// That of the objects for flow control.
 const FLOW_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 

@@ -58,6 +58,8 @@ const NO_MESSAGE: &str = "Object 'Kind' is missing in 'object has no kind field 
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
 /// That of the built-in kinds.
 const BUILT_IN_SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
+/// That of the options in bodies.
+const OPTIONS_SCHEME: &str = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
 /// That of APIService.
 const AGGREGATOR_SCHEME: &str = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
 
@@ -305,12 +307,20 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, BodyError> {
     Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit })
 }
 
+/// The error for a kind that holds no options, in a request for an object of the version `of`.
+pub fn not_registered_for_options(of: &ServedVersion, kind: &str, api_version: &str) -> SchemeError {
+    SchemeError::not_registered(kind, api_version, if is_of_built_in(of) { OPTIONS_SCHEME } else { SCHEME })
+}
+
+fn is_of_built_in(version: &ServedVersion) -> bool {
+    kinds::type_of(&version.api_version(), &version.names.kind).is_some()
+}
+
 /// The error for a kind that the API group does not have, where an object of the version `wanted` was to be.
 fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> SchemeError {
-    let is_built_in = kinds::type_of(&wanted.api_version(), &wanted.names.kind).is_some();
     let scheme = match wanted.group.as_str() {
         "apiregistration.k8s.io" => AGGREGATOR_SCHEME,
-        _ if is_built_in => BUILT_IN_SCHEME,
+        _ if is_of_built_in(wanted) => BUILT_IN_SCHEME,
         _ => SCHEME,
     };
     SchemeError::not_registered(kind, api_version, scheme)

@@ -67,7 +67,7 @@ pub use admit::StoredWebhooks;
 use built_in::BuiltIn;
 pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
-pub use decode::{Body, FieldValidation, Format};
+pub use decode::{Body, FieldValidation, Format, not_registered_for_options};
 pub use definitions::{Definitions, StoredNamespaces};
 pub use delete::{DeleteRequest, Deletion};
 pub use derive::Undecodable;

@@ -13,7 +13,7 @@ use crate::value::{Value, go_quote, json};
 use super::definitions::own_user;
 use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed};
 
-pub(super) const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 const SCHEMAS: &str = "flowschemas";
 const REGISTRATION: &str = "apiregistration.k8s.io";
 const SERVICES: &str = "apiservices";

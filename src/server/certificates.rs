@@ -430,7 +430,7 @@ pub mod tests {
     #[test]
     fn a_request_of_a_short_key_is_signed_as_it_was_admitted() {
         let authority = Authority::generate().expect("a CA is made");
-        let request = include_bytes!("../../engine/tests/data/rsa-1024.csr");
+        let request = include_bytes!("../../tests/data/rsa-1024.csr");
         let request = crate::kinds::certificates::blocks(request);
         let chain = signed(&authority, &request[0].bytes);
         let (_, certificate) = X509Certificate::from_der(&chain).expect("it is a certificate");

@@ -9,7 +9,7 @@ use crate::work;
 
 /// The text of the field `name` of the object that `object` holds. Of a field that stands several times, the last counts.
 pub fn text_of_field<'j>(object: &'j [u8], name: &str) -> Option<&'j str> {
-    let mut tokens = Tokens { text: object, at: 0 };
+    let mut tokens = JsonTokens { text: object, at: 0 };
     if tokens.next_byte() != Some(b'{') {
         return None;
     }
@@ -29,14 +29,14 @@ pub fn text_of_field<'j>(object: &'j [u8], name: &str) -> Option<&'j str> {
 
 /// Whether there is space between the tokens of a text.
 pub fn is_spaced(text: &str) -> bool {
-    let tokens = Tokens { text: text.as_bytes(), at: 0 };
+    let tokens = JsonTokens { text: text.as_bytes(), at: 0 };
     tokens.map(|token| token.len()).sum::<usize>() != text.len()
 }
 
 /// The text without space between its tokens, as Go shows bytes that hold JSON: `<`, `>`, `&`, U+2028 and U+2029 are escaped.
 pub fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for token in (Tokens { text: text.as_bytes(), at: 0 }) {
+    for token in (JsonTokens { text: text.as_bytes(), at: 0 }) {
         for char in text.get(token).unwrap_or_default().chars() {
             match char {
                 '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(char))),
@@ -75,12 +75,12 @@ fn is_key(key: &[u8], name: &str) -> bool {
 }
 
 /// The tokens of a text: where each stands.
-struct Tokens<'t> {
+struct JsonTokens<'t> {
     text: &'t [u8],
     at: usize,
 }
 
-impl Tokens<'_> {
+impl JsonTokens<'_> {
     /// The first byte of the next token, which is passed.
     fn next_byte(&mut self) -> Option<u8> {
         self.next().map(|token| self.text[token.start])
@@ -104,7 +104,7 @@ impl Tokens<'_> {
     }
 }
 
-impl Iterator for Tokens<'_> {
+impl Iterator for JsonTokens<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {

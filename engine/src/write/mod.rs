@@ -34,12 +34,12 @@ pub struct Write<'a> {
     /// `None` where nobody is known, as in the author's tools: fields that note the writer stay as they are.
     pub by: Option<Writer<'a>>,
     /// How the field that the kind keeps as it was written is written.
-    pub texts: Texts<'a>,
+    pub texts: WrittenTexts<'a>,
 }
 
 /// The texts of the field of [`Strategy::kept_as_written`], where they are not those of its value.
 #[derive(Clone, Copy, Default)]
-pub struct Texts<'a> {
+pub struct WrittenTexts<'a> {
     /// In the new object.
     pub new: Option<&'a str>,
     /// In the old one.
@@ -195,7 +195,8 @@ spec:
         definition.status.accepted_names = definition.spec.names.clone();
         let versions: Vec<_> = crd::compile(&definition).into_iter().map(Arc::new).collect();
         let decode = |object| Custom.decode(object, &versions).expect("it is an object").object;
-        let write = Write { strategy: &Custom, version: &versions[0], subresource, by: None, texts: Texts::default() };
+        let write =
+            Write { strategy: &Custom, version: &versions[0], subresource, by: None, texts: WrittenTexts::default() };
         let (mut runs, new) = (0, decode(widget(new)));
         let outcome = match old {
             None => write.create(new, &mut |_| runs += 1),
@@ -242,7 +243,7 @@ spec:
             value(&text)
         };
         let check = |new: (&str, Option<&str>), old: (&str, Option<&str>), expect: &[&str]| {
-            let texts = Texts { new: new.1, old: old.1 };
+            let texts = WrittenTexts { new: new.1, old: old.1 };
             let (strategy, subresource) = (strategy.strategy, Subresource::Main);
             let write = Write { strategy, version: &version, subresource, by: None, texts };
             let errors = write.update(revision(new.0), &revision(old.0), &mut |_| {}).errors;

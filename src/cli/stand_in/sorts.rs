@@ -177,7 +177,7 @@ fn duration_fault(text: &str) -> String {
         let after = &rest[digits..];
         let end = after.find(is_number).unwrap_or(after.len());
         let unit = &after[..end];
-        if unit_seconds(unit).is_none() {
+        if unit_nanoseconds(unit).is_none() {
             return format!("unknown unit {unit:?} in duration");
         }
         rest = &after[end..];
@@ -189,34 +189,49 @@ fn duration_fault(text: &str) -> String {
     }
 }
 
-fn unit_seconds(unit: &str) -> Option<f64> {
+fn unit_nanoseconds(unit: &str) -> Option<u128> {
     Some(match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
         _ => return None,
     })
 }
 
-/// Source: Go's `time.ParseDuration`.
+/// How many digits behind the point count.
+const FRACTION_DIGITS: usize = 18;
+
+/// How many nanoseconds so many of a unit are; a part of one does not count.
+fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return None;
+    }
+    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS)];
+    let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok().map(u128::from) };
+    let scale = (0..fraction.len()).fold(1, |scale: u128, _| scale * 10);
+    Some(digits(whole)? * unit + digits(fraction)? * unit / scale)
+}
+
+/// At most `i64::MAX` nanoseconds. Source: Go's `time.ParseDuration`.
 pub fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
-    let (mut sum, mut rest) = (Duration::ZERO, text);
+    let (mut sum, mut rest) = (0_u64, text);
     while !rest.is_empty() {
         let digits = rest.find(|one: char| !one.is_ascii_digit() && one != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
+        let number = &rest[..digits];
         let after = &rest[digits..];
         let unit = after.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(after.len());
-        let seconds = unit_seconds(&after[..unit])?;
-        sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
+        let more = nanoseconds(number, unit_nanoseconds(&after[..unit])?)?;
+        sum = sum.checked_add(u64::try_from(more).ok()?).filter(|sum| i64::try_from(*sum).is_ok())?;
         rest = &after[unit..];
     }
-    (!text.is_empty()).then_some(sum)
+    (!text.is_empty()).then_some(Duration::from_nanos(sum))
 }
 
 #[cfg(test)]
@@ -264,6 +279,9 @@ mod tests {
             ("1m5x2s", "unknown unit \"x\" in duration"),
             ("x", "invalid duration"),
             ("1m.", "invalid duration"),
+            ("2562047h47m16.854775808s", "invalid duration"),
+            ("9223372036854775808ns", "invalid duration"),
+            ("99999999999999999999h", "invalid duration"),
         ] {
             check(Sort::Duration, given, &format!("time: {why} {given:?}"));
         }
@@ -318,6 +336,11 @@ mod tests {
     fn durations_are_gos() {
         assert_eq!(duration("1h1m1.5s"), Some(Duration::from_millis(3_661_500)));
         assert_eq!(duration("0"), Some(Duration::ZERO));
+        let greatest = Some(Duration::from_nanos(i64::MAX.unsigned_abs()));
+        for text in ["2562047h47m16.854775807s", "9223372036854775807ns"] {
+            assert_eq!(duration(text), greatest, "{text}");
+        }
+        assert_eq!((duration(".5s"), duration("1.2.3s")), (Some(Duration::from_millis(500)), None));
         assert_eq!([duration(""), duration("5"), duration("5x"), duration("m")], [None; 4]);
     }
 }

@@ -23,29 +23,29 @@ pub enum VersionError {
     #[error("illegal version string {}", go_quote(.0))]
     TooShort(String),
     #[error("patch version not allowed, got: {component}={version}")]
-    Patch { component: String, version: Version },
+    Patch { component: String, version: ComponentVersion },
     #[error("duplicate version flag, {component}={first} and {component}={second}")]
-    Twice { component: String, first: Version, second: Version },
+    Twice { component: String, first: ComponentVersion, second: ComponentVersion },
     #[error("component not registered: {0}")]
     Component(String),
     #[error("emulation version {version} is not between [{}, {}.0]", Minor::OLDEST, Minor::NEWEST)]
-    Emulation { version: Version },
+    Emulation { version: ComponentVersion },
     #[error("minCompatibilityVersion version {version} is not between [{}, {emulated}]", Minor::OLDEST)]
-    MinCompatibility { version: Version, emulated: Minor },
+    MinCompatibility { version: ComponentVersion, emulated: Minor },
 }
 
 /// Numbers between dots, two at least.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version(Vec<u64>);
+pub struct ComponentVersion(Vec<u64>);
 
-impl fmt::Display for Version {
+impl fmt::Display for ComponentVersion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers: Vec<_> = self.0.iter().map(u64::to_string).collect();
         formatter.write_str(&numbers.join("."))
     }
 }
 
-impl Version {
+impl ComponentVersion {
     fn parse(text: &str) -> Result<Self, VersionError> {
         let rest = text.trim_start();
         let rest = rest.strip_prefix('v').unwrap_or(rest);
@@ -54,7 +54,7 @@ impl Version {
         match numbers.collect::<Vec<_>>() {
             numbers if numbers.is_empty() => Err(VersionError::Text(text.to_owned())),
             numbers if numbers.len() == 1 => Err(VersionError::TooShort(text.to_owned())),
-            numbers => Ok(Version(numbers)),
+            numbers => Ok(ComponentVersion(numbers)),
         }
     }
 
@@ -89,11 +89,11 @@ pub fn check_compatible(flags: &Flags, minor: Minor) -> Result<(), VersionError>
 }
 
 /// The version of this component that a flag names.
-fn of_kube(flags: &Flags, name: &str) -> Result<Option<Version>, VersionError> {
-    let mut versions: BTreeMap<String, Version> = BTreeMap::new();
+fn of_kube(flags: &Flags, name: &str) -> Result<Option<ComponentVersion>, VersionError> {
+    let mut versions: BTreeMap<String, ComponentVersion> = BTreeMap::new();
     for text in flags.list(name) {
         let (component, version) = text.split_once('=').unwrap_or((KUBE, &text));
-        let (component, version) = (component.trim().to_owned(), Version::parse(version.trim())?);
+        let (component, version) = (component.trim().to_owned(), ComponentVersion::parse(version.trim())?);
         if version.0.get(2).is_some_and(|patch| *patch != 0) {
             return Err(VersionError::Patch { component, version });
         }

@@ -91,22 +91,20 @@ impl Reconciler for Scheduler {
             self.state().waiting.remove(key);
             return Ok(Progress::Done);
         };
+        if !pod.items_at(&["spec", "volumes"]).is_empty() {
+            // Before they are looked at: what changes meanwhile wakes the pod.
+            self.await_volumes(key, &pod);
+        }
         let volumes = self.volumes_of(&pod).await?;
         let decision = match &volumes {
-            Volumes::Missing(why) => {
-                self.await_volumes(key, &pod);
-                Decision::Wait(self.refuse_all(why))
-            }
+            Volumes::Missing(why) => Decision::Wait(self.refuse_all(why)),
             Volumes::Bound(terms) | Volumes::WaitForNode(_, terms) => {
                 let wanted = Wanted { volumes: terms.clone(), ..Wanted::of(&pod) };
                 self.decide(wanted, matches!(volumes, Volumes::WaitForNode(..)))
             }
         };
         match (decision, volumes) {
-            (Decision::Bind(node), Volumes::WaitForNode(claims, _)) => {
-                self.await_volumes(key, &pod);
-                self.choose_for(claims, &node).await
-            }
+            (Decision::Bind(node), Volumes::WaitForNode(claims, _)) => self.choose_for(claims, &node).await,
             (Decision::Bind(node), _) => self.bind(&pod, &node).await,
             (Decision::Preempt(node, victims, why), _) => self.preempt(&pod, (&node, &victims), &why).await,
             (Decision::Wait(message), _) => self.report(&pod, &message, None).await,
@@ -157,6 +155,7 @@ impl Scheduler {
         let refused = match filter::choose(&wanted, &state) {
             Ok(node) => {
                 if !only_chooses {
+                    state.waiting.remove(&wanted.pod.key);
                     state.assume(&node, wanted.pod);
                 }
                 return Decision::Bind(node);

@@ -26,22 +26,23 @@ pub(super) struct Onset {
 impl Onset {
     /// What the probes of a container say.
     pub fn of(container: &Value) -> Self {
-        let started = container.get("startupProbe").map_or(0, |probe| Probe::of(probe).of_startup_s());
-        let ready = container.get("readinessProbe").map_or(started, |probe| Probe::of(probe).of_readiness_s(started));
+        let started = container.get("startupProbe").map_or(0, |probe| ProbeTimes::of(probe).of_startup_s());
+        let ready =
+            container.get("readinessProbe").map_or(started, |probe| ProbeTimes::of(probe).of_readiness_s(started));
         Onset { started: Duration::from_secs(started), ready: Some(Duration::from_secs(ready)) }
     }
 }
 
-struct Probe {
+struct ProbeTimes {
     initial_delay_s: u64,
     period_s: u64,
     successes: u64,
 }
 
-impl Probe {
+impl ProbeTimes {
     fn of(probe: &Value) -> Self {
         let number = |name: &str| u64::try_from(int_at(probe, &[name])).ok().filter(|number| *number > 0);
-        Probe {
+        ProbeTimes {
             initial_delay_s: number("initialDelaySeconds").unwrap_or_default(),
             period_s: number("periodSeconds").unwrap_or(PERIOD_S),
             successes: number("successThreshold").unwrap_or(1),

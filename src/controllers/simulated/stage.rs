@@ -140,8 +140,14 @@ fn end(pod: &Value, now: Timestamp) -> Step {
 /// Until when the pod may be active.
 fn expiry(pod: &Value, now: Timestamp) -> Option<Due> {
     let seconds = pod.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64)?;
-    let started = time_at(pod, &["status", "startTime"])?;
-    Some(due(Some(started), Duration::from_secs(u64::try_from(seconds).unwrap_or_default()), now))
+    let started = time_at(pod, &["status", "startTime"]).or_else(|| bound_at(pod));
+    Some(due(Some(started?), Duration::from_secs(u64::try_from(seconds).unwrap_or_default()), now))
+}
+
+/// Since when the pod has its node: since it was made where nobody says more, as for one that was made with the name of a node.
+fn bound_at(pod: &Value) -> Option<Timestamp> {
+    let bound = conditions::find(pod, conditions::SCHEDULED).and_then(|it| time_at(it, &["lastTransitionTime"]));
+    bound.or_else(|| time_at(pod, &["metadata", "creationTimestamp"]))
 }
 
 fn expired(pod: &Value, now: Timestamp) -> Value {
@@ -157,10 +163,9 @@ fn expired(pod: &Value, now: Timestamp) -> Value {
 /// A pod that has a node. Containers of it that start before others, and go on, hold these back until they are started: what is told
 /// of them is told then.
 fn begin(pod: &Value, at: Addresses, now: Timestamp) -> Step {
-    let bound = conditions::find(pod, conditions::SCHEDULED).and_then(|it| time_at(it, &["lastTransitionTime"]));
     let init = pod.items_at(&["spec", "initContainers"]);
     let held = init.iter().fold(Duration::ZERO, |held, container| held.saturating_add(hold(pod, container)));
-    if let Due::In(pause) = due(bound, delay(pod, CREATE, Duration::ZERO).saturating_add(held), now) {
+    if let Due::In(pause) = due(bound_at(pod), delay(pod, CREATE, Duration::ZERO).saturating_add(held), now) {
         return Step::After(pause);
     }
     let begun = before(now, held);
@@ -177,7 +182,7 @@ fn begin(pod: &Value, at: Addresses, now: Timestamp) -> Step {
                 let exit = Exit { code: 0, reason: "Completed", message: "" };
                 fields.insert("ready", Value::Bool(true));
                 fields.insert("started", Value::Bool(false));
-                fields.insert("state", exit.state(Some(started), started, fields_id(pod, container)));
+                fields.insert("state", exit.state(Some(started), started, container_id(pod, container)));
             }
             started = started.checked_add(hold).unwrap_or(now);
             status
@@ -220,7 +225,7 @@ fn before(now: Timestamp, length: Duration) -> Timestamp {
     SignedDuration::try_from(length).ok().and_then(|length| now.checked_sub(length).ok()).unwrap_or(now)
 }
 
-fn fields_id(pod: &Value, container: &Value) -> String {
+fn container_id(pod: &Value, container: &Value) -> String {
     format!("simulated://{}/{}", pod.str_at(&["metadata", "uid"]), container.str_at(&["name"]))
 }
 
@@ -231,7 +236,7 @@ fn running(pod: &Value, container: &Value, onset: Onset, now: Timestamp) -> Valu
         "name" => container.str_at(&["name"]),
         "image" => image,
         "imageID" => image,
-        "containerID" => fields_id(pod, container),
+        "containerID" => container_id(pod, container),
         "ready" => onset.ready == Some(Duration::ZERO),
         "started" => onset.started.is_zero(),
         "restartCount" => 0,
@@ -440,7 +445,10 @@ fn complete(pod: &Value, now: Timestamp) -> Step {
     let may_end = matches!(pod.str_at(&["spec", "restartPolicy"]), "Never" | "OnFailure");
     let all_run = in_state(pod, "running").count() == pod.items_at(&["spec", "containers"]).len();
     let fails = said(pod, FAIL, "") == "true";
-    if !(ends && may_end && all_run && pods::is_ready(pod)) || fails || !comes(pod, COMPLETE) {
+    // No container waits for its probes to end; a pod that is told when it is ready ends after that.
+    let is_told = !comes(pod, READY) || !said(pod, READY, "delay").is_empty();
+    let runs = all_run && (!is_told || pods::is_ready(pod));
+    if !(ends && may_end && runs) || fails || !comes(pod, COMPLETE) {
         return Step::Nothing;
     }
     let started = in_state(pod, "running").filter_map(started_at).max();
@@ -628,6 +636,35 @@ mod tests {
         assert_eq!(ready.str_at(&["message"]), "containers with unready status: [s]");
         let (ready, second) = run(held, 4);
         assert_eq!((pods::is_ready(&ready), second), (true, 7));
+    }
+
+    #[test]
+    fn a_pod_that_was_made_for_a_node_is_held_back_since_then() {
+        let sidecar = "initContainers: [{name: s, restartPolicy: Always, startupProbe: {periodSeconds: 4}}]";
+        let made = |spec: &str| {
+            let mut made = pod("", spec);
+            let metadata = made.make_object().entry("metadata").make_object();
+            metadata.insert("creationTimestamp", written(at(0)));
+            made
+        };
+        assert_eq!(run(made(sidecar), 2).1, 4);
+        let (over, second) = run(made(&format!("activeDeadlineSeconds: 3, {sidecar}")), 2);
+        assert_eq!((over.str_at(&["status", "reason"]), second), ("DeadlineExceeded", 3));
+    }
+
+    #[test]
+    fn what_ends_does_not_wait_for_its_probes() {
+        let probed =
+            "restartPolicy: Never, containers: [{name: c, image: i, readinessProbe: {initialDelaySeconds: 60}}]";
+        let ends = "pod-complete.stage.kwok.x-k8s.io/delay: 5s";
+        let pod = |annotations: &str| {
+            read(&format!(
+                "metadata: {{annotations: {{{annotations}}}}}\nspec: {{nodeName: here, {probed}}}\nstatus: {{phase: Pending}}"
+            ))
+        };
+        assert_eq!(run(pod(ends), 3).1, 5);
+        let told = format!("{ends}, pod-ready.stage.kwok.x-k8s.io/delay: 8s");
+        assert_eq!(run(pod(&told), 4).1, 8);
     }
 
     #[test]

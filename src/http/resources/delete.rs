@@ -24,7 +24,7 @@ pub(super) async fn delete(
     body: Body,
 ) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
-    let options = delete_options(app, exchange, body).await?;
+    let options = delete_options(app, exchange, target, body).await?;
     if options.ignore_store_read_error == Some(true) {
         authorize_unsafe_delete(app, exchange, target).await?;
     }
@@ -53,6 +53,7 @@ pub(super) async fn delete(
 pub(super) async fn delete_options(
     app: &App,
     exchange: &Exchange,
+    target: &Target,
     body: Body,
 ) -> Result<query::DeleteOptions, RequestRefusal> {
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
@@ -64,9 +65,9 @@ pub(super) async fn delete_options(
         let decoded = match encoding {
             Encoding::Json => json::decode(&bytes).map_err(query::DeleteOptionsError::from),
             Encoding::Yaml => yaml::decode(&bytes).map_err(query::DeleteOptionsError::from),
-            Encoding::Protobuf => query::DeleteOptions::open(&bytes),
+            Encoding::Protobuf => query::DeleteOptions::open(&bytes, &target.version),
         };
-        let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
+        let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body, &target.version));
         let options = options.map_err(|error| Status::bad_request(&error.to_string()))?;
         exchange.observe(|observed| observed.sent(logged(&options)));
         options

@@ -26,7 +26,7 @@ pub(super) async fn delete_collection(
         options.limit = i64::MAX;
     }
     request.at = list_at(&options, target)?;
-    let options = delete_options(app, exchange, body).await?;
+    let options = delete_options(app, exchange, target, body).await?;
     if options.ignore_store_read_error == Some(true) {
         let path = field::Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
         let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";

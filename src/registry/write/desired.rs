@@ -11,7 +11,7 @@ use crate::value::Value;
 use super::super::decode::{Format, labels_are_left_out};
 use super::super::scale::{self, ScaleRequest};
 use super::super::{Body, PatchRequest, PatchType, Target, Warnings, patch};
-use super::kept::Origin;
+use super::kept::TextOrigin;
 
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
 pub(in crate::registry) enum Desired<'a> {
@@ -66,15 +66,15 @@ impl Desired<'_> {
 
 impl Desired<'_> {
     /// What the bytes of the object are made of.
-    pub(super) fn origin(&self) -> Origin<'_> {
+    pub(super) fn origin(&self) -> TextOrigin<'_> {
         match self {
-            Desired::Sent { sent: Some(body), .. } if body.format == Format::Json => Origin::Json(&body.bytes),
+            Desired::Sent { sent: Some(body), .. } if body.format == Format::Json => TextOrigin::Json(&body.bytes),
             Desired::Patched(request) => match request.patch_type {
-                PatchType::Json | PatchType::Merge => Origin::JsonPatch,
-                PatchType::Apply => Origin::Apply,
-                PatchType::StrategicMerge => Origin::Values,
+                PatchType::Json | PatchType::Merge => TextOrigin::JsonPatch,
+                PatchType::Apply => TextOrigin::Apply,
+                PatchType::StrategicMerge => TextOrigin::Values,
             },
-            _ => Origin::Values,
+            _ => TextOrigin::Values,
         }
     }
 

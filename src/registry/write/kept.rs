@@ -6,11 +6,11 @@
 use crate::kinds::strategy::Strategy;
 use crate::store::Stored;
 use crate::value::{Value, json, written};
-use crate::write::Texts;
+use crate::write::WrittenTexts;
 
 /// Where an object that is to be written comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin<'a> {
+pub(super) enum TextOrigin<'a> {
     /// JSON that a client sent.
     Json(&'a [u8]),
     /// A patch of JSON: it is made to the object as a client reads it, and leaves alone what it does not name.
@@ -33,7 +33,7 @@ impl Kept {
     /// What is known before admission of the object `new`, which is to be written over `live`, if that is there.
     pub(super) fn of(
         strategy: &dyn Strategy,
-        origin: Origin<'_>,
+        origin: TextOrigin<'_>,
         new: &Value,
         live: Option<(&Value, &Stored)>,
     ) -> Self {
@@ -43,19 +43,19 @@ impl Kept {
             live.is_some_and(|(object, _)| same(new, field) == same(object, field))
         };
         let new = match origin {
-            Origin::Json(bytes) => written::text_of_field(bytes, field).map(str::to_owned),
-            Origin::JsonPatch if is_as_before(|object, field| object.get(field).cloned()) => {
+            TextOrigin::Json(bytes) => written::text_of_field(bytes, field).map(str::to_owned),
+            TextOrigin::JsonPatch if is_as_before(|object, field| object.get(field).cloned()) => {
                 old.as_deref().map(written::compact)
             }
-            Origin::Apply if is_as_before(|object, _| Some(without_managers(object))) => old.clone(),
-            Origin::JsonPatch | Origin::Apply | Origin::Values => None,
+            TextOrigin::Apply if is_as_before(|object, _| Some(without_managers(object))) => old.clone(),
+            TextOrigin::JsonPatch | TextOrigin::Apply | TextOrigin::Values => None,
         };
         Kept { new, old }
     }
 
     /// As validation compares them.
-    pub fn texts(&self) -> Texts<'_> {
-        Texts { new: self.new.as_deref(), old: self.old.as_deref() }
+    pub fn texts(&self) -> WrittenTexts<'_> {
+        WrittenTexts { new: self.new.as_deref(), old: self.old.as_deref() }
     }
 
     /// The bytes of `object` for the store, some `bytes` long.

@@ -25,7 +25,7 @@ use crate::value::Value;
 use crate::write::metadata::{
     dedup_owner_references, ensure_namespace, generate_name, metadata_mut, name_suffix, wipe_system_fields,
 };
-use crate::write::{self, Texts, Writer};
+use crate::write::{self, Writer, WrittenTexts};
 
 use super::admit::Admitted;
 use super::convert::Conversions;
@@ -256,7 +256,7 @@ fn prepared(
     target: &Target,
     (new, unmet): (Value, ErrorList),
     old: Option<&Value>,
-    (by, texts): (&Writer<'_>, Texts<'_>),
+    (by, texts): (&Writer<'_>, WrittenTexts<'_>),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (version, subresource) = (&*target.version, target.subresource);

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use kubeskiff::crd::ServedVersion;
 use kubeskiff::http::query::{DeleteOptions, ListOptions, Query, WriteOptions};
 use kubeskiff::http::{negotiate, path};
 use kubeskiff::kinds;
@@ -14,6 +15,8 @@ use crate::pass::{Pass, pass};
 
 const SIZE: usize = 40;
 
+static PODS: LazyLock<ServedVersion> =
+    LazyLock::new(|| kinds::find("", "pods").expect("it is built in").served_version());
 static CONFIG_MAP: LazyLock<&Message> = LazyLock::new(|| kinds::type_of("v1", "ConfigMap").expect("it is built in"));
 
 fn config_map(metadata: &str, data: &str) -> Value {
@@ -105,7 +108,7 @@ fn heads() -> Vec<Pass> {
             "many dry runs",
             SIZE,
             |size| value(&format!(r#"{{"dryRun":{}}}"#, list(size, |_| r#""All""#.to_owned()))),
-            |body| DeleteOptions::from_body(body).map(|options| (options.validate().is_ok(), options.encode())),
+            |body| DeleteOptions::from_body(body, &PODS).map(|options| (options.validate().is_ok(), options.encode())),
         ),
         pass(
             "base64",
