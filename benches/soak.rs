@@ -163,9 +163,12 @@ impl Soak {
         let begun = Instant::now();
         let (status, answer) = client.send_as(headers, request.0, request.1, body.as_bytes())?;
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner).push(begun.elapsed());
+        let answer = String::from_utf8_lossy(&answer);
+        // What is asked to end says that it is not ready.
+        let is_ending = (request.1, status) == ("/readyz", 500) && answer.contains("[-]shutdown failed");
         // After a kill, what was done and not acknowledged is there already, or gone already.
-        if !matches!(status, 200 | 201 | 404 | 409 | 429) {
-            let told = format!("{} {}: {status} {}", request.0, request.1, String::from_utf8_lossy(&answer));
+        if !matches!(status, 200 | 201 | 404 | 409 | 429) && !is_ending {
+            let told = format!("{} {}: {status} {answer}", request.0, request.1);
             self.odd.lock().unwrap_or_else(PoisonError::into_inner).push(told);
         }
         thread::sleep(PAUSE);

@@ -264,14 +264,14 @@ mod tests {
 
     /// A stream that keeps what it is given, write by write, as long as it has room.
     #[derive(Default)]
-    struct KeptStream {
+    struct Kept {
         writes: Vec<Vec<u8>>,
         flushes: usize,
         /// How much each of the next writes may take; beyond them any amount.
         room: VecDeque<usize>,
     }
 
-    impl AsyncWrite for KeptStream {
+    impl AsyncWrite for Kept {
         fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
             let taken = self.room.pop_front().unwrap_or(bytes.len()).min(bytes.len());
             if taken == 0 && !bytes.is_empty() {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// What a connection leaves in the stream that writes these parts, flushes each, and has another turn after each row.
-    async fn written(stream: KeptStream, turns: &[&[&[u8]]]) -> (Vec<usize>, Vec<u8>, usize) {
+    async fn written(stream: Kept, turns: &[&[&[u8]]]) -> (Vec<usize>, Vec<u8>, usize) {
         let (mut corked, cork) = cork(stream);
         let shared = Arc::clone(&corked.0);
         let connection = async move {
@@ -329,21 +329,21 @@ mod tests {
 
     #[tokio::test]
     async fn the_writes_of_a_turn_are_one() {
-        let (lengths, bytes, flushes) = written(KeptStream::default(), &[&[b"ab", b"c", b"d"], &[], &[b"ef"]]).await;
+        let (lengths, bytes, flushes) = written(Kept::default(), &[&[b"ab", b"c", b"d"], &[], &[b"ef"]]).await;
         assert_eq!((lengths, bytes, flushes), (vec![4, 2], b"abcdef".to_vec(), 2));
     }
 
     #[tokio::test]
     async fn large_writes_are_not_copied_and_none_is_overtaken() {
         let (small, large) = ([1; 10], [2; GATHERED_BYTES_MAX]);
-        let (lengths, bytes, _) = written(KeptStream::default(), &[&[&large, &small, &large, &small]]).await;
+        let (lengths, bytes, _) = written(Kept::default(), &[&[&large, &small, &large, &small]]).await;
         assert_eq!(lengths, [large.len(), small.len(), large.len(), small.len()]);
         assert_eq!(bytes, [&large[..], &small, &large, &small].concat());
     }
 
     #[tokio::test]
     async fn what_the_stream_does_not_take_at_once_is_sent_in_order() {
-        let kept = KeptStream { room: [0, 3, 0, 1].into(), ..KeptStream::default() };
+        let kept = Kept { room: [0, 3, 0, 1].into(), ..Kept::default() };
         let (lengths, bytes, _) = written(kept, &[&[b"abc", b"def"], &[b"gh"]]).await;
         assert_eq!(lengths, [3, 1, 2, 2]);
         assert_eq!(bytes, b"abcdefgh");
@@ -376,7 +376,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_takes_the_stream_over_writes_as_to_any_other() {
-        let (mut corked, cork) = cork(KeptStream::default());
+        let (mut corked, cork) = cork(Kept::default());
         let connection = async { Ok::<_, io::Error>(()) };
         cork.turns(pin!(connection)).await.expect("there is nothing to send");
         for part in [b"ab", b"cd"] {
@@ -410,7 +410,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_end_is_known_to_whoever_waits_on_for_it() {
-        let kept = KeptStream { room: [0].into(), ..KeptStream::default() };
+        let kept = Kept { room: [0].into(), ..Kept::default() };
         let (mut corked, cork) = cork(kept);
         let connection = async move {
             corked.write_all(b"refused").await?;

@@ -24,12 +24,12 @@ pub(super) enum TextOrigin<'a> {
 
 /// The texts of the field, owned.
 #[derive(Default)]
-pub(in crate::registry) struct Kept {
+pub(in crate::registry) struct KeptText {
     new: Option<String>,
     old: Option<String>,
 }
 
-impl Kept {
+impl KeptText {
     /// What is known before admission of the object `new`, which is to be written over `live`, if that is there.
     pub(super) fn of(
         strategy: &dyn Strategy,
@@ -37,7 +37,7 @@ impl Kept {
         new: &Value,
         live: Option<(&Value, &Stored)>,
     ) -> Self {
-        let Some(field) = strategy.kept_as_written() else { return Kept::default() };
+        let Some(field) = strategy.kept_as_written() else { return KeptText::default() };
         let old = live.and_then(|(_, stored)| written::text_of_field(&stored.bytes, field)).map(str::to_owned);
         let is_as_before = |same: fn(&Value, &str) -> Option<Value>| {
             live.is_some_and(|(object, _)| same(new, field) == same(object, field))
@@ -50,7 +50,7 @@ impl Kept {
             TextOrigin::Apply if is_as_before(|object, _| Some(without_managers(object))) => old.clone(),
             TextOrigin::JsonPatch | TextOrigin::Apply | TextOrigin::Values => None,
         };
-        Kept { new, old }
+        KeptText { new, old }
     }
 
     /// As validation compares them.
