@@ -21,7 +21,6 @@ const ROLES: &str = "clusterroles";
 const BINDINGS: &str = "clusterrolebindings";
 /// The manager of what the server of a cluster makes itself.
 pub(super) const MANAGER: &str = "kube-apiserver";
-const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 /// That of the objects for flow control.
 const FLOW_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
@@ -73,7 +72,7 @@ impl Registry {
         if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
             return Ok(());
         }
-        let manager = if group == FLOW { FLOW_MANAGER } else { MANAGER };
+        let manager = if group == kinds::flow_control::GROUP { FLOW_MANAGER } else { MANAGER };
         match self.create_own(group, plural, "", manager, wanted).await {
             // Another server on the same database was faster.
             Err(status) if status.is_already_exists() => Ok(()),

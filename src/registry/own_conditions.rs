@@ -5,6 +5,7 @@
 
 use crate::kinds;
 use crate::kinds::api_groups::available_here;
+use crate::kinds::flow_control;
 use crate::meta::Status;
 use crate::object;
 use crate::store::{At, Collection};
@@ -13,7 +14,6 @@ use crate::value::{Value, go_quote, json};
 use super::definitions::own_user;
 use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed};
 
-const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 const SCHEMAS: &str = "flowschemas";
 const REGISTRATION: &str = "apiregistration.k8s.io";
 const SERVICES: &str = "apiservices";
@@ -28,8 +28,8 @@ impl Registry {
     pub(super) async fn follow_up(&self, target: &Target, name: &str) {
         let version = &target.version;
         let set = match (version.group.as_str(), version.names.plural.as_str()) {
-            (FLOW, SCHEMAS) => self.set_dangling(name).await,
-            (FLOW, "prioritylevelconfigurations") => self.set_all_dangling(name).await,
+            (flow_control::GROUP, SCHEMAS) => self.set_dangling(name).await,
+            (flow_control::GROUP, "prioritylevelconfigurations") => self.set_all_dangling(name).await,
             (REGISTRATION, SERVICES) => self.set_available(name).await,
             ("", "services") => self.set_available_through(&target.namespace, |by| by == name).await,
             // Which service it is of can't be told of a slice that is gone.
@@ -43,7 +43,7 @@ impl Registry {
 
     /// The schemas that refer to a priority level.
     async fn set_all_dangling(&self, level: &str) -> Result<(), Status> {
-        let snapshot = self.storage.snapshot(&Collection::new(FLOW, SCHEMAS), At::Newest).await;
+        let snapshot = self.storage.snapshot(&Collection::new(flow_control::GROUP, SCHEMAS), At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("the FlowSchemas can't be read"))?;
         for stored in snapshot.range("", None) {
             let Ok(schema) = json::decode(&stored.bytes) else { continue };
@@ -55,11 +55,11 @@ impl Registry {
     }
 
     async fn set_dangling(&self, name: &str) -> Result<(), Status> {
-        let target = self.own_target(FLOW, SCHEMAS, name).await?;
+        let target = self.own_target(flow_control::GROUP, SCHEMAS, name).await?;
         let Some(schema) = self.found(&target).await? else { return Ok(()) };
         let level = schema.str_at(&["spec", "priorityLevelConfiguration", "name"]);
-        let is_there =
-            MANDATORY_LEVELS.contains(&level) || self.has(FLOW, "prioritylevelconfigurations", level).await?;
+        let is_there = MANDATORY_LEVELS.contains(&level)
+            || self.has(flow_control::GROUP, "prioritylevelconfigurations", level).await?;
         let (status, reason, end) = if is_there {
             ("False", "Found", "and it exists")
         } else {
@@ -77,7 +77,7 @@ impl Registry {
     /// Sets `Dangling` of the schemas that nobody has written since the server made them.
     pub(super) async fn set_initial_conditions(&self) -> Result<(), Status> {
         let objects = kinds::deferred_objects();
-        let schemas = objects.iter().filter(|(group, plural, _)| (*group, *plural) == (FLOW, SCHEMAS));
+        let schemas = objects.iter().filter(|(group, plural, _)| (*group, *plural) == (flow_control::GROUP, SCHEMAS));
         let names: Vec<String> =
             schemas.map(|(_, _, schema)| schema.str_at(&["metadata", "name"]).to_owned()).collect();
         for name in names {
