@@ -94,7 +94,11 @@ impl Attendant {
             self.turn = self.share.waited_for().map(|turn| (turn, now));
         }
         match &self.turn {
-            Some((_, since)) if now.duration_since(*since) < SLICE || !self.share.turns.are_wanted() => return Ok(()),
+            Some((_, since))
+                if now.duration_since(*since) < SLICE || !self.share.turns.are_wanted(&self.share.user) =>
+            {
+                return Ok(());
+            }
             Some(_) => self.turn = None,
             None if self.alone.as_ref().is_some_and(|(_, until)| now < *until) => return Ok(()),
             None => {}

@@ -53,6 +53,7 @@ mod tests {
     use tokio::task::yield_now;
 
     use super::*;
+    use crate::processor::turns::Waits;
     use crate::processor::{ExpectedWork, Processor, THREADS_BESIDE};
     use crate::work::{self, Ended, NoThread, commit, step};
 
@@ -144,7 +145,7 @@ mod tests {
         let processor = Processor::of(1, THREADS_BESIDE);
         let user = Arc::from("jane");
         let mut waiting = Vec::new();
-        while let Ok(turn) = processor.turns.take(&user) {
+        while let Ok(turn) = processor.turns.take(&user, Waits::ToGoOn) {
             waiting.push(turn);
         }
         let work = || async {
@@ -218,7 +219,7 @@ mod tests {
         let processor = Processor::of(1, THREADS_BESIDE);
         let user = Arc::from("jane");
         let mut waiting = Vec::new();
-        while let Ok(turn) = processor.turns.take(&user) {
+        while let Ok(turn) = processor.turns.take(&user, Waits::ToGoOn) {
             waiting.push(turn);
         }
         let of = share(&processor);
@@ -263,6 +264,6 @@ mod tests {
         for work in working {
             assert_eq!(work.await.expect("it does not panic"), Some(Ok::<(), Ended>(())));
         }
-        assert!(!processor.turns.are_wanted());
+        assert!(!processor.turns.are_wanted(&Arc::from("jane")));
     }
 }

@@ -1,7 +1,8 @@
 //! Whose turn it is: a queue that is fair by user.
 //!
 //! There are as many turns as processors. Users who wait are served one after the other, and the requests of each in the
-//! order in which they came; so somebody with a thousand of them delays another by one.
+//! order in which they came; so somebody with a thousand of them delays another by one. Once many of those that have begun hold
+//! threads, they go before what has not begun, and none gives up its turn for that: what is short finds a thread.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use crate::work::Ended;
 
-/// How many requests of one user may wait.
+/// How many requests of one user may wait to begin what takes long, and how many others.
 const WAITING_PER_USER_MAX: usize = 256;
 /// How many may wait of all users.
 const WAITING_MAX: usize = 2048;
@@ -39,6 +40,8 @@ struct Bounds {
     threads_asking_max: usize,
     /// How many go on without a turn before nobody begins without one.
     alone_max: usize,
+    /// How many hold a thread while they wait before none gives up its turn for one that has not begun.
+    begun_max: usize,
 }
 
 impl Bounds {
@@ -50,8 +53,18 @@ impl Bounds {
         let left = free.saturating_sub(turns);
         let asking = left.div_ceil(3).min(THREADS_ASKING_MAX);
         let half = ((left - asking) / 2).min(THREADS_WAITING_MAX);
-        Bounds { turns, threads_waiting_max: half, threads_asking_max: asking, alone_max: half }
+        let begun = half / 2;
+        Bounds { turns, threads_waiting_max: half, threads_asking_max: asking, alone_max: half, begun_max: begun }
     }
+}
+
+/// What waits for a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// Something that takes long, and has not begun: it holds little.
+    ToBegin,
+    /// Something that has begun, and holds a thread, or that is expected to be short.
+    ToGoOn,
 }
 
 struct TurnQueue {
@@ -68,8 +81,8 @@ struct TurnQueue {
     alone: usize,
 }
 
-#[derive(Default)]
 struct Waiter {
+    waits: Waits,
     granted: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
@@ -97,8 +110,8 @@ impl Turns {
     /// The next turn of `user`.
     ///
     /// Errors: too many wait.
-    pub fn take(self: &Arc<Self>, user: &Arc<str>) -> Result<WaitingTurn, Ended> {
-        let waiter = Arc::new(Waiter::default());
+    pub fn take(self: &Arc<Self>, user: &Arc<str>, waits: Waits) -> Result<WaitingTurn, Ended> {
+        let waiter = Arc::new(Waiter { waits, granted: AtomicBool::default(), waker: Mutex::default() });
         let mut queue = self.queue();
         if queue.free > 0 {
             queue.free -= 1;
@@ -118,7 +131,7 @@ impl Turns {
         user: &Arc<str>,
         wanted: impl FnMut() -> Result<(), Ended>,
     ) -> Result<Turn, Ended> {
-        let mut waiting = self.take(user)?;
+        let mut waiting = self.take(user, Waits::ToGoOn)?;
         let _holding = HoldingThread::new(self, &waiting)?;
         poll_on_thread(|context| Pin::new(&mut waiting).poll(context), wanted)
     }
@@ -149,9 +162,18 @@ impl Turns {
         is_full && (queue.alone >= self.bounds.alone_max || queue.waiting.contains_key(user))
     }
 
-    /// Whether anybody waits.
-    pub fn are_wanted(&self) -> bool {
-        self.queue().count > 0
+    /// Whether `user` is to give up a turn for what waits. What has begun holds a thread where it waits for the next one, so once
+    /// many do, a user goes on rather than to let more of its own begin.
+    pub fn are_wanted(&self, user: &Arc<str>) -> bool {
+        let queue = self.queue();
+        match queue.waiting.get(user) {
+            Some(own) if queue.users.len() == 1 => self.begins_more(&queue) || goes_on(own).is_some(),
+            _ => queue.count > 0,
+        }
+    }
+
+    fn begins_more(&self, queue: &TurnQueue) -> bool {
+        queue.threads < self.bounds.begun_max
     }
 
     fn queue(&self) -> MutexGuard<'_, TurnQueue> {
@@ -161,7 +183,8 @@ impl Turns {
     /// Gives a turn that has become free to the next one.
     fn pass_on(&self) {
         let mut queue = self.queue();
-        let next = queue.next();
+        let begins_more = self.begins_more(&queue);
+        let next = queue.next(begins_more);
         if next.is_none() {
             queue.free += 1;
         }
@@ -174,11 +197,12 @@ impl Turns {
 
 impl TurnQueue {
     fn add(&mut self, user: &Arc<str>, waiter: &Arc<Waiter>) -> Result<(), Ended> {
-        let of_user = self.waiting.get(user).map_or(0, VecDeque::len);
-        if of_user >= WAITING_PER_USER_MAX || self.count >= WAITING_MAX {
+        let of_user = self.waiting.get(user);
+        let like_it = of_user.into_iter().flatten().filter(|other| other.waits == waiter.waits).count();
+        if like_it >= WAITING_PER_USER_MAX || self.count >= WAITING_MAX {
             return Err(Ended::Overload);
         }
-        if of_user == 0 {
+        if of_user.is_none() {
             self.users.push_back(Arc::clone(user));
         }
         self.waiting.entry(Arc::clone(user)).or_default().push_back(Arc::clone(waiter));
@@ -186,10 +210,12 @@ impl TurnQueue {
         Ok(())
     }
 
-    fn next(&mut self) -> Option<Arc<Waiter>> {
+    /// The next one of the next user: one that goes on, where no more are to begin.
+    fn next(&mut self, begins_more: bool) -> Option<Arc<Waiter>> {
         let user = self.users.pop_front()?;
         let of_user = self.waiting.get_mut(&user)?;
-        let waiter = of_user.pop_front()?;
+        let at = if begins_more { 0 } else { goes_on(of_user).unwrap_or(0) };
+        let waiter = of_user.remove(at)?;
         self.count -= 1;
         if of_user.is_empty() {
             self.waiting.remove(&user);
@@ -209,6 +235,11 @@ impl TurnQueue {
             self.users.retain(|other| other != user);
         }
     }
+}
+
+/// Where the first one stands that goes on.
+fn goes_on(of_user: &VecDeque<Arc<Waiter>>) -> Option<usize> {
+    of_user.iter().position(|waiter| waiter.waits == Waits::ToGoOn)
 }
 
 impl Waiter {
@@ -345,7 +376,7 @@ mod tests {
     }
 
     fn take(turns: &Arc<Turns>, user: &str) -> WaitingTurn {
-        turns.take(&Arc::from(user)).expect("few wait")
+        turns.take(&Arc::from(user), Waits::ToBegin).expect("few wait")
     }
 
     #[test]
@@ -376,18 +407,37 @@ mod tests {
         // The second one was granted it and goes.
         drop(second);
         assert!(poll(&mut third).is_some());
-        assert!(!turns.are_wanted());
+        assert!(!turns.are_wanted(&Arc::from("a")));
         assert_eq!(turns.queue().free, 1);
+    }
+
+    #[test]
+    fn once_many_hold_threads_none_gives_up_its_turn_for_more_of_its_user() {
+        let turns = Arc::new(none());
+        let [jane, joe] = ["jane", "joe"].map(Arc::from);
+        let mut to_begin = take(&turns, "jane");
+        assert!(turns.are_wanted(&jane) && turns.are_wanted(&joe));
+        turns.queue().threads = turns.bounds.begun_max;
+        assert!(!turns.are_wanted(&jane) && turns.are_wanted(&joe));
+        let mut short = turns.take(&jane, Waits::ToGoOn).expect("few wait");
+        assert!(turns.are_wanted(&jane));
+        turns.pass_on();
+        assert!(poll(&mut to_begin).is_none());
+        let turn = poll(&mut short);
+        assert!(turn.is_some(), "it came later");
+        drop(turn);
+        assert!(poll(&mut to_begin).is_some());
     }
 
     #[test]
     fn only_so_many_of_a_user_wait() {
         let turns = Arc::new(none());
         let user = Arc::from("a");
-        let waiting: Vec<_> = (0..WAITING_PER_USER_MAX).map(|_| turns.take(&user)).collect();
+        let waiting: Vec<_> = (0..WAITING_PER_USER_MAX).map(|_| turns.take(&user, Waits::ToBegin)).collect();
         assert!(waiting.iter().all(Result::is_ok));
-        assert_eq!(turns.take(&user).err(), Some(Ended::Overload));
-        assert!(turns.take(&Arc::from("b")).is_ok());
+        assert_eq!(turns.take(&user, Waits::ToBegin).err(), Some(Ended::Overload));
+        assert!(turns.take(&user, Waits::ToGoOn).is_ok(), "what is short is not refused for what is long");
+        assert!(turns.take(&Arc::from("b"), Waits::ToBegin).is_ok());
     }
 
     #[test]
@@ -402,8 +452,9 @@ mod tests {
             (1, 1, 0, 0),
             (0, 1, 0, 0),
         ] {
-            let bounds = Bounds { turns, threads_waiting_max: half, threads_asking_max: asking, alone_max: half };
-            assert_eq!(Bounds::of(4, beside), bounds);
+            let bounds = Bounds::of(4, beside);
+            assert_eq!((bounds.turns, bounds.threads_asking_max), (turns, asking));
+            assert_eq!((bounds.threads_waiting_max, bounds.alone_max, bounds.begun_max), (half, half, half / 2));
             assert!(beside < 2 || turns + asking + 2 * half < beside);
         }
         let turns = Arc::new(Turns::new(2, 4));
