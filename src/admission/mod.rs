@@ -42,7 +42,7 @@ pub use configuration::Configuration;
 pub use figures::{AdmissionCall, AdmissionResult, Evaluated, Figures, WebhookCall};
 pub use handled::AdmissionRound;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
-pub use objects::{Listed, Objects, ScopedResource};
+pub use objects::{Listed, Objects, ScopedResource, TextFilter};
 pub use owner_references::OwnerReferences;
 pub use pod_security::{PodSecurity, Settings as PodSecuritySettings};
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};

@@ -16,6 +16,9 @@ pub struct ScopedResource<'p> {
     pub namespace: &'p str,
 }
 
+/// What is asked of an object before it is decoded: of its JSON as it is stored.
+pub type TextFilter<'f> = &'f (dyn Fn(&[u8]) -> bool + Send + Sync);
+
 /// Objects that were listed, and the memory that is kept free for them as long.
 #[derive(Default)]
 pub struct Listed {
@@ -43,13 +46,18 @@ pub trait Objects: Send + Sync {
     /// The object of a name; `None` where there is none.
     async fn get(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Value>, Status>;
 
-    /// Whether there is any object.
-    async fn any(&self, place: ScopedResource<'_>) -> Result<bool, Status>;
+    /// Whether there is any object that is `wanted` by its text.
+    async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status>;
 
     /// All objects, in the order of their names, each with its `resourceVersion`.
     ///
     /// Errors: among others, there is no memory for them.
-    async fn list(&self, place: ScopedResource<'_>) -> Result<Listed, Status>;
+    async fn list(&self, place: ScopedResource<'_>) -> Result<Listed, Status> {
+        self.list_of(place, &|_| true).await
+    }
+
+    /// Those of them that are `wanted` by their texts: the others are not decoded.
+    async fn list_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status>;
 
     /// Replaces an object that was listed; `false` where somebody else has written it since.
     async fn replace(&self, place: ScopedResource<'_>, object: Value) -> Result<bool, Status>;

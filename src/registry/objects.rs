@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::admission::{Listed, Objects, ScopedResource};
+use crate::admission::{Listed, Objects, ScopedResource, TextFilter};
 use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
 use crate::store::{At, Collection, Guard, Op, Put, Snapshot, SnapshotError, Storage, Write, WriteError};
@@ -52,17 +52,20 @@ impl Objects for StoredObjects {
         stored.map(|stored| decode(&stored.bytes)).transpose()
     }
 
-    async fn any(&self, place: ScopedResource<'_>) -> Result<bool, Status> {
-        let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
-        Ok(snapshot.range(&key_of(place, ""), None).next().is_some())
-    }
-
-    async fn list(&self, place: ScopedResource<'_>) -> Result<Listed, Status> {
+    async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status> {
         let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
         let prefix = key_of(place, "");
-        let bytes = snapshot.range(&prefix, None).inspect(|_| work::step()).map(|stored| stored.bytes.len()).sum();
-        let reserved = self.reserve(bytes).await?;
-        let listed = snapshot.range(&prefix, None).map(|stored| {
+        let mut stored = snapshot.range(&prefix, None).inspect(|_| work::step());
+        Ok(stored.any(|stored| wanted(&stored.bytes)))
+    }
+
+    async fn list_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status> {
+        let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
+        let prefix = key_of(place, "");
+        let stored = snapshot.range(&prefix, None).inspect(|_| work::step());
+        let stored: Vec<_> = stored.filter(|stored| wanted(&stored.bytes)).collect();
+        let reserved = self.reserve(stored.iter().map(|stored| stored.bytes.len()).sum()).await?;
+        let listed = stored.into_iter().map(|stored| {
             let mut object = decode(&stored.bytes)?;
             set_resource_version(&mut object, stored.revision);
             Ok(object)

@@ -6,6 +6,7 @@ mod metadata;
 mod objects;
 mod patches;
 mod policies;
+mod quotas;
 mod requests;
 mod roles;
 mod values;
@@ -23,6 +24,7 @@ pub fn all() -> Vec<Pass> {
         expressions::passes(),
         roles::passes(),
         policies::passes(),
+        quotas::passes(),
         wire::passes(),
         requests::passes(),
     ]

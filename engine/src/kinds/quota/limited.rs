@@ -25,7 +25,7 @@ impl LimitedResources {
     /// What has none.
     pub(super) fn check_covered(
         &self,
-        quotas: &[Value],
+        quotas: &[&Value],
         matching: &[&Value],
         request: &Request<'_>,
         asked: &Totals,
@@ -38,7 +38,8 @@ impl LimitedResources {
             return Err(Refusal::Forbidden(format!("insufficient quota to consume: {}", names.join(","))));
         }
         let has = |scope: &Scope<'_>| scope.has(&request.counted, request.object);
-        let covered: Vec<&str> = quotas.iter().flat_map(scopes_of).filter(has).map(|scope| scope.name).collect();
+        let covered: Vec<&str> =
+            quotas.iter().flat_map(|quota| scopes_of(quota)).filter(has).map(|scope| scope.name).collect();
         let limited = self.0.iter().flat_map(|item| item.items_at(&["matchScopes"])).map(Scope::of).filter(has);
         let uncovered: Vec<String> =
             limited.filter(|scope| !covered.contains(&scope.name)).map(|scope| print(&scope)).collect();

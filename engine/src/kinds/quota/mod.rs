@@ -9,6 +9,7 @@ mod limited;
 mod scopes;
 mod usage;
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
 use crate::meta::quantity::Quantity;
@@ -48,14 +49,20 @@ impl From<String> for Refusal {
     }
 }
 
-/// The quotas that count the object, with what they would then count.
+/// The quotas as they are once the object is counted, in the order in which they are given; `None` where they stay as they are.
 ///
 /// # Errors
 ///
 /// Why it is refused: by a quota, or because none covers what is `limited`.
-pub fn charge(quotas: &[Value], request: &Request<'_>, limited: &LimitedResources) -> Result<Vec<Value>, Refusal> {
+pub fn charge<Q: Borrow<Value>>(
+    quotas: &[Q],
+    request: &Request<'_>,
+    limited: &LimitedResources,
+) -> Result<Vec<Option<Value>>, Refusal> {
+    let quotas: Vec<&Value> = quotas.iter().map(Borrow::borrow).collect();
+    let is_matching: Vec<bool> = quotas.iter().map(|quota| matches(quota, &request.counted, request.object)).collect();
     let matching: Vec<&Value> =
-        quotas.iter().filter(|quota| matches(quota, &request.counted, request.object)).collect();
+        quotas.iter().zip(&is_matching).filter(|(_, matches)| **matches).map(|(quota, _)| *quota).collect();
     for quota in &matching {
         check_known(quota, request)?;
     }
@@ -66,13 +73,10 @@ pub fn charge(quotas: &[Value], request: &Request<'_>, limited: &LimitedResource
         return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")).into());
     }
     if uses_more(&matching, request, &asked) {
-        limited.check_covered(quotas, &matching, request, &asked)?;
+        limited.check_covered(&quotas, &matching, request, &asked)?;
     }
-    let mut charged = Vec::new();
-    for quota in matching {
-        charged.extend(charge_one(quota, request, &asked)?);
-    }
-    Ok(charged)
+    let charged = quotas.iter().zip(is_matching);
+    charged.map(|(quota, matches)| if matches { charge_one(quota, request, &asked) } else { Ok(None) }).collect()
 }
 
 /// Whether the write uses more of anything than what it replaces, for a quota or where there is none.
@@ -126,7 +130,7 @@ pub fn refunded(quota: &Value, charge: &Charge) -> Value {
 
 fn hard(quota: &Value) -> impl Iterator<Item = &str> {
     let hard = quota.at(&["status", "hard"]).and_then(Value::as_object);
-    hard.into_iter().flat_map(Map::keys)
+    hard.into_iter().flat_map(Map::keys).inspect(|_| work::step())
 }
 
 /// The object says what it uses, and the quota what is used already.
@@ -206,6 +210,7 @@ mod tests {
         let counted = Counted { group: "", plural: "pods", subresource: "" };
         let charged =
             charge(&[read(quota)], &Request { counted, object: &read(pod), old: None }, &LimitedResources::default());
+        let charged = charged.map(|quotas| quotas.into_iter().flatten().collect());
         charged.map_err(|refusal| match refusal {
             Refusal::Forbidden(why) | Refusal::Internal(why) => why,
         })
@@ -231,10 +236,11 @@ mod tests {
         let pod = "spec: {containers: [{name: c, resources: {requests: {cpu: 300m}}}]}";
         let counted = Counted { group: "", plural: "pods", subresource: "" };
         let request = Request { counted, object: &read(pod), old: None };
-        let charged = charge(std::slice::from_ref(&quota), &request, &LimitedResources::default()).expect("it fits");
-        let charge = difference_of(&quota, &charged[0]);
+        let charged = charge(&[&quota], &request, &LimitedResources::default()).expect("it fits");
+        let charged = charged[0].as_ref().expect("it counts the pod");
+        let charge = difference_of(&quota, charged);
         assert_eq!(charge.keys().map(String::as_str).collect::<Vec<_>>(), ["pods", "requests.cpu"]);
-        assert_eq!(refunded(&charged[0], &charge), quota);
+        assert_eq!(refunded(charged, &charge), quota);
     }
 
     #[test]

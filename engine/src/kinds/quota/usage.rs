@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use memchr::memmem;
+
 use crate::kinds::pod::aggregate::{self, Totals};
 use crate::kinds::resources;
 use crate::kinds::storage::class;
 use crate::meta::quantity::Quantity;
 use crate::value::{Map, Value};
+use crate::work;
 
 const POD: [&str; 10] = [
     "cpu",
@@ -20,6 +23,9 @@ const POD: [&str; 10] = [
     "limits.ephemeral-storage",
     "pods",
 ];
+/// What the text of a quota has one of that limits any of these, or a resource that `requests.` or `hugepages-` begins.
+const POD_PARTS: [&str; 7] =
+    ["\"cpu\"", "\"memory\"", "\"ephemeral-storage\"", "\"pods\"", "\"requests.", "\"limits.", "\"hugepages-"];
 /// What each container must name where a quota limits it.
 const MANDATORY: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 const SERVICE: [&str; 3] = ["services", "services.nodeports", "services.loadbalancers"];
@@ -80,6 +86,25 @@ impl Counted<'_> {
                 CLAIM.contains(&of_class.unwrap_or(resource))
             }
             plural => ALIASES.contains(&plural) && resource == plural,
+        }
+    }
+
+    /// Whether a quota may limit what these objects use, by its text in JSON: where this is false, it does not.
+    pub fn may_be_limited_by(&self, quota: &[u8]) -> bool {
+        let has = |part: &str| {
+            work::bytes(quota.len());
+            memmem::find(quota, part.as_bytes()).is_some()
+        };
+        let has_name = |name: &str| has(&format!("\"{name}\""));
+        if has_name(&self.count_name()) {
+            return true;
+        }
+        match self.core() {
+            "pods" => POD_PARTS.into_iter().any(has),
+            "services" => SERVICE.into_iter().any(has_name),
+            // After the name of a class, too.
+            "persistentvolumeclaims" => CLAIM.into_iter().any(has),
+            plural => ALIASES.contains(&plural) && has_name(plural),
         }
     }
 
@@ -236,4 +261,40 @@ fn of_claim(claim: &Value) -> Totals {
         usage.extend(by_class);
     }
     usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_counted_is_found_in_the_text_of_a_quota() {
+        let names = POD.into_iter().chain(SERVICE).chain(CLAIM).chain(ALIASES).chain([
+            "count/pods",
+            "count/services",
+            "count/things.example.com",
+            "hugepages-2Mi",
+            "requests.hugepages-2Mi",
+            "requests.example.com/gpu",
+            "requests.deviceclass.resource.kubernetes.io/gpu",
+            "gold.storageclass.storage.k8s.io/requests.storage",
+            "gold.storageclass.storage.k8s.io/persistentvolumeclaims",
+        ]);
+        let resources = [
+            ("", "pods"),
+            ("", "services"),
+            ("", "persistentvolumeclaims"),
+            ("", "secrets"),
+            ("example.com", "things"),
+        ];
+        for name in names {
+            for (group, plural) in resources {
+                let counted = Counted { group, plural, subresource: "" };
+                let quota = format!(r#"{{"spec":{{"hard":{{"{name}":"1"}}}}}}"#);
+                assert!(counted.may_be_limited_by(quota.as_bytes()) || !counted.counts(name), "{plural}: {name}");
+            }
+        }
+        let things = Counted { group: "example.com", plural: "things", subresource: "" };
+        assert!(!things.may_be_limited_by(br#"{"spec":{"hard":{"pods":"1","count/things.example.org":"1"}}}"#));
+    }
 }

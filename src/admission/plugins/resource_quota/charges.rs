@@ -3,6 +3,7 @@
 //! It lives as long as the request, which may be tried again: what a try that came to nothing was charged for is not charged
 //! once more.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,9 +17,10 @@ pub struct Charges(Arc<Mutex<BTreeMap<String, Charge>>>);
 
 impl Charges {
     /// The quota as if the request had not been charged for it yet.
-    pub(super) fn refunded(&self, quota: &Value) -> Value {
+    pub(super) fn refunded<'q>(&self, quota: &'q Value) -> Cow<'q, Value> {
         let charges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        charges.get(name_of(quota)).map_or_else(|| quota.clone(), |charge| quota::refunded(quota, charge))
+        let charge = charges.get(name_of(quota));
+        charge.map_or(Cow::Borrowed(quota), |charge| Cow::Owned(quota::refunded(quota, charge)))
     }
 
     pub(super) fn note(&self, quota: &str, charge: Charge) {

@@ -85,7 +85,7 @@ impl Admission for ResourceQuota {
         if attributes.namespace.is_empty() || !is_write || !counted.handles(object, attributes.old) {
             return Ok(());
         }
-        if !self.is_limited(attributes.namespace).await? {
+        if !self.is_limited(attributes.namespace, &counted).await? {
             return Ok(());
         }
         let asked = QuotaRequest {
@@ -113,10 +113,13 @@ impl ResourceQuota {
         ResourceQuota { evaluator: Arc::new(Evaluator { objects, limited }), queue: Arc::default() }
     }
 
-    /// Whether anything limits what is made in a namespace.
-    async fn is_limited(&self, namespace: &str) -> Result<bool, Status> {
+    /// Whether anything may limit such objects in a namespace.
+    async fn is_limited(&self, namespace: &str, counted: &Counted<'_>) -> Result<bool, Status> {
         let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
-        Ok(!self.evaluator.limited.0.is_empty() || self.evaluator.objects.any(place).await?)
+        if !self.evaluator.limited.0.is_empty() {
+            return Ok(true);
+        }
+        self.evaluator.objects.any_of(place, &|quota| counted.may_be_limited_by(quota)).await
     }
 }
 

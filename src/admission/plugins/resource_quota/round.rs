@@ -5,6 +5,8 @@
 //!
 //! Source: `checkQuotas` of `k8s.io/apiserver/pkg/admission/plugin/resourcequota`, release 1.36.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +35,12 @@ pub struct QuotaRequest {
     pub old: Option<Value>,
     pub dry_run: bool,
     pub charges: Charges,
+}
+
+impl QuotaRequest {
+    fn counted(&self) -> Counted<'_> {
+        Counted { group: &self.group, plural: &self.plural, subresource: &self.subresource }
+    }
 }
 
 /// Why a write does not go on.
@@ -77,18 +85,23 @@ enum Round {
 impl Evaluator {
     async fn round(&self, namespace: &str, waiting: Vec<WaitingQuota>) -> Round {
         let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
-        let stored = match self.objects.list(place).await {
+        // What must be limited is held against all quotas of the namespace.
+        let all = !self.limited.0.is_empty();
+        let may_limit =
+            |quota: &[u8]| all || waiting.iter().any(|waiting| waiting.item.counted().may_be_limited_by(quota));
+        let stored = match self.objects.list_of(place, &may_limit).await {
             Ok(stored) => stored,
             Err(status) => {
                 answer_all(waiting, || Err(QuotaRefusal::Broken(status.clone())));
                 return Round::Done;
             }
         };
-        let mut quotas = stored.to_vec();
+        let mut quotas: Vec<Cow<'_, Value>> = stored.iter().map(Cow::Borrowed).collect();
         let charged = self.charge(&mut quotas, waiting);
-        for (stored, quota) in stored.iter().zip(&quotas) {
-            if quota != stored {
-                match self.objects.replace(place, quota.clone()).await {
+        for quota in quotas {
+            let name = name_of(&quota).to_owned();
+            if let Cow::Owned(changed) = quota {
+                match self.objects.replace(place, changed).await {
                     Ok(true) => (),
                     Ok(false) => return Round::Overtaken(charged.into_iter().map(|charged| charged.waiting).collect()),
                     Err(status) => {
@@ -98,14 +111,14 @@ impl Evaluator {
                     }
                 }
             }
-            charged.iter().for_each(|charged| charged.note(name_of(quota)));
+            charged.iter().for_each(|charged| charged.note(&name));
         }
         answer_all(charged.into_iter().map(|charged| charged.waiting).collect(), || Ok(()));
         Round::Done
     }
 
     /// Counts the requests in the quotas, one after the other, and answers all for which nothing has to be written.
-    fn charge(&self, quotas: &mut [Value], waiting: Vec<WaitingQuota>) -> Vec<Charged> {
+    fn charge(&self, quotas: &mut [Cow<'_, Value>], waiting: Vec<WaitingQuota>) -> Vec<Charged> {
         let mut charged = Vec::new();
         for waiting in waiting {
             match charge_one(quotas, &waiting.item, &self.limited) {
@@ -113,10 +126,10 @@ impl Evaluator {
                 Ok(_) if waiting.item.dry_run => waiting.answer(Ok(())),
                 Ok(changed) if changed.is_empty() => waiting.answer(Ok(())),
                 Ok(changed) => {
-                    let mut charges = Vec::new();
+                    let mut charges = BTreeMap::new();
                     for QuotaChange { at, charge, after } in changed {
-                        charges.push((name_of(&after).to_owned(), charge));
-                        quotas[at] = after;
+                        charges.insert(name_of(&after).to_owned(), charge);
+                        quotas[at] = Cow::Owned(after);
                     }
                     charged.push(Charged { waiting, charges });
                 }
@@ -129,13 +142,13 @@ impl Evaluator {
 /// A request that quotas count, and for how much by their names.
 struct Charged {
     waiting: WaitingQuota,
-    charges: Vec<(String, Charge)>,
+    charges: BTreeMap<String, Charge>,
 }
 
 impl Charged {
     /// Keeps in mind that the quota is written.
     fn note(&self, quota: &str) {
-        if let Some((_, charge)) = self.charges.iter().find(|(name, _)| name == quota) {
+        if let Some(charge) = self.charges.get(quota) {
             self.waiting.item.charges.note(quota, charge.clone());
         }
     }
@@ -148,21 +161,24 @@ struct QuotaChange {
     after: Value,
 }
 
-fn charge_one(quotas: &[Value], asked: &QuotaRequest, limited: &LimitedResources) -> Result<Vec<QuotaChange>, Refusal> {
-    let counted = Counted { group: &asked.group, plural: &asked.plural, subresource: &asked.subresource };
-    let request = Request { counted, object: &asked.object, old: asked.old.as_ref() };
-    let before: Vec<Value> = quotas.iter().map(|quota| asked.charges.refunded(quota)).collect();
+fn charge_one(
+    quotas: &[Cow<'_, Value>],
+    asked: &QuotaRequest,
+    limited: &LimitedResources,
+) -> Result<Vec<QuotaChange>, Refusal> {
+    let request = Request { counted: asked.counted(), object: &asked.object, old: asked.old.as_ref() };
+    let before: Vec<Cow<'_, Value>> = quotas.iter().map(|quota| asked.charges.refunded(quota)).collect();
     let charged = quota::charge(&before, &request, limited)?;
-    let mut changed = Vec::new();
-    for (at, (quota, before)) in quotas.iter().zip(before).enumerate() {
-        let after = charged.iter().find(|charged| name_of(charged) == name_of(quota));
-        let charge = after.map(|after| quota::difference_of(&before, after)).unwrap_or_default();
-        let after = after.unwrap_or(&before);
-        if after != quota {
-            changed.push(QuotaChange { at, charge, after: after.clone() });
-        }
-    }
-    Ok(changed)
+    let changed =
+        before.into_iter().zip(charged).zip(quotas).enumerate().filter_map(|(at, ((before, after), quota))| {
+            let charge = after.as_ref().map(|after| quota::difference_of(&before, after)).unwrap_or_default();
+            let after = match (after, before) {
+                (Some(after), _) | (None, Cow::Owned(after)) => after,
+                (None, Cow::Borrowed(_)) => return None,
+            };
+            (after != **quota).then_some(QuotaChange { at, charge, after })
+        });
+    Ok(changed.collect())
 }
 
 fn answer_all(waiting: Vec<WaitingQuota>, answer: impl Fn() -> QuotaVerdict) {
@@ -181,8 +197,8 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::admission::Listed;
-    use crate::value::yaml;
+    use crate::admission::{Listed, TextFilter};
+    use crate::value::{json, yaml};
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("the test is YAML")
@@ -205,12 +221,13 @@ mod tests {
             Ok(None)
         }
 
-        async fn any(&self, _: ScopedResource<'_>) -> Result<bool, Status> {
+        async fn any_of(&self, _: ScopedResource<'_>, _: TextFilter<'_>) -> Result<bool, Status> {
             Ok(true)
         }
 
-        async fn list(&self, _: ScopedResource<'_>) -> Result<Listed, Status> {
-            Ok(Listed::new(self.quotas.lock().expect("nothing panics").clone(), None))
+        async fn list_of(&self, _: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status> {
+            let quotas = self.quotas.lock().expect("nothing panics");
+            Ok(Listed::new(quotas.iter().filter(|quota| wanted(&json::encode(*quota))).cloned().collect(), None))
         }
 
         async fn replace(&self, _: ScopedResource<'_>, object: Value) -> Result<bool, Status> {

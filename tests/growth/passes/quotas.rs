@@ -1,0 +1,44 @@
+//! A write beside the quotas of its namespace.
+
+use kubeskiff::kinds::quota::{self, Counted, LimitedResources, Request};
+use kubeskiff::value::{Value, json};
+
+use crate::inputs::{fields, value};
+use crate::pass::{Pass, pass};
+
+const SIZE: usize = 30;
+const PODS: Counted<'_> = Counted { group: "", plural: "pods", subresource: "" };
+
+pub fn passes() -> Vec<Pass> {
+    vec![
+        pass("charge", "many quotas", SIZE, many_quotas, charge),
+        pass("charge", "a quota of many resources", SIZE, |size| vec![one_quota(size)], charge),
+        pass("find what may limit", "many quotas", SIZE, texts(many_quotas), find),
+        pass("find what may limit", "a quota of many resources", SIZE, texts(|size| vec![one_quota(size)]), find),
+    ]
+}
+
+fn many_quotas(size: usize) -> Vec<Value> {
+    const STATUS: &str = r#"{"hard":{"pods":"9","requests.cpu":"9"},"used":{"pods":"1","requests.cpu":"1"}}"#;
+    let one = |at| value(&format!(r#"{{"metadata":{{"name":"q{at}"}},"status":{STATUS}}}"#));
+    (0..size).map(one).collect()
+}
+
+fn one_quota(size: usize) -> Value {
+    let amounts = fields(size, |at| format!(r#""requests.example.com/x{at}":"9""#));
+    value(&format!(r#"{{"metadata":{{"name":"q"}},"status":{{"hard":{amounts},"used":{amounts}}}}}"#))
+}
+
+fn texts(quotas: fn(usize) -> Vec<Value>) -> impl Fn(usize) -> Vec<Vec<u8>> {
+    move |size| quotas(size).iter().map(|quota| json::encode(quota)).collect()
+}
+
+fn charge(quotas: &Vec<Value>) -> bool {
+    let pod = value(r#"{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1m"}}}]}}"#);
+    let request = Request { counted: PODS, object: &pod, old: None };
+    quota::charge(quotas, &request, &LimitedResources::default()).is_ok()
+}
+
+fn find(quotas: &Vec<Vec<u8>>) -> usize {
+    quotas.iter().filter(|quota| PODS.may_be_limited_by(quota)).count()
+}
