@@ -32,6 +32,8 @@
 //! - **How many hold threads is bounded by the threads there are**, which are few under `ulimit -v`: one is always left to
 //!   what blocks. Once as many wait on threads as may, a user who has others waiting begins nothing without a turn; a
 //!   change that has begun is never refused, and goes on without one.
+//!   Before it comes to that, at half as many, a user's requests that have begun go on before more of its own begin: what is
+//!   short finds a thread beside a thousand of the user's that are long.
 //! - **What waits for a service in the midst of its work holds a thread** (expressions that ask an authorization webhook). Its
 //!   turn is given up meanwhile, it waits no longer than its request may take, and few do so at once: the others are refused.
 //! - **Where memory runs out, what takes long is ended** (429), unless it has written something: estimates made before the
