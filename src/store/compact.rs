@@ -1,4 +1,6 @@
 //! Compaction: superseded states go after a while, expired objects at their time.
+//!
+//! What a start finds in a file is as old as the file: a database that is never open for that while is compacted, too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,11 +22,18 @@ const EVERY_MIN: Duration = Duration::from_millis(10);
 const EXPIRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until the database is closed. While there is nothing that could go it waits for a write, and no time passes for it.
-pub(super) async fn run(database: WeakDatabase, history: Duration, clock: Clock) {
+/// What is there at first has been so for `age`.
+pub(super) async fn run(database: WeakDatabase, history: Duration, age: Duration, clock: Clock) {
     let every = (history / STEPS).clamp(EVERY_MIN, EXPIRY_EVERY);
     let mut seen: VecDeque<(Instant, Revision)> = VecDeque::new();
     let mut moves = clock.moves();
     let Some(mut newest) = database.upgrade().map(|database| database.newest()) else { return };
+    if let Some(since) = Instant::now().checked_sub(age.min(history))
+        && let Some(database) = database.upgrade()
+        && database.compacted() < database.revision()
+    {
+        seen.push_back((since, database.revision()));
+    }
     loop {
         let Some(may_expire) = database.upgrade().map(|database| database.may_expire()) else { return };
         let is_at_rest = !may_expire && seen.is_empty();

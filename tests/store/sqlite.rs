@@ -1,7 +1,8 @@
 //! What SQLite does beyond that: files, their owner, and what they cost.
 
+use std::fs::File;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use kubeskiff::memory::Memory;
@@ -76,6 +77,31 @@ async fn compaction_leaves_one_row_an_object() {
     let counts = "SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM objects)";
     let row = sqlx::query(counts).fetch_one(&mut connection).await.expect("it counts");
     assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1)), (30, 30));
+}
+
+#[tokio::test]
+async fn what_was_there_before_a_start_is_as_old_as_its_file() {
+    let folder = Folder::new("compact-old");
+    let storage = in_file(&folder).await;
+    let first = write(&storage, put("a", "1", &[])).await;
+    let newest = write(&storage, put("a", "2", &[])).await;
+    storage.close().await;
+
+    let storage = in_file(&folder).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(storage.watch(&crontabs(), first).await.is_ok(), "the file is new");
+    storage.close().await;
+
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+    let file = File::options().write(true).open(folder.path().join("state.db")).expect("it is there");
+    file.set_modified(an_hour_ago).expect("its time may be set");
+    let storage = in_file(&folder).await;
+    let compacted = async {
+        while storage.compacted(&crontabs()) < newest {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), compacted).await.expect("it is compacted");
 }
 
 /// A batch of 64 writes, and the statements that it took.

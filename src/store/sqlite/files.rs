@@ -72,6 +72,13 @@ impl Files {
     }
 }
 
+/// How long nobody has written the database `path` or its log; no time where there is none.
+pub fn unchanged_for(path: &Path) -> Duration {
+    let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    let newest = changed(path).max(changed(&log_of(path)));
+    newest.and_then(|newest| newest.elapsed().ok()).unwrap_or_default()
+}
+
 /// Waits until no other process sets up the database `path`: none does while the file is open.
 pub async fn setting_up(path: &Path) -> Result<File, StoreError> {
     const TRIED_EVERY: Duration = Duration::from_millis(2);

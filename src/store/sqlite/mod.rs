@@ -44,7 +44,7 @@ use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::CountedConnection;
 use files::log_of;
-pub(super) use files::{Files, open_private};
+pub(super) use files::{Files, open_private, unchanged_for};
 use peers::Peers;
 
 /// Each migration once, in order; `user_version` counts those made.
