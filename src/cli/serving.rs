@@ -26,7 +26,7 @@ use super::users::{SIGNING_KEY, Users};
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, TokenIssuer, UserInfo};
 use crate::clock::Clock;
-use crate::controllers::{self, Controller, NodePlan, Switches};
+use crate::controllers::{self, ControllerName, NodePlan, Switches};
 use crate::http::{self, App, Issuing, Limits, Shared};
 use crate::kinds::default_roles::Extent;
 use crate::kinds::runtime_config::RuntimeConfig;
@@ -297,7 +297,7 @@ impl Server {
             let extent = if self.switches.has_workloads() { Extent::Workloads } else { Extent::Server };
             let reconciled = registry.reconcile_default_roles(extent).await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
-            if self.switches.is_on(Controller::Aggregation) {
+            if self.switches.is_on(ControllerName::Aggregation) {
                 let gathered = controllers::aggregate_roles(registry).await;
                 gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
             }

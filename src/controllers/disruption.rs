@@ -31,11 +31,11 @@ const DELETION_S: i64 = 120;
 
 struct Disruption {
     client: Client,
-    known: Mutex<Known>,
+    known: Mutex<KnownBudgets>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownBudgets {
     /// The budgets by their keys, with what they select.
     budgets: BTreeMap<String, Option<Arc<LabelSelector>>>,
     /// Where the controllers are that were asked for their number of pods.
@@ -44,7 +44,7 @@ struct Known {
     told: BTreeSet<String>,
 }
 
-impl Known {
+impl KnownBudgets {
     /// The budgets of a namespace.
     fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = (&String, &Option<Arc<LabelSelector>>)> {
         let prefix = format!("{namespace}/");
@@ -68,7 +68,7 @@ impl Reconciler for Disruption {
     }
 
     fn forget(&self) {
-        *self.known() = Known::default();
+        *self.known() = KnownBudgets::default();
     }
 
     fn note(&self, change: &FeedEntry) -> Vec<String> {
@@ -121,7 +121,7 @@ impl Reconciler for Disruption {
 }
 
 impl Disruption {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownBudgets> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -439,7 +439,7 @@ fn is_indexed(job: &Value) -> bool {
 }
 
 /// What is to be done for a job.
-struct Plan {
+struct JobPlan {
     status: Value,
     delete: Vec<Value>,
     /// The pods to be made, with their indexes.
@@ -452,7 +452,7 @@ struct Plan {
     counts_deleted: bool,
 }
 
-impl Plan {
+impl JobPlan {
     /// The status that names the pods that are being counted, before they are.
     fn named(&self, job: &Value, tally: &Tally<'_>) -> Value {
         let mut status = job.get("status").cloned().unwrap_or_else(|| object! {});
@@ -484,8 +484,8 @@ impl Plan {
 }
 
 /// Decides what to do. `since` is how many pods have failed in a row, and when the last of them did.
-fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Timestamp)>, now: Timestamp) -> Plan {
-    let mut plan = Plan {
+fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Timestamp)>, now: Timestamp) -> JobPlan {
+    let mut plan = JobPlan {
         status: object! {},
         delete: Vec::new(),
         create: Vec::new(),
@@ -565,7 +565,7 @@ fn set_condition(conditions: &mut Vec<Value>, said: &Said<'_>, now: Timestamp) {
 fn suspend(
     conditions: &mut Vec<Value>,
     (status, reason, message): (&str, &str, &str),
-    plan: &mut Plan,
+    plan: &mut JobPlan,
     now: Timestamp,
 ) {
     set_condition(conditions, &Said { type_: "Suspended", status, reason, message }, now);
@@ -670,7 +670,7 @@ fn manage(
     tally: &Tally<'_>,
     since: Option<(i64, Timestamp)>,
     now: Timestamp,
-    plan: &mut Plan,
+    plan: &mut JobPlan,
 ) {
     let parallelism = job.at(&["spec", "parallelism"]).and_then(Value::as_i64).unwrap_or(1);
     let active = tally.active.len() as i64;
@@ -785,13 +785,13 @@ mod tests {
         ))
     }
 
-    fn planned(job: &str, pods: &[Value]) -> Plan {
+    fn planned(job: &str, pods: &[Value]) -> JobPlan {
         let job = read(job);
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         plan(&job, pods, &Tally::of(&job, pods, false), None, now)
     }
 
-    fn reasons(plan: &Plan) -> Vec<String> {
+    fn reasons(plan: &JobPlan) -> Vec<String> {
         let conditions = plan.status.items_at(&["conditions"]).iter();
         conditions.map(|it| format!("{} {}", it.str_at(&["type"]), it.str_at(&["reason"]))).collect()
     }

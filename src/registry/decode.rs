@@ -223,11 +223,11 @@ fn first_in_text(body: &Body, api_version: &str, kind: &str) -> Option<Unmarshal
 #[derive(Debug, Error)]
 enum BodyError {
     #[error("couldn't get version/kind; json parse error: {0}")]
-    Json(json::Error),
+    Json(json::JsonError),
     #[error(transparent)]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error(transparent)]
-    Protobuf(#[from] protobuf::Error),
+    Protobuf(#[from] protobuf::ProtobufError),
 }
 
 /// A parsed body.
@@ -244,7 +244,7 @@ fn decode_json(bytes: &[u8]) -> Result<Tree, BodyError> {
     match json::decode_strict(bytes) {
         Ok((object, repeated)) => Ok(Tree { object, strict: Vec::new(), repeated, unfit: None }),
         // A number that no double can hold.
-        Err(error @ json::Error::Range(_)) => {
+        Err(error @ json::JsonError::Range(_)) => {
             let object = json::decode_within_range(bytes).unwrap_or_default();
             Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit: Some(error.to_string()) })
         }

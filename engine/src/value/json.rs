@@ -29,7 +29,7 @@ const STRICT_ERRORS_MAX: usize = 100;
 
 /// Why bytes are not JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum JsonError {
     /// The bytes are not JSON: `invalid character 'x' looking for beginning of value`.
     #[error("{message}")]
     Syntax {
@@ -66,7 +66,7 @@ pub mod tally {
 /// # Errors
 ///
 /// It is not JSON, too deep, or has a number that no double can hold.
-pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
+pub fn decode(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode()?.within_range().map(|decoded| decoded.value)
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for RepeatedField {
 /// # Errors
 ///
 /// It is not JSON, too deep, or has a number that no double can hold.
-pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<RepeatedField>), Error> {
+pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<RepeatedField>), JsonError> {
     let decoded = Decoder::new(bytes).decode()?.within_range()?;
     let repeated = if decoded.has_repeated_fields { repeated_fields(bytes)? } else { Vec::new() };
     Ok((decoded.value, repeated))
@@ -100,7 +100,7 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<RepeatedField>), Error>
 /// # Errors
 ///
 /// It is not JSON, or too deep.
-pub fn decode_within_range(bytes: &[u8]) -> Result<Value, Error> {
+pub fn decode_within_range(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode().map(|decoded| decoded.value)
 }
 
@@ -112,9 +112,9 @@ struct Decoded {
 }
 
 impl Decoded {
-    fn within_range(self) -> Result<Self, Error> {
+    fn within_range(self) -> Result<Self, JsonError> {
         match self.out_of_range {
-            Some(number) => Err(Error::Range(number)),
+            Some(number) => Err(JsonError::Range(number)),
             None => Ok(self),
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Decoder<'a> {
         Decoder { bytes, at: 0, out_of_range: None }
     }
 
-    fn decode(mut self) -> Result<Decoded, Error> {
+    fn decode(mut self) -> Result<Decoded, JsonError> {
         tally::count();
         let mut has_repeated_fields = false;
         let mut open: Vec<OpenContainer> = Vec::new();
@@ -280,28 +280,28 @@ impl<'a> Decoder<'a> {
     }
 
     /// The byte here does not belong between tokens, or the text ends.
-    fn unexpected(&self, context: &str) -> Error {
+    fn unexpected(&self, context: &str) -> JsonError {
         match self.peek() {
             Some(byte) => self.invalid(byte, context),
-            None => Error::Syntax { message: "unexpected end of JSON input".to_owned(), offset: self.bytes.len() },
+            None => JsonError::Syntax { message: "unexpected end of JSON input".to_owned(), offset: self.bytes.len() },
         }
     }
 
     /// The byte here does not belong in a token. Go reads the end as a space.
-    fn unexpected_within(&self, context: &str) -> Error {
+    fn unexpected_within(&self, context: &str) -> JsonError {
         self.invalid(self.peek().unwrap_or(b' '), context)
     }
 
-    fn invalid(&self, byte: u8, context: &str) -> Error {
+    fn invalid(&self, byte: u8, context: &str) -> JsonError {
         let message = format!("invalid character {} {context}", go_quote_byte(byte));
-        Error::Syntax { message, offset: self.at + 1 }
+        JsonError::Syntax { message, offset: self.at + 1 }
     }
 
-    fn check_depth(&self, depth: usize) -> Result<(), Error> {
+    fn check_depth(&self, depth: usize) -> Result<(), JsonError> {
         if depth > DEPTH_MAX { Err(self.unexpected("exceeded max depth")) } else { Ok(()) }
     }
 
-    fn literal(&mut self, text: &str, value: Value) -> Result<Value, Error> {
+    fn literal(&mut self, text: &str, value: Value) -> Result<Value, JsonError> {
         for expected in text.bytes() {
             if self.peek() != Some(expected) {
                 return Err(
@@ -314,7 +314,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A field's name and the colon behind it.
-    fn field_name(&mut self) -> Result<Key, Error> {
+    fn field_name(&mut self) -> Result<Key, JsonError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("looking for beginning of object key string"));
         }
@@ -327,7 +327,7 @@ impl<'a> Decoder<'a> {
         Ok(name)
     }
 
-    fn string(&mut self) -> Result<Cow<'a, str>, Error> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.at += 1;
         let start = self.at;
         self.skip_plain();
@@ -382,7 +382,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The character of an escape, behind its backslash.
-    fn escaped(&mut self) -> Result<char, Error> {
+    fn escaped(&mut self) -> Result<char, JsonError> {
         let char = match self.peek() {
             Some(b'b') => '\x08',
             Some(b'f') => '\x0c',
@@ -404,7 +404,7 @@ impl<'a> Decoder<'a> {
         Ok(char)
     }
 
-    fn hexadecimal(&mut self) -> Result<u32, Error> {
+    fn hexadecimal(&mut self) -> Result<u32, JsonError> {
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
@@ -425,7 +425,7 @@ impl<'a> Decoder<'a> {
         char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))
     }
 
-    fn number(&mut self) -> Result<Value, Error> {
+    fn number(&mut self) -> Result<Value, JsonError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -462,7 +462,7 @@ impl<'a> Decoder<'a> {
         Ok(Value::Float(number))
     }
 
-    fn digits(&mut self, context: &str) -> Result<(), Error> {
+    fn digits(&mut self, context: &str) -> Result<(), JsonError> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return Err(self.unexpected_within(context));
         }
@@ -505,7 +505,7 @@ fn push_utf8(text: &mut String, mut bytes: &[u8]) {
 }
 
 /// The duplicate fields of a well-formed text, in the order they stand.
-fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, Error> {
+fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
     /// An array with the index of its current item, or an object with the names seen in it.
     enum Kind {
         Array(usize),

@@ -426,7 +426,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::Controller;
+    use crate::controllers::ControllerName;
 
     fn flags(arguments: &[&str]) -> Result<Flags, String> {
         let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
@@ -513,7 +513,7 @@ mod tests {
         assert_eq!(switches("*"), Ok(Switches::SERVER));
         assert!(
             switches("namespace-controller")
-                .is_ok_and(|found| found.is_on(Controller::Namespaces) && !found.is_on(Controller::Garbage))
+                .is_ok_and(|found| found.is_on(ControllerName::Namespaces) && !found.is_on(ControllerName::Garbage))
         );
     }
 }

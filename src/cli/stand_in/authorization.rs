@@ -12,10 +12,10 @@ use super::super::users::AuthorizationMode;
 use super::authorization_configuration::{self as configuration, Configured, ConfiguredWebhook, MODES};
 use super::files::go_reason;
 use super::flags::Flags;
-use crate::auth::{AccessWebhook, Answering, Figures, NamedAuthorizer, PolicyList, ReviewVersion, Verdict};
+use crate::auth::{AccessReviewVersion, AccessWebhook, Answering, Figures, NamedAuthorizer, PolicyList, Verdict};
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
-use crate::webhook::Client;
+use crate::webhook::WebhookClient;
 
 /// The flags that a file of configuration takes the place of.
 const REPLACED: [&str; 5] = [
@@ -52,7 +52,8 @@ pub fn authorization_modes(
         Some(path) => configuration::parse(&read(path)?, minor)?,
         None => of_flags(flags)?,
     };
-    let with = Means { client: Arc::new(Client::new(Vec::new(), Vec::new())), figures: Arc::clone(figures), minor };
+    let with =
+        Means { client: Arc::new(WebhookClient::new(Vec::new(), Vec::new())), figures: Arc::clone(figures), minor };
     let ready = configured.into_iter().map(|one| make(one, flags, &with));
     ready.collect::<Result<_, _>>().map_err(|why| format!("invalid authorization config: {why}"))
 }
@@ -125,7 +126,7 @@ fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
 
 /// What webhooks need beside what they are configured with.
 struct Means {
-    client: Arc<Client>,
+    client: Arc<WebhookClient>,
     figures: Arc<Figures>,
     minor: Minor,
 }
@@ -159,7 +160,7 @@ fn webhook_mode(webhook: ConfiguredWebhook, with: &Means) -> Result<Authorizatio
         return Err(format!("stat {kubeconfig}: {}", go_reason(&error)));
     }
     let endpoint = endpoint(Path::new(kubeconfig)).map_err(|error| error.to_string())?;
-    let version = ReviewVersion::named(&webhook.version).ok_or_else(|| {
+    let version = AccessReviewVersion::named(&webhook.version).ok_or_else(|| {
         let version = go_quote(&webhook.version);
         format!("unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\"")
     })?;

@@ -12,7 +12,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use super::files::go_reason;
-use crate::auth::{ReviewVersion, Verdict};
+use crate::auth::{AccessReviewVersion, Verdict};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::meta::type_meta::Document;
@@ -382,7 +382,7 @@ impl Webhook {
         let at = path.child("subjectAccessReviewVersion");
         match self.version.as_str() {
             "" => faults.push(Error::required(&at, "")),
-            version if ReviewVersion::named(version).is_none() => {
+            version if AccessReviewVersion::named(version).is_none() => {
                 faults.push(Error::not_supported(&at, version, &["v1", "v1beta1"]));
             }
             _ => {}

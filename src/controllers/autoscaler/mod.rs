@@ -40,12 +40,12 @@ const ATTEMPTS_MAX: usize = 5;
 
 struct Autoscalers {
     client: Client,
-    known: Mutex<BTreeMap<String, Known>>,
+    known: Mutex<BTreeMap<String, AutoscalerState>>,
 }
 
 /// What is known of an autoscaler.
 #[derive(Default)]
-struct Known {
+struct AutoscalerState {
     memory: Memory,
     /// When its target was changed.
     changed: Option<Timestamp>,
@@ -58,7 +58,7 @@ struct Known {
 }
 
 /// What a metric asks for.
-struct Asked {
+struct MetricProposal {
     replicas: i64,
     /// What it is called in events.
     name: String,
@@ -106,7 +106,7 @@ impl Reconciler for Autoscalers {
             return keys;
         }
         let is_pod = PODS.is(&change.collection);
-        let is_watched = |known: &Known| {
+        let is_watched = |known: &AutoscalerState| {
             known.watched.iter().any(|(collection, key)| *collection == change.collection && **key == *change.key)
         };
         let those = beside(&known, &change.key);
@@ -131,7 +131,7 @@ impl Reconciler for Autoscalers {
 }
 
 impl Autoscalers {
-    fn with<T>(&self, key: &str, then: impl FnOnce(&mut Known) -> T) -> T {
+    fn with<T>(&self, key: &str, then: impl FnOnce(&mut AutoscalerState) -> T) -> T {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         then(known.entry(key.to_owned()).or_default())
     }
@@ -232,9 +232,9 @@ impl Autoscalers {
 
 /// What is known of the autoscalers in the namespace of an object; nothing for one of cluster scope.
 fn beside<'k>(
-    known: &'k BTreeMap<String, Known>,
+    known: &'k BTreeMap<String, AutoscalerState>,
     key: &str,
-) -> impl Iterator<Item = (&'k String, &'k Known)> + use<'k> {
+) -> impl Iterator<Item = (&'k String, &'k AutoscalerState)> + use<'k> {
     let prefix = key.split_once('/').map(|(namespace, _)| format!("{namespace}/"));
     let those =
         prefix.map(|prefix| known.range(prefix.clone()..).take_while(move |(other, _)| other.starts_with(&prefix)));
@@ -298,7 +298,7 @@ impl Look<'_> {
         &mut self,
         scale: &Value,
         others: &[(String, String)],
-    ) -> Result<(Result<(Asked, bool), String>, Value), Status> {
+    ) -> Result<(Result<(MetricProposal, bool), String>, Value), Status> {
         let pods = match self.pods(scale, others).await? {
             Ok(pods) => pods,
             Err(why) => return Ok((Err(why), Value::Null)),
@@ -308,7 +308,7 @@ impl Look<'_> {
         let scene = Scene { pods: &pods, current, tolerances: Tolerances::of(self.spec()), now: self.now };
         let counted = int_at(scale, &["status", "replicas"]);
         let specs = self.spec().items_at(&["metrics"]).to_vec();
-        let (mut most, mut first, mut invalid) = (None::<Asked>, None::<Unable>, 0);
+        let (mut most, mut first, mut invalid) = (None::<MetricProposal>, None::<Unable>, 0);
         let mut statuses = Vec::new();
         let mut is_starting = false;
         for metric in &specs {
@@ -349,10 +349,10 @@ impl Look<'_> {
         }
     }
 
-    fn active(&mut self, asked: Asked, is_starting: bool) -> Asked {
+    fn active(&mut self, asked: MetricProposal, is_starting: bool) -> MetricProposal {
         let message = format!("the HPA was able to successfully calculate a replica count from {}", asked.name);
         self.say(("ScalingActive", "True", "ValidMetricFound"), &message);
-        Asked { is_starting, ..asked }
+        MetricProposal { is_starting, ..asked }
     }
 
     /// The pods of the target, if no other autoscaler has some of them.
@@ -392,7 +392,12 @@ impl Look<'_> {
     }
 
     /// What one metric asks for.
-    async fn ask_one(&self, metric: &Value, scene: &Scene<'_>, counted: i64) -> Result<Result<Asked, Unable>, Status> {
+    async fn ask_one(
+        &self,
+        metric: &Value,
+        scene: &Scene<'_>,
+        counted: i64,
+    ) -> Result<Result<MetricProposal, Unable>, Status> {
         Ok(match metric.str_at(&["type"]) {
             "Resource" => of_resource(metric, scene, "resource"),
             "ContainerResource" => of_resource(metric, scene, "containerResource"),
@@ -453,7 +458,7 @@ fn milli(target: &Value, field: &str) -> Option<i64> {
 }
 
 /// What pods or a container of theirs use of a resource; `source` is the field of the metric.
-fn of_resource(metric: &Value, scene: &Scene<'_>, source: &'static str) -> Result<Asked, Unable> {
+fn of_resource(metric: &Value, scene: &Scene<'_>, source: &'static str) -> Result<MetricProposal, Unable> {
     let spec = metric.get(source).unwrap_or(&Value::Null);
     let (resource, container) = (spec.str_at(&["name"]), spec.str_at(&["container"]));
     let is_of_container = source == "containerResource";
@@ -496,10 +501,10 @@ fn of_resource(metric: &Value, scene: &Scene<'_>, source: &'static str) -> Resul
         status.make_object().insert("container", Value::from(container));
     }
     let status = object! { "type" => metric.str_at(&["type"]), source => status };
-    Ok(Asked { replicas, name, status, is_starting: scene.has_unready(resource) })
+    Ok(MetricProposal { replicas, name, status, is_starting: scene.has_unready(resource) })
 }
 
-fn of_pods(metric: &Value, scene: &Scene<'_>) -> Result<Asked, Unable> {
+fn of_pods(metric: &Value, scene: &Scene<'_>) -> Result<MetricProposal, Unable> {
     let identifier = metric.at(&["pods", "metric"]).cloned().unwrap_or_default();
     let name = identifier.str_at(&["name"]);
     let target = metric.at(&["pods", "target"]).and_then(|target| milli(target, "averageValue")).unwrap_or_default();
@@ -513,7 +518,7 @@ fn of_pods(metric: &Value, scene: &Scene<'_>) -> Result<Asked, Unable> {
     let name = format!("pods metric {name}");
     let pods = object! { "current" => current, "metric" => identifier };
     let status = object! { "type" => "Pods", "pods" => pods };
-    Ok(Asked { replicas, name, status, is_starting: scene.has_unready("") })
+    Ok(MetricProposal { replicas, name, status, is_starting: scene.has_unready("") })
 }
 
 /// What the described object has, which is there with the plural name of its kind, if it is.
@@ -523,7 +528,7 @@ fn of_object(
     metric: &Value,
     scene: &Scene<'_>,
     counted: i64,
-) -> Result<Asked, Unable> {
+) -> Result<MetricProposal, Unable> {
     let spec = metric.get("object").unwrap_or(&Value::Null);
     let described = spec.get("describedObject").cloned().unwrap_or_default();
     let identifier = spec.get("metric").cloned().unwrap_or_default();
@@ -559,11 +564,11 @@ fn of_object(
     };
     let status = object! { "current" => current, "describedObject" => described, "metric" => identifier };
     let status = object! { "type" => "Object", "object" => status };
-    Ok(Asked { replicas, name: called, status, is_starting: false })
+    Ok(MetricProposal { replicas, name: called, status, is_starting: false })
 }
 
 /// A metric from outside, which stands on the autoscaler.
-fn of_others(autoscaler: &Value, metric: &Value, scene: &Scene<'_>, counted: i64) -> Result<Asked, Unable> {
+fn of_others(autoscaler: &Value, metric: &Value, scene: &Scene<'_>, counted: i64) -> Result<MetricProposal, Unable> {
     let spec = metric.get("external").unwrap_or(&Value::Null);
     let identifier = spec.get("metric").cloned().unwrap_or_default();
     let name = identifier.str_at(&["name"]).to_owned();
@@ -598,7 +603,7 @@ fn of_others(autoscaler: &Value, metric: &Value, scene: &Scene<'_>, counted: i64
     };
     let status = object! { "current" => current, "metric" => identifier };
     let status = object! { "type" => "External", "external" => status };
-    Ok(Asked { replicas, name: format!("external metric {name}({selector})"), status, is_starting: false })
+    Ok(MetricProposal { replicas, name: format!("external metric {name}({selector})"), status, is_starting: false })
 }
 
 /// A selector as Go prints it.
@@ -638,7 +643,8 @@ mod tests {
     #[test]
     fn autoscalers_are_beside_the_objects_of_their_namespace() {
         let keys = ["a/x", "b/x", "b/y", "b-c/x"];
-        let known: BTreeMap<String, Known> = keys.iter().map(|key| ((*key).to_owned(), Known::default())).collect();
+        let known: BTreeMap<String, AutoscalerState> =
+            keys.iter().map(|key| ((*key).to_owned(), AutoscalerState::default())).collect();
         let check = |key: &str, expected: &[&str]| {
             assert_eq!(beside(&known, key).map(|(key, _)| key.as_str()).collect::<Vec<_>>(), expected, "{key}");
         };

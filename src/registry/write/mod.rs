@@ -25,7 +25,7 @@ use crate::value::Value;
 use crate::write::metadata::{
     dedup_owner_references, ensure_namespace, generate_name, metadata_mut, name_suffix, wipe_system_fields,
 };
-use crate::write::{self, Writer, WrittenTexts};
+use crate::write::{self, RawFieldTexts, Writer};
 
 use super::admit::Admitted;
 use super::convert::Conversions;
@@ -35,7 +35,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
-pub(super) use kept::{KeptText, encode_over};
+pub(super) use kept::{RawField, encode_over};
 
 /// A write as it was asked for.
 pub(super) struct RequestedWrite<'a> {
@@ -115,7 +115,7 @@ impl Registry {
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
         let known = live.as_ref().map(|live| (&live.object, &*live.stored));
-        let kept = KeptText::of(target.resource.strategy, write.desired.origin(), &new, known);
+        let kept = RawField::of(target.resource.strategy, write.desired.origin(), &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();
@@ -256,7 +256,7 @@ fn prepared(
     target: &Target,
     (new, unmet): (Value, ErrorList),
     old: Option<&Value>,
-    (by, texts): (&Writer<'_>, WrittenTexts<'_>),
+    (by, texts): (&Writer<'_>, RawFieldTexts<'_>),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (version, subresource) = (&*target.version, target.subresource);
