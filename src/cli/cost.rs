@@ -86,14 +86,7 @@ impl Cost {
     /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
     /// nothing to price.
     pub fn run(mut self) -> ExitCode {
-        match named_or(&self.crds, "files with definitions", Project::rules) {
-            Ok(crds) => self.crds = crds,
-            Err(message) => {
-                tell(message);
-                return ExitCode::from(UNUSABLE);
-            }
-        }
-        if let Err(message) = self.minors.take_project(true) {
+        if let Err(message) = self.take_project() {
             tell(message);
             return ExitCode::from(UNUSABLE);
         }
@@ -115,23 +108,8 @@ impl Cost {
             });
         };
         let policies = policies::prices(minor, &sources);
-        let (mut is_readable, mut is_fine) = (faults().next().is_none() && !is_empty, true);
-        let mut reports = Vec::new();
-        let priced = parallel::map("definitions", &definitions, |(source, document)| price(minor, source, document));
-        for ((source, document), outcome) in definitions.iter().zip(priced) {
-            match outcome {
-                Ok((definition, errors, costs, found)) => {
-                    is_fine &= errors.is_empty();
-                    // What is too dear is in the report.
-                    report_errors((source, document), &definition, &errors, &costs);
-                    reports.extend(found);
-                }
-                Err(message) => {
-                    is_readable = false;
-                    tell(message);
-                }
-            }
-        }
+        let (mut reports, is_priced, is_fine) = report_all(minor, &definitions);
+        let is_readable = is_priced && faults().next().is_none() && !is_empty;
         reports.sort_by_key(|report| std::cmp::Reverse(report.total));
         let text = match self.output {
             CostOutput::Text => show_text(&reports, self.top) + &policies::show_prices(&policies, !reports.is_empty()),
@@ -146,6 +124,33 @@ impl Cost {
             },
         )
     }
+
+    /// Takes from the project's file what no argument says.
+    fn take_project(&mut self) -> Result<(), CommandError> {
+        self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
+        self.minors.take_project(true)
+    }
+}
+
+/// The costs of definitions, whose errors are told; whether all could be priced, and whether all are valid.
+fn report_all(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)]) -> (Vec<Report>, bool, bool) {
+    let (mut reports, mut is_priced, mut is_fine) = (Vec::new(), true, true);
+    let priced = parallel::map("definitions", definitions, |(source, document)| price(minor, source, document));
+    for ((source, document), outcome) in definitions.iter().zip(priced) {
+        match outcome {
+            Ok((definition, errors, costs, found)) => {
+                is_fine &= errors.is_empty();
+                // What is too dear is in the report.
+                report_errors((source, document), &definition, &errors, &costs);
+                reports.extend(found);
+            }
+            Err(message) => {
+                is_priced = false;
+                tell(message);
+            }
+        }
+    }
+    (reports, is_priced, is_fine)
 }
 
 /// What the rules of definitions cost in that version of Kubernetes, and which of them are over the limit, a line each.

@@ -32,6 +32,7 @@ mod recorder;
 mod reconcile;
 mod family;
 mod conditions;
+mod selector_text;
 mod workload;
 mod pods;
 mod template_hash;

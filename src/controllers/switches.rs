@@ -54,7 +54,7 @@ pub enum Profile {
 pub struct Switches([bool; NAMES.len()], [bool; WORKLOADS.len()]);
 
 /// A name that no controller has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownController(String);
 
 impl fmt::Display for UnknownController {

@@ -25,22 +25,7 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
     }
     let field = |index: usize| of_field(&message.fields[index], node.part(index), depth);
     match message.codec {
-        Codec::Object => {
-            let mut members = Vec::with_capacity(message.fields.len());
-            for (index, described) in message.fields.iter().enumerate() {
-                let part = node.part(index);
-                if part.is_none() && !described.always {
-                    continue;
-                }
-                let value = of_field(described, part, depth)?;
-                match (described.shape, value) {
-                    (Shape::Extensions | Shape::Inline, Value::Object(inner)) => members.extend(inner),
-                    (Shape::Value, value) if !described.always && is_zero(&value) => {}
-                    (_, value) => members.push((Key::new_static(described.json), value)),
-                }
-            }
-            Ok(Value::Object(Map::from_fields(members)))
-        }
+        Codec::Object => of_object(message, node, depth),
         // Nothing on the wire is Go's time before all times.
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
         Codec::Quantity => field(0),
@@ -52,20 +37,8 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
             Some(WireValue::Varint(nanoseconds)) => Value::String(duration::print_go(*nanoseconds as i64)),
             _ => Value::from("0s"),
         }),
-        Codec::Json => match node.part(0) {
-            Some(WireValue::Bytes(text)) if !text.is_empty() => {
-                let value = json::decode(text).map_err(|error| ProtobufError::NotJson(error.to_string()))?;
-                if is_deeper(&value, DEPTH_MAX - depth) { Err(ProtobufError::TooDeep) } else { Ok(value) }
-            }
-            _ => Ok(Value::Null),
-        },
-        Codec::FieldsV1 => match node.part(0) {
-            Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {
-                Ok(value) if !is_deeper(&value, DEPTH_MAX - depth) => Ok(value),
-                _ => Ok(Value::String(json::text_of(text).into_owned())),
-            },
-            _ => Ok(Value::Null),
-        },
+        Codec::Json => of_json(node.part(0), depth),
+        Codec::FieldsV1 => Ok(of_fields(node.part(0), depth)),
         Codec::List => match node.part(0) {
             Some(_) => field(0),
             None => Ok(Value::Array(Vec::new())),
@@ -98,6 +71,45 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
             (Some(_), None) => field(0),
             (None, None) => Ok(Value::Null),
         },
+    }
+}
+
+fn of_object(message: &'static Message, node: &WireMessage<'_>, depth: usize) -> Result<Value, ProtobufError> {
+    let mut members = Vec::with_capacity(message.fields.len());
+    for (index, described) in message.fields.iter().enumerate() {
+        let part = node.part(index);
+        if part.is_none() && !described.always {
+            continue;
+        }
+        let value = of_field(described, part, depth)?;
+        match (described.shape, value) {
+            (Shape::Extensions | Shape::Inline, Value::Object(inner)) => members.extend(inner),
+            (Shape::Value, value) if !described.always && is_zero(&value) => {}
+            (_, value) => members.push((Key::new_static(described.json), value)),
+        }
+    }
+    Ok(Value::Object(Map::from_fields(members)))
+}
+
+/// JSON as it was written.
+fn of_json(part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
+    match part {
+        Some(WireValue::Bytes(text)) if !text.is_empty() => {
+            let value = json::decode(text).map_err(|error| ProtobufError::NotJson(error.to_string()))?;
+            if is_deeper(&value, DEPTH_MAX - depth) { Err(ProtobufError::TooDeep) } else { Ok(value) }
+        }
+        _ => Ok(Value::Null),
+    }
+}
+
+/// JSON, or the text that is none.
+fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
+    match part {
+        Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {
+            Ok(value) if !is_deeper(&value, DEPTH_MAX - depth) => value,
+            _ => Value::String(json::text_of(text).into_owned()),
+        },
+        _ => Value::Null,
     }
 }
 

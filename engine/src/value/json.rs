@@ -132,6 +132,8 @@ enum OpenContainer {
 struct OpenValues {
     items: Vec<Value>,
     fields: Vec<(Key, Value)>,
+    /// Whether an object that was closed had a name twice.
+    has_repeated_fields: bool,
 }
 
 impl OpenValues {
@@ -139,13 +141,12 @@ impl OpenValues {
         Value::Array(last(&mut self.items, start))
     }
 
-    /// The object, and whether it has all of its fields: not where a name stands twice.
-    fn object(&mut self, start: usize) -> (Value, bool) {
+    fn object(&mut self, start: usize) -> Value {
         let fields = last(&mut self.fields, start);
         let count = fields.len();
         let fields = Map::from_fields(fields);
-        let is_whole = fields.len() == count;
-        (Value::Object(fields), is_whole)
+        self.has_repeated_fields |= fields.len() < count;
+        Value::Object(fields)
     }
 }
 
@@ -167,6 +168,13 @@ enum Next {
     Value,
 }
 
+/// What is begun and not yet complete.
+struct OpenDocument {
+    open: Vec<OpenContainer>,
+    waiting: OpenValues,
+    next: Next,
+}
+
 struct Decoder<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -180,93 +188,101 @@ impl<'a> Decoder<'a> {
 
     fn decode(mut self) -> Result<Decoded, JsonError> {
         tally::count();
-        let mut has_repeated_fields = false;
-        let mut open: Vec<OpenContainer> = Vec::new();
-        let mut waiting = OpenValues::default();
-        let mut next = Next::Value;
-        let value = 'read: loop {
+        let mut document = OpenDocument { open: Vec::new(), waiting: OpenValues::default(), next: Next::Value };
+        let value = loop {
             self.skip_space();
             work::step();
             // One step reads a whole value, or opens or closes one.
-            let mut value = match (next, self.peek()) {
-                (Next::ItemOrEnd, Some(b']')) | (Next::FieldOrEnd, Some(b'}')) => {
-                    self.at += 1;
-                    match open.pop() {
-                        Some(OpenContainer::Array(_)) => Value::Array(Vec::new()),
-                        _ => Value::Object(Map::new()),
-                    }
-                }
-                (Next::FieldOrEnd | Next::Field, _) => {
-                    // The value takes its place when it is read.
-                    waiting.fields.push((self.field_name()?, Value::Null));
-                    next = Next::Value;
-                    continue;
-                }
-                (_, Some(b'{')) => {
-                    open.push(OpenContainer::Object(waiting.fields.len()));
-                    self.check_depth(open.len())?;
-                    self.at += 1;
-                    next = Next::FieldOrEnd;
-                    continue;
-                }
-                (_, Some(b'[')) => {
-                    open.push(OpenContainer::Array(waiting.items.len()));
-                    self.check_depth(open.len())?;
-                    self.at += 1;
-                    next = Next::ItemOrEnd;
-                    continue;
-                }
-                (_, Some(b'"')) => Value::String(self.string()?.into_owned()),
-                (_, Some(b'-' | b'0'..=b'9')) => self.number()?,
-                (_, Some(b't')) => self.literal("true", Value::Bool(true))?,
-                (_, Some(b'f')) => self.literal("false", Value::Bool(false))?,
-                (_, Some(b'n')) => self.literal("null", Value::Null)?,
-                _ => return Err(self.unexpected("looking for beginning of value")),
-            };
-            // The value goes into what is open; that may be complete now, and be a value in turn.
-            loop {
-                let Some(container) = open.last() else { break 'read value };
-                let context = match container {
-                    OpenContainer::Array(_) => {
-                        waiting.items.push(value);
-                        "after array element"
-                    }
-                    OpenContainer::Object(_) => {
-                        if let Some((_, field)) = waiting.fields.last_mut() {
-                            *field = value;
-                        }
-                        "after object key:value pair"
-                    }
-                };
-                self.skip_space();
-                value = match (container, self.peek()) {
-                    (OpenContainer::Array(_), Some(b',')) => {
-                        self.at += 1;
-                        next = Next::Value;
-                        break;
-                    }
-                    (OpenContainer::Object(_), Some(b',')) => {
-                        self.at += 1;
-                        next = Next::Field;
-                        break;
-                    }
-                    (OpenContainer::Array(start), Some(b']')) => waiting.array(*start),
-                    (OpenContainer::Object(start), Some(b'}')) => {
-                        let (object, is_whole) = waiting.object(*start);
-                        has_repeated_fields |= !is_whole;
-                        object
-                    }
-                    _ => return Err(self.unexpected(context)),
-                };
-                self.at += 1;
-                open.pop();
+            let Some(value) = self.step(&mut document)? else { continue };
+            if let Some(value) = self.place(value, &mut document)? {
+                break value;
             }
         };
         self.skip_space();
         if self.at < self.bytes.len() {
             return Err(self.unexpected("after top-level value"));
         }
+        let has_repeated_fields = document.waiting.has_repeated_fields;
         Ok(Decoded { value, has_repeated_fields, out_of_range: self.out_of_range })
+    }
+
+    /// Reads what comes next; gives the value that it is, unless it only begins one.
+    fn step(&mut self, document: &mut OpenDocument) -> Result<Option<Value>, JsonError> {
+        let OpenDocument { open, waiting, next } = document;
+        let value = match (*next, self.peek()) {
+            (Next::ItemOrEnd, Some(b']')) | (Next::FieldOrEnd, Some(b'}')) => {
+                self.at += 1;
+                match open.pop() {
+                    Some(OpenContainer::Array(_)) => Value::Array(Vec::new()),
+                    _ => Value::Object(Map::new()),
+                }
+            }
+            (Next::FieldOrEnd | Next::Field, _) => {
+                // The value takes its place when it is read.
+                waiting.fields.push((self.field_name()?, Value::Null));
+                *next = Next::Value;
+                return Ok(None);
+            }
+            (_, Some(b'{')) => {
+                open.push(OpenContainer::Object(waiting.fields.len()));
+                self.check_depth(open.len())?;
+                self.at += 1;
+                *next = Next::FieldOrEnd;
+                return Ok(None);
+            }
+            (_, Some(b'[')) => {
+                open.push(OpenContainer::Array(waiting.items.len()));
+                self.check_depth(open.len())?;
+                self.at += 1;
+                *next = Next::ItemOrEnd;
+                return Ok(None);
+            }
+            (_, Some(b'"')) => Value::String(self.string()?.into_owned()),
+            (_, Some(b'-' | b'0'..=b'9')) => self.number()?,
+            (_, Some(b't')) => self.literal("true", Value::Bool(true))?,
+            (_, Some(b'f')) => self.literal("false", Value::Bool(false))?,
+            (_, Some(b'n')) => self.literal("null", Value::Null)?,
+            _ => return Err(self.unexpected("looking for beginning of value")),
+        };
+        Ok(Some(value))
+    }
+
+    /// Puts a value into what is open; that may be complete now, and be a value in turn. Gives the one that is in nothing else.
+    fn place(&mut self, mut value: Value, document: &mut OpenDocument) -> Result<Option<Value>, JsonError> {
+        let OpenDocument { open, waiting, next } = document;
+        loop {
+            let Some(container) = open.last() else { return Ok(Some(value)) };
+            let context = match container {
+                OpenContainer::Array(_) => {
+                    waiting.items.push(value);
+                    "after array element"
+                }
+                OpenContainer::Object(_) => {
+                    if let Some((_, field)) = waiting.fields.last_mut() {
+                        *field = value;
+                    }
+                    "after object key:value pair"
+                }
+            };
+            self.skip_space();
+            value = match (container, self.peek()) {
+                (OpenContainer::Array(_), Some(b',')) => {
+                    self.at += 1;
+                    *next = Next::Value;
+                    return Ok(None);
+                }
+                (OpenContainer::Object(_), Some(b',')) => {
+                    self.at += 1;
+                    *next = Next::Field;
+                    return Ok(None);
+                }
+                (OpenContainer::Array(start), Some(b']')) => waiting.array(*start),
+                (OpenContainer::Object(start), Some(b'}')) => waiting.object(*start),
+                _ => return Err(self.unexpected(context)),
+            };
+            self.at += 1;
+            open.pop();
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -504,19 +520,21 @@ fn push_utf8(text: &mut String, mut bytes: &[u8]) {
     }
 }
 
+/// An array with the index of its current item, or an object with the names seen in it.
+enum LevelKind {
+    Array(usize),
+    Object(HashSet<Key>),
+}
+
+/// An array or an object that is open.
+struct Level {
+    kind: LevelKind,
+    /// Where the path of this ends.
+    end: path_text::PathEnd,
+}
+
 /// The duplicate fields of a well-formed text, in the order they stand.
 fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
-    /// An array with the index of its current item, or an object with the names seen in it.
-    enum Kind {
-        Array(usize),
-        Object(HashSet<Key>),
-    }
-    struct Level {
-        kind: Kind,
-        /// Where the path of this ends.
-        end: path_text::PathEnd,
-    }
-
     let mut repeated = RepeatedFields::default();
     let mut levels: Vec<Level> = Vec::new();
     // The path of the value that comes next.
@@ -530,12 +548,12 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
             None => return Ok(repeated.found),
             Some(b'{') => {
                 decoder.at += 1;
-                levels.push(Level { kind: Kind::Object(HashSet::new()), end: path.end() });
+                levels.push(Level { kind: LevelKind::Object(HashSet::new()), end: path.end() });
                 expects_name = true;
             }
             Some(b'[') => {
                 decoder.at += 1;
-                levels.push(Level { kind: Kind::Array(0), end: path.end() });
+                levels.push(Level { kind: LevelKind::Array(0), end: path.end() });
                 path.push_index(0);
                 expects_name = false;
             }
@@ -546,7 +564,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
             }
             Some(b',') => {
                 decoder.at += 1;
-                if let Some(Level { kind: Kind::Array(index), end }) = levels.last_mut() {
+                if let Some(Level { kind: LevelKind::Array(index), end }) = levels.last_mut() {
                     *index += 1;
                     path.truncate(*end);
                     path.push_index(*index);
@@ -557,14 +575,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
             Some(b'"') if expects_name => {
                 expects_name = false;
                 let name = decoder.field_name()?;
-                let is_nested = levels.len() > 1;
-                let Some(Level { kind: Kind::Object(seen), end }) = levels.last_mut() else { continue };
-                path.truncate(*end);
-                path.push_str(if is_nested { "." } else { "" });
-                path.push_str(&name);
-                if !seen.insert(name) {
-                    repeated.add(&path);
-                }
+                repeated.note_name(&mut levels, &mut path, name);
             }
             Some(b'"') => drop(decoder.string()?),
             Some(_) => decoder.at += 1,
@@ -581,6 +592,18 @@ struct RepeatedFields {
 }
 
 impl RepeatedFields {
+    /// Takes in a name of the innermost object; `path` becomes that of its value.
+    fn note_name(&mut self, levels: &mut [Level], path: &mut PathText, name: Key) {
+        let is_nested = levels.len() > 1;
+        let Some(Level { kind: LevelKind::Object(seen), end }) = levels.last_mut() else { return };
+        path.truncate(*end);
+        path.push_str(if is_nested { "." } else { "" });
+        path.push_str(&name);
+        if !seen.insert(name) {
+            self.add(path);
+        }
+    }
+
     fn add(&mut self, path: &PathText) {
         let is_full = self.found.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
         if !is_full && self.seen.insert(path.hash()) {

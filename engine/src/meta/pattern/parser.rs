@@ -83,70 +83,47 @@ impl<'s> PatternParser<'s> {
         let mut last_repeat = "";
         while let Some(&first) = rest.as_bytes().first() {
             work::step();
-            let before = rest;
-            let mut repeat = "";
-            match first {
-                b'(' if rest.as_bytes().get(1) == Some(&b'?') => rest = self.perl_group(rest)?,
-                b'(' => {
-                    self.open_group(true)?;
-                    rest = &rest[1..];
-                }
-                b'|' => {
-                    self.vertical_bar()?;
-                    rest = &rest[1..];
-                }
-                b')' => {
-                    self.close_group()?;
-                    rest = &rest[1..];
-                }
-                b'^' => {
-                    self.look(if self.flags.multi_line { Look::StartLF } else { Look::Start })?;
-                    rest = &rest[1..];
-                }
-                b'$' => {
-                    self.look(if self.flags.multi_line { Look::EndLF } else { Look::End })?;
-                    rest = &rest[1..];
-                }
-                b'.' => {
-                    let newline = if self.flags.dot_newline { None } else { Some('\n') };
-                    self.set(negated(newline.into_iter().map(|char| (char, char))))?;
-                    rest = &rest[1..];
-                }
-                b'[' => rest = self.class(rest)?,
-                b'*' | b'+' | b'?' => {
-                    let (min, max) = match first {
-                        b'*' => (0, None),
-                        b'+' => (1, None),
-                        _ => (0, Some(1)),
-                    };
-                    rest = self.repeat(min, max, false, before, &rest[1..], last_repeat)?;
-                    repeat = before;
-                }
-                b'{' => match parse_counts(rest) {
-                    None => {
-                        self.literal('{' as u32)?;
-                        rest = &rest[1..];
-                    }
-                    Some((counts, after)) => {
-                        let (min, max) = counts.ok_or_else(|| error(BAD_COUNT, up_to(before, after)))?;
-                        rest = self.repeat(min, max, true, before, after, last_repeat)?;
-                        repeat = before;
-                    }
-                },
-                b'\\' => rest = self.backslash(rest)?,
-                _ => {
-                    let (char, after) = next_char(rest);
-                    self.literal(char)?;
-                    rest = after;
-                }
-            }
-            last_repeat = repeat;
+            let (after, is_repeat) = self.token(first, rest, last_repeat)?;
+            last_repeat = if is_repeat { rest } else { "" };
+            rest = after;
         }
         self.end_alternation()?;
         match (self.stack.pop(), self.stack.is_empty()) {
             (Some(piece), true) => Ok((piece.kind.into_hir(), piece.states)),
             _ => Err(error(NO_PAREN, self.source)),
         }
+    }
+
+    /// Takes in what `rest` begins with; gives what follows, and whether it was a repetition. `last_repeat` is where the one
+    /// right before it began, if there was one.
+    fn token(&mut self, first: u8, rest: &'s str, last_repeat: &'s str) -> Result<(&'s str, bool), PatternError> {
+        match first {
+            b'(' if rest.as_bytes().get(1) == Some(&b'?') => return Ok((self.perl_group(rest)?, false)),
+            b'[' => return Ok((self.class(rest)?, false)),
+            b'\\' => return Ok((self.backslash(rest)?, false)),
+            b'*' => return Ok((self.repeat(0, None, false, rest, &rest[1..], last_repeat)?, true)),
+            b'+' => return Ok((self.repeat(1, None, false, rest, &rest[1..], last_repeat)?, true)),
+            b'?' => return Ok((self.repeat(0, Some(1), false, rest, &rest[1..], last_repeat)?, true)),
+            b'{' if let Some((counts, after)) = parse_counts(rest) => {
+                let (min, max) = counts.ok_or_else(|| error(BAD_COUNT, up_to(rest, after)))?;
+                return Ok((self.repeat(min, max, true, rest, after, last_repeat)?, true));
+            }
+            b'(' => self.open_group(true)?,
+            b'|' => self.vertical_bar()?,
+            b')' => self.close_group()?,
+            b'^' => self.look(if self.flags.multi_line { Look::StartLF } else { Look::Start })?,
+            b'$' => self.look(if self.flags.multi_line { Look::EndLF } else { Look::End })?,
+            b'.' => {
+                let newline = if self.flags.dot_newline { None } else { Some('\n') };
+                self.set(negated(newline.into_iter().map(|char| (char, char))))?;
+            }
+            _ => {
+                let (char, after) = next_char(rest);
+                self.literal(char)?;
+                return Ok((after, false));
+            }
+        }
+        Ok((&rest[1..], false))
     }
 
     // What stands on the stack.
