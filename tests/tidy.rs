@@ -3,7 +3,7 @@
 mod circles;
 mod errors;
 mod names;
-mod ratchet;
+mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

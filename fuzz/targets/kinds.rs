@@ -11,7 +11,7 @@ use kubeskiff::kinds::{self, Action, Form, Kind};
 use kubeskiff::object;
 use kubeskiff::protobuf;
 use kubeskiff::value::{Value, json};
-use kubeskiff::write::{Outcome, Write, Writer, WrittenTexts};
+use kubeskiff::write::{Outcome, RawFieldTexts, Write, Writer};
 
 use super::{Linear, Target};
 use objects::Source;
@@ -109,7 +109,7 @@ fn written(
 ) -> Value {
     let user = || object! { "username" => "alice", "groups" => Value::Array(vec![Value::from("staff")]) };
     let by = Some(Writer { user: &user, now: NOW, shares_labels: false });
-    let outcome = run(&Write { strategy, version, subresource, by, texts: WrittenTexts::default() });
+    let outcome = run(&Write { strategy, version, subresource, by, texts: RawFieldTexts::default() });
     outcome.errors.iter().for_each(|error| drop(black_box(error.to_string())));
     outcome.object
 }

@@ -50,7 +50,7 @@ fn run(data: &[u8]) {
 fn read(text: &str) -> Option<Value> {
     match json::decode(text.as_bytes()) {
         Ok(value) => Some(value),
-        Err(json::Error::Range(_)) => None,
+        Err(json::JsonError::Range(_)) => None,
         Err(error) => unreachable!("what a patch makes is JSON: {error}: {text}"),
     }
 }

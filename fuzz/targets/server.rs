@@ -102,7 +102,7 @@ async fn registry() -> Arc<Registry> {
         storage,
         definitions: Definitions::new(&Default::default()),
         admission: Arc::new(Chain::default()),
-        convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
+        convert: Arc::new(Converter(Arc::new(webhook::WebhookClient::new(Vec::new(), Vec::new())))),
         authorizer: Arc::new(AlwaysAllow),
         policy: None,
         clock: Default::default(),

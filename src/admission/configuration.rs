@@ -59,7 +59,7 @@ enum FileFault {
     #[error(transparent)]
     Read(#[from] io::Error),
     #[error(transparent)]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error("it is not a mapping")]
     Type,
 }

@@ -82,7 +82,7 @@ pub enum LoadError {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestFault {
     #[error(transparent)]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error("Object 'Kind' is missing")]
     NoKind,
     #[error("unsupported resource type {api_version}, Kind={kind}")]

@@ -24,7 +24,7 @@ use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Map, Value, json};
 
 pub use bodies::Bodies;
-pub use policy::{AuditLevel, Extent, Policy};
+pub use policy::{AuditLevel, Extent, Policy, PolicyFileError};
 pub use rotated::{RotatedFile, Rotation};
 
 /// Longer User-Agents are cut, as kube-apiserver cuts them.

@@ -89,7 +89,7 @@ pub enum PolicyFileError {
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     #[error("failed decoding: {0}")]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error("unknown group version field {api_version}, Kind={kind} in policy")]
     Type { api_version: String, kind: String },
     #[error("loaded illegal policy with 0 rules")]

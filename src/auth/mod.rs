@@ -48,4 +48,4 @@ pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
 pub use token_error::{AccountError, TokenError};
 pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;
-pub use webhook::{AccessWebhook, Answering, ReviewVersion};
+pub use webhook::{AccessReviewVersion, AccessWebhook, Answering};

@@ -23,7 +23,7 @@ use crate::object;
 use crate::policy::access;
 use crate::policy::expression::Expression;
 use crate::value::{Value, json};
-use crate::webhook::{Client, Endpoint, FailedCall, Manner, patience};
+use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
 
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
@@ -39,25 +39,25 @@ const RULES_UNKNOWN: &str = "webhook authorizer does not support user rule resol
 
 /// The version of the reviews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReviewVersion {
+pub enum AccessReviewVersion {
     V1,
     V1beta1,
 }
 
-impl ReviewVersion {
+impl AccessReviewVersion {
     /// The version of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "v1" => Some(ReviewVersion::V1),
-            "v1beta1" => Some(ReviewVersion::V1beta1),
+            "v1" => Some(AccessReviewVersion::V1),
+            "v1beta1" => Some(AccessReviewVersion::V1beta1),
             _ => None,
         }
     }
 
     const fn as_str(self) -> &'static str {
         match self {
-            ReviewVersion::V1 => "v1",
-            ReviewVersion::V1beta1 => "v1beta1",
+            AccessReviewVersion::V1 => "v1",
+            AccessReviewVersion::V1beta1 => "v1beta1",
         }
     }
 }
@@ -65,7 +65,7 @@ impl ReviewVersion {
 /// How a service is asked, and what its answers are worth.
 #[derive(Debug)]
 pub struct Answering {
-    pub version: ReviewVersion,
+    pub version: AccessReviewVersion,
     /// How long an answer may take.
     pub timeout: Duration,
     /// How long it is remembered that something is allowed; zero for not at all.
@@ -93,7 +93,7 @@ struct ReviewAnswer {
 
 impl ReviewAnswer {
     /// Reads the answer to a review of a version. It may leave out what it is.
-    fn decode(body: &[u8], version: ReviewVersion) -> Result<Self, AnswerError> {
+    fn decode(body: &[u8], version: AccessReviewVersion) -> Result<Self, AnswerError> {
         let review = json::decode(body).map_err(AnswerError::Json)?;
         check_type(&review, version)?;
         // Both versions have the same answers.
@@ -117,7 +117,7 @@ impl ReviewAnswer {
 }
 
 /// Refuses an answer that says to be something else than a review of the version, in the reference's words.
-fn check_type(answer: &Value, version: ReviewVersion) -> Result<(), SchemeError> {
+fn check_type(answer: &Value, version: AccessReviewVersion) -> Result<(), SchemeError> {
     let expected = format!("{GROUP}/{}", version.as_str());
     let said = |field: &str, default: &str| match answer.str_at(&[field]) {
         "" => default.to_owned(),
@@ -160,7 +160,7 @@ pub struct AccessWebhook {
     name: AuthorizerLabel,
     figures: Arc<Figures>,
     endpoint: Endpoint,
-    client: Arc<Client>,
+    client: Arc<WebhookClient>,
     answering: Answering,
     answers: Mutex<Answers<ReviewAnswer>>,
 }
@@ -171,7 +171,7 @@ impl AccessWebhook {
         name: &str,
         figures: Arc<Figures>,
         endpoint: Endpoint,
-        client: Arc<Client>,
+        client: Arc<WebhookClient>,
         answering: Answering,
     ) -> Self {
         AccessWebhook {
@@ -336,14 +336,14 @@ impl ReviewRequest<'_> {
     }
 
     /// As the service is told it, with nothing that is empty.
-    fn spec(&self, version: ReviewVersion) -> Value {
+    fn spec(&self, version: AccessReviewVersion) -> Value {
         let (name, attributes) = self.attributes(false);
         let mut spec = object! {};
         let fields = spec.make_object();
         fields.insert(name, attributes);
         let groups = match version {
-            ReviewVersion::V1 => "groups",
-            ReviewVersion::V1beta1 => "group",
+            AccessReviewVersion::V1 => "groups",
+            AccessReviewVersion::V1beta1 => "group",
         };
         let user = self.user.encode();
         for (told, known) in [("user", "username"), (groups, "groups"), ("extra", "extra"), ("uid", "uid")] {
@@ -402,15 +402,15 @@ mod tests {
         let attributes =
             format!("resourceAttributes: {{namespace: shop, verb: list, version: v1, resource: pods, {selectors}}}");
         let expected = format!("{{{attributes}, {who}, groups: [dev, 'system:authenticated']}}");
-        assert_eq!(wanted.spec(ReviewVersion::V1), read(&expected));
+        assert_eq!(wanted.spec(AccessReviewVersion::V1), read(&expected));
         let expected = format!("{{{attributes}, {who}, group: [dev, 'system:authenticated']}}");
-        assert_eq!(wanted.spec(ReviewVersion::V1beta1), read(&expected));
+        assert_eq!(wanted.spec(AccessReviewVersion::V1beta1), read(&expected));
         let older = ReviewRequest { selects: false, ..wanted };
-        assert_eq!(older.spec(ReviewVersion::V1).at(&["resourceAttributes", "labelSelector"]), None);
+        assert_eq!(older.spec(AccessReviewVersion::V1).at(&["resourceAttributes", "labelSelector"]), None);
         let path = Attributes::Path { verb: "get", path: "/x" };
         let nobody = UserInfo::default();
         let wanted = ReviewRequest { user: &nobody, attributes: &path, selects: true };
-        assert_eq!(wanted.spec(ReviewVersion::V1), read("nonResourceAttributes: {path: /x, verb: get}"));
+        assert_eq!(wanted.spec(AccessReviewVersion::V1), read("nonResourceAttributes: {path: /x, verb: get}"));
         let seen = "{nonResourceAttributes: {path: /x, verb: get}, user: '', uid: '', groups: [], extra: {}}";
         assert_eq!(wanted.seen(), read(seen));
     }
@@ -419,7 +419,7 @@ mod tests {
     fn an_answer_allows_denies_or_says_nothing() {
         let decide = |status: &str| {
             let answer = read(&format!("status: {status}"));
-            let answer = ReviewAnswer::decode(&json::encode(&answer), ReviewVersion::V1);
+            let answer = ReviewAnswer::decode(&json::encode(&answer), AccessReviewVersion::V1);
             answer.map(ReviewAnswer::decide).map_err(|error| error.to_string())
         };
         let expected = |verdict, error: &str| Ok(Decision { verdict, reason: "r".to_owned(), error: error.to_owned() });
@@ -438,7 +438,7 @@ mod tests {
             let error = ReviewAnswer::decode(text.as_bytes(), version).expect_err("it is of another type");
             assert_eq!(error.to_string(), expected, "{text}");
         };
-        let (v1, v1beta1) = (ReviewVersion::V1, ReviewVersion::V1beta1);
+        let (v1, v1beta1) = (AccessReviewVersion::V1, AccessReviewVersion::V1beta1);
         let converting = |from: &str, to: &str| format!("converting ({from}) to ({to}.{KIND}): unknown conversion");
         check(r#"{"apiVersion":"v1","kind":"Pod"}"#, v1, &converting("v1.Pod", "v1"));
         let beta = r#"{"apiVersion":"authorization.k8s.io/v1beta1","kind":"SubjectAccessReview"}"#;
@@ -453,7 +453,7 @@ mod tests {
     /// A service that nobody reaches.
     fn webhook() -> AccessWebhook {
         let answering = Answering {
-            version: ReviewVersion::V1,
+            version: AccessReviewVersion::V1,
             timeout: Duration::from_secs(1),
             authorized_ttl: Duration::from_secs(60),
             unauthorized_ttl: Duration::ZERO,
@@ -463,7 +463,13 @@ mod tests {
         };
         let address = crate::webhook::Address::Url("https://localhost".to_owned());
         let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
-        AccessWebhook::new("w", Arc::default(), endpoint, Arc::new(Client::new(Vec::new(), Vec::new())), answering)
+        AccessWebhook::new(
+            "w",
+            Arc::default(),
+            endpoint,
+            Arc::new(WebhookClient::new(Vec::new(), Vec::new())),
+            answering,
+        )
     }
 
     /// Never lets go.

@@ -34,7 +34,7 @@ use crate::policy::{Mutating, Policy, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
 use crate::value::{Value, go_quote};
-use crate::webhook::{Address, Client, Credentials, Endpoint, EndpointAccess, ServiceAddress};
+use crate::webhook::{Address, Credentials, Endpoint, EndpointAccess, ServiceAddress, WebhookClient};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const EVENT_RATE_LIMIT: &str = "EventRateLimit";
@@ -53,7 +53,7 @@ struct PluginParts {
     storage: Storage,
     objects: Arc<dyn Objects>,
     authorizer: Arc<dyn Authorizer>,
-    client: Arc<Client>,
+    client: Arc<WebhookClient>,
     figures: Arc<Figures>,
     toleration_seconds: Seconds,
     settings: Settings,
@@ -363,8 +363,8 @@ impl Admission {
     }
 
     /// What calls webhooks.
-    pub fn client(&self) -> Arc<Client> {
-        Arc::new(Client::new(self.webhook_services.clone(), self.webhook_denied.clone()))
+    pub fn client(&self) -> Arc<WebhookClient> {
+        Arc::new(WebhookClient::new(self.webhook_services.clone(), self.webhook_denied.clone()))
     }
 
     /// The plugins that are on and that the minor has.
@@ -373,7 +373,7 @@ impl Admission {
         minor: Minor,
         (storage, memory): (&Storage, &Arc<Memory>),
         authorizer: Arc<dyn Authorizer>,
-        client: &Arc<Client>,
+        client: &Arc<WebhookClient>,
     ) -> Chain {
         let figures = Arc::new(Figures::with(client.old_certificates.clone()));
         let parts = PluginParts {

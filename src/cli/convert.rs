@@ -22,7 +22,7 @@ use crate::meta::minor::Minor;
 use crate::object;
 use crate::registry::Conversion;
 use crate::value::{Value, json, yaml};
-use crate::webhook::{Client, ServiceAddress};
+use crate::webhook::{ServiceAddress, WebhookClient};
 
 /// Convert objects to other versions, and tell what a round trip loses
 ///
@@ -209,15 +209,15 @@ impl Convert {
     fn way<'w>(
         &self,
         catalog: &'w Catalog,
-        client: &'w Client,
+        client: &'w WebhookClient,
         object: &Value,
     ) -> Result<ConversionMethod<'w>, CommandError> {
         let kind = catalog.of(object).ok_or_else(|| CommandError::said("no definition has its kind"))?;
         Ok(ConversionMethod { client, conversion: self.conversion(&kind.definition)?, kind })
     }
 
-    fn client(&self) -> Client {
-        Client::new(self.webhook_services.clone(), Vec::new())
+    fn client(&self) -> WebhookClient {
+        WebhookClient::new(self.webhook_services.clone(), Vec::new())
     }
 
     /// What the definition declares, with the webhook where the arguments have it: one that is named is called, whatever the
@@ -256,7 +256,7 @@ struct Input {
 
 /// How objects of a kind are converted.
 struct ConversionMethod<'w> {
-    client: &'w Client,
+    client: &'w WebhookClient,
     conversion: Conversion,
     kind: &'w DefinedKind,
 }

@@ -15,11 +15,12 @@ use super::parallel;
 use super::policies::{self, PolicyPrices};
 use super::print::{UNUSABLE, note, output, tell};
 use super::project::{Project, named_or};
+use super::shares::{grouped, percent, share};
 use crate::author::written_field;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition;
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep, in_objects};
 use crate::crd::{Definition, defaults, strategy, validate};
 use crate::meta::field::{self, ErrorList, ErrorSubject};
 use crate::meta::minor::Minor;
@@ -86,14 +87,7 @@ impl Cost {
     /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
     /// nothing to price.
     pub fn run(mut self) -> ExitCode {
-        match named_or(&self.crds, "files with definitions", Project::rules) {
-            Ok(crds) => self.crds = crds,
-            Err(message) => {
-                tell(message);
-                return ExitCode::from(UNUSABLE);
-            }
-        }
-        if let Err(message) = self.minors.take_project(true) {
+        if let Err(message) = self.take_project() {
             tell(message);
             return ExitCode::from(UNUSABLE);
         }
@@ -115,23 +109,8 @@ impl Cost {
             });
         };
         let policies = policies::prices(minor, &sources);
-        let (mut is_readable, mut is_fine) = (faults().next().is_none() && !is_empty, true);
-        let mut reports = Vec::new();
-        let priced = parallel::map("definitions", &definitions, |(source, document)| price(minor, source, document));
-        for ((source, document), outcome) in definitions.iter().zip(priced) {
-            match outcome {
-                Ok((definition, errors, costs, found)) => {
-                    is_fine &= errors.is_empty();
-                    // What is too dear is in the report.
-                    report_errors((source, document), &definition, &errors, &costs);
-                    reports.extend(found);
-                }
-                Err(message) => {
-                    is_readable = false;
-                    tell(message);
-                }
-            }
-        }
+        let (mut reports, is_priced, is_fine) = report_all(minor, &definitions);
+        let is_readable = is_priced && faults().next().is_none() && !is_empty;
         reports.sort_by_key(|report| std::cmp::Reverse(report.total));
         let text = match self.output {
             CostOutput::Text => show_text(&reports, self.top) + &policies::show_prices(&policies, !reports.is_empty()),
@@ -146,6 +125,33 @@ impl Cost {
             },
         )
     }
+
+    /// Takes from the project's file what no argument says.
+    fn take_project(&mut self) -> Result<(), CommandError> {
+        self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
+        self.minors.take_project(true)
+    }
+}
+
+/// The costs of definitions, whose errors are told; whether all could be priced, and whether all are valid.
+fn report_all(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)]) -> (Vec<Report>, bool, bool) {
+    let (mut reports, mut is_priced, mut is_fine) = (Vec::new(), true, true);
+    let priced = parallel::map("definitions", definitions, |(source, document)| price(minor, source, document));
+    for ((source, document), outcome) in definitions.iter().zip(priced) {
+        match outcome {
+            Ok((definition, errors, costs, found)) => {
+                is_fine &= errors.is_empty();
+                // What is too dear is in the report.
+                report_errors((source, document), &definition, &errors, &costs);
+                reports.extend(found);
+            }
+            Err(message) => {
+                is_priced = false;
+                tell(message);
+            }
+        }
+    }
+    (reports, is_priced, is_fine)
 }
 
 /// What the rules of definitions cost in that version of Kubernetes, and which of them are over the limit, a line each.
@@ -167,7 +173,7 @@ fn say(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)], is_read
             {
                 let cost = share(costs.cost, EXPRESSION_ESTIMATE_MAX);
                 let rule = costs.rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
-                said.lines.push(format!("{crd} {version}: {}: `{rule}`: {cost}", field(&costs.steps)));
+                said.lines.push(format!("{crd} {version}: {}: `{rule}`: {cost}", in_objects(&costs.steps)));
             }
         }
         said.lines.extend(errors.iter().map(|error| format!("{}: {error}", definition.name())));
@@ -275,19 +281,6 @@ fn told(reports: &[Report]) -> Vec<RuleAndVersions<'_>> {
     told
 }
 
-/// The node of a rule as objects have it: `spec.ports[*]`.
-fn field(steps: &[SchemaStep]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        match step {
-            SchemaStep::Property(name) if path.is_empty() => path.push_str(name),
-            SchemaStep::Property(name) => path.extend([".", name]),
-            SchemaStep::Items | SchemaStep::Values => path.push_str("[*]"),
-        }
-    }
-    path
-}
-
 fn plural(count: usize) -> &'static str {
     if count == 1 { "rule" } else { "rules" }
 }
@@ -308,10 +301,6 @@ fn shown_total(total: u64, rules: &[PricedDefinition]) -> String {
     }
 }
 
-fn percent(cost: u64, limit: u64) -> f64 {
-    cost as f64 * 100.0 / limit as f64
-}
-
 fn show_json(reports: &[Report], top: Option<usize>, policies: &[PolicyPrices]) -> String {
     let text = |text: &str| json::encode_to_string(&Value::from(text));
     let join = |items: Vec<String>| items.join(",");
@@ -330,7 +319,7 @@ fn show_json(reports: &[Report], top: Option<usize>, policies: &[PolicyPrices]) 
         format!(
             r#"{{"path":{},"field":{},"line":{line},"rule":{},"estimatedCost":{estimated},"cardinality":{},"limit":{EXPRESSION_ESTIMATE_MAX},"percent":{of_limit}}}"#,
             text(&costs.path),
-            text(&field(&costs.steps)),
+            text(&in_objects(&costs.steps)),
             text(&costs.rule.rule),
             costs.cardinality(),
         )
@@ -377,7 +366,7 @@ fn show_text(reports: &[Report], top: Option<usize>) -> String {
 fn write_rule(out: &mut String, RuleAndVersions { report, rule, versions }: &RuleAndVersions<'_>) -> fmt::Result {
     let PricedDefinition { costs, advice, place } = rule;
     let line = place.map_or(String::new(), |place| format!(":{}", place.line));
-    let node = field(&costs.steps);
+    let node = in_objects(&costs.steps);
     let separator = if node.is_empty() { "" } else { " " };
     writeln!(out, "\n{}{line}: {} {}{separator}{node}", report.file, report.crd, versions.join(", "))?;
     for line in costs.rule.rule.trim().lines() {
@@ -403,33 +392,6 @@ fn write_rule(out: &mut String, RuleAndVersions { report, rule, versions }: &Rul
         writeln!(out, "  {} {}", if index == 0 { first } else { "  or with" }, bounds.join(", "))?;
     }
     Ok(())
-}
-
-/// `1,234 (0.1% of 1,000,000)`.
-pub(super) fn share(cost: u64, limit: u64) -> String {
-    let percent = percent(cost, limit);
-    let shown = match percent {
-        _ if cost > limit && percent < 1000.0 => format!("OVER THE LIMIT: {percent:.0}% of"),
-        _ if cost > limit => format!("OVER THE LIMIT: {} times", grouped(cost / limit)),
-        percent if percent > 0.0 && percent < 0.1 => "less than 0.1% of".to_owned(),
-        percent => format!("{percent:.1}% of"),
-    };
-    // Where counting ends, the cost is at least this.
-    let at_least = if cost == u64::MAX { "at least " } else { "" };
-    format!("{at_least}{} ({shown} {})", grouped(cost), grouped(limit))
-}
-
-/// With a comma after each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]

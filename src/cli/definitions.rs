@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+pub use super::documents::is_definition;
 use super::documents::{self, ManifestDocument, ManifestText};
 use super::print::tell;
 use crate::author::{Catalog, DefinedKind};
-use crate::crd::definition::KIND;
-use crate::crd::write::split_api_version;
 use crate::meta::minor::Minor;
-use crate::value::Value;
 use crate::value::yaml::TextPosition;
 
 /// Why there are no definitions.
@@ -87,12 +85,6 @@ pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<ReadDefinitions, Defin
 pub fn none_in(paths: &[impl AsRef<Path>]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.as_ref().display())).collect();
     format!("no CustomResourceDefinition in {}", names.join(", "))
-}
-
-/// Whether `object` is a definition, of whatever version.
-pub fn is_definition(object: &Value) -> bool {
-    let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
-    group == "apiextensions.k8s.io" && object.str_at(&["kind"]) == KIND
 }
 
 /// Each document with its source.

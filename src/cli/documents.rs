@@ -6,11 +6,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::definitions::is_definition;
 use super::parallel;
 use super::print::tell;
 use super::text::SharedText;
 use crate::author::written_field;
+use crate::crd::definition::KIND;
+use crate::crd::write::split_api_version;
 use crate::value::yaml::{self, Broken, Located, RepeatedKey, TextPosition};
 use crate::value::{Value, json};
 
@@ -361,6 +362,12 @@ fn flatten(document: ManifestDocument, documents: &mut Vec<ManifestDocument>) {
             within: format!("items[{number}]"),
         });
     }
+}
+
+/// Whether `object` is a definition, of whatever version.
+pub fn is_definition(object: &Value) -> bool {
+    let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
+    group == "apiextensions.k8s.io" && object.str_at(&["kind"]) == KIND
 }
 
 #[cfg(test)]

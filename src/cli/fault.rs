@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand, ValueEnum};
 use hyper::Method;
 
-use super::cluster::{Client, ClusterError, connect};
+use super::cluster::{ClusterClient, ClusterError, connect};
 use super::command_error::CommandError;
 use super::print::{output, tell};
 use crate::value::{Map, Value, json};
@@ -200,7 +200,7 @@ impl Fault {
 }
 
 impl ServerArgs {
-    fn client(&self) -> Result<Client, ClusterError> {
+    fn client(&self) -> Result<ClusterClient, ClusterError> {
         connect(self.kubeconfig.as_deref(), self.context.as_deref())
     }
 }
@@ -299,7 +299,7 @@ impl Delete {
 }
 
 /// The answer of the server to a request.
-async fn ask(client: &Client, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, CommandError> {
+async fn ask(client: &ClusterClient, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, CommandError> {
     let content = body.map(|body| ("application/json", body));
     let (code, answer) = client.call(method, path, content).await?;
     let answered = json::decode(&answer);

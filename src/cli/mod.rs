@@ -10,6 +10,7 @@ mod export;
 mod completion;
 mod convert;
 mod cost;
+mod shares;
 mod definitions;
 mod diff;
 mod docs;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand, ValueEnum};
 use hyper::Method;
 
-use super::cluster::{Client, ClusterError, Config, connect};
+use super::cluster::{ClusterClient, ClusterError, Config, connect};
 use super::command_error::CommandError;
 use super::print::{output, tell};
 use crate::http::MAIN;
@@ -204,7 +204,7 @@ impl Plane {
 }
 
 impl Access {
-    fn client(&self) -> Result<Client, ClusterError> {
+    fn client(&self) -> Result<ClusterClient, ClusterError> {
         let in_folder = self.data_dir.as_ref().map(|folder| folder.join("kubeconfig"));
         let kubeconfig = in_folder.as_ref().or(self.kubeconfig.as_ref());
         connect(kubeconfig.map(PathBuf::as_path), self.context.as_deref())
@@ -212,7 +212,7 @@ impl Access {
 }
 
 /// Asks, and reads the answer. Errors: why there is none, or the server's words.
-async fn ask(client: &Client, method: Method, path: &str, body: Option<&Value>) -> Result<Value, CommandError> {
+async fn ask(client: &ClusterClient, method: Method, path: &str, body: Option<&Value>) -> Result<Value, CommandError> {
     let content = body.map(|body| ("application/json", Bytes::from(json::encode(body))));
     let url = client.url();
     let answer = client.call(method, path, content).await;
@@ -313,7 +313,7 @@ impl ClockArgs {
         } else {
             // Each plane has its clock behind its own port.
             let plane = ask(&main, Method::GET, &format!("{PLANES}/{}", self.name), None).await?;
-            Client::new(Config::parse(plane.str_at(&["kubeconfig"])).map_err(ClusterError::from)?)?
+            ClusterClient::new(Config::parse(plane.str_at(&["kubeconfig"])).map_err(ClusterError::from)?)?
         };
         let clock = match self.change() {
             Some(change) => ask(&client, Method::PUT, CLOCK, Some(&change)).await?,

@@ -1,7 +1,7 @@
 //! An API server, from what it is to be until it is told to stop: what `skiff serve` and a stand-in for kube-apiserver share.
 
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 use async_trait::async_trait;
+use axum::Router;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -17,21 +18,21 @@ use tokio::task::JoinHandle;
 use super::admission::Admission;
 use super::log::Log;
 use super::planes::{Origin, Planes};
-use super::playground::CONNECTIONS_MAX;
+use super::playground::{CONNECTIONS_MAX, PlaygroundPage};
 use super::print::{output, tell};
 use super::seed::Seed;
 use super::service_network::{self, Network};
 use super::ui::{Opened, PageRequest};
 use super::users::{SIGNING_KEY, Users};
 use crate::audit;
-use crate::auth::{Authorizer, RequestHeader, TokenIssuer, UserInfo};
+use crate::auth::{Authorizer, RequestHeader, TokenIssuer, Tokens, UserInfo};
 use crate::clock::Clock;
-use crate::controllers::{self, Controller, NodePlan, Switches};
+use crate::controllers::{self, ControllerName, NodePlan, Switches};
 use crate::http::{self, App, Issuing, Limits, Shared};
 use crate::kinds::default_roles::Extent;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
-use crate::registry::{Converter, Definitions, Lifetimes, Registry, Resource, StoredPolicy};
+use crate::registry::{Advertised, Converter, Definitions, Lifetimes, Registry, Resource, StoredPolicy};
 use crate::server::{
     AUTHORITY_SECRET, AllowedOrigins, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig,
     NamedIdentity, OpenConnections, Secrets, SecretsError, Tls, Trust, connections_max, stop_requested, threads,
@@ -132,13 +133,9 @@ impl Server {
     }
 
     async fn serve(mut self) -> Result<(), ServingFailure> {
-        if Timestamp::now() < Timestamp::UNIX_EPOCH {
-            return Err(ServingFailure("the clock of this machine is before 1970".to_owned()));
-        }
+        check_clock()?;
         let signals = stop_requested()?;
-        let listener = TcpListener::bind(self.listen)
-            .await
-            .map_err(|error| ServingFailure(format!("can't listen on {}: {error}", self.listen)))?;
+        let listener = self.listener().await?;
         let address = listener.local_addr()?;
         let storage = Storage::open(&self.store).await?;
         let papers = self.papers.show(&storage, address).await?;
@@ -164,79 +161,71 @@ impl Server {
             seed.begin(&registry).await?;
         }
 
-        let late = Arc::clone(&registry);
         let logs: Arc<[audit::Log]> = std::mem::take(&mut self.logs).into();
         let server = Arc::new(self);
-        // Without an answer there is no runtime, and nothing gets here.
-        let beside = threads().map_or(1, |threads| threads.blocking);
-        let (shared, places) =
-            (Shared::among(beside, Arc::clone(&server.store.memory)), OpenConnections::new(connections_max()));
-        let main = Origin {
-            registry: Arc::clone(&registry),
-            issuer: Arc::clone(&issuer),
-            authorizer: Arc::clone(&authorizer),
-        };
-        let planes =
-            Planes::new(Arc::clone(&server), address.ip(), main, shared.clone(), places.clone(), Arc::clone(&logs));
-        let planes = Arc::new(planes);
-        let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), server.limits, logs);
-        let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
-        let app = app.sharing(shared.clone()).with_planes(Arc::clone(&planes) as _);
-        let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
-        let gate = gate
-            .with_request_header(papers.request_header.clone())
-            .with_allowed_origins(Arc::clone(&papers.allowed_origins))
-            .with_failed_authentication(app.failed_authentication());
+        let (shared, places) = server.shared();
+        let main = Origin { registry: Arc::clone(&registry), issuer, authorizer };
+        let (app, planes) = server.app(main, (address.ip(), &url), &tokens, (&shared, &places), logs);
+        let gate = server.gate(&papers, tokens).with_failed_authentication(app.failed_authentication());
         let router = http::router(app);
-        let opened = match server.ui {
-            Some(wanted) => Some(Opened::new(wanted, router.clone()).await?),
-            None => None,
-        };
+        let opened = open_page(server.ui, &router).await?;
         let connections = Connections::among(router, gate.clone(), places);
         papers.write_kubeconfig(&url)?;
         connections.listen(listener, papers.tls.clone());
         if let Some(address) = server.insecure_listen {
-            let listener = TcpListener::bind(address).await?;
-            let address = listener.local_addr()?;
-            tell(format_args!("plain HTTP on http://{address} gives admin rights to every local process"));
-            connections.listen_insecure(listener);
+            listen_insecure(&connections, address).await?;
         }
         if let Some((path, _)) = &papers.administrator {
             announce(&registry, &url, path).await;
         }
-        let pages = opened.map(|opened| {
-            opened.announce();
-            let pages = Connections::new(opened.page, gate, CONNECTIONS_MAX);
-            pages.listen_insecure(opened.listener);
-            pages
-        });
+        let pages = opened.map(|opened| serve_page(opened, gate));
         begin.notify_one();
         seed.follow(Arc::clone(&registry))?;
-        // Only who asks for them waits for these.
-        let deferred = tokio::spawn(async move { late.make_deferred_objects().await });
+        let deferred = make_deferred(Arc::clone(&registry));
 
         let signal = signals.await?;
         tracing::info!(signal, "stopping");
-        shared.processor().stop();
-        let drain = server.ends_at_once.then_some(DRAIN_AT_ONCE);
-        let of_pages = async {
-            if let Some(pages) = pages {
-                pages.shut_down(drain).await;
-            }
-        };
-        tokio::join!(connections.shut_down(drain), of_pages);
-        kept.abort();
-        controllers.abort();
-        // A server that is stopped at once may not have made them yet: the next one does.
-        deferred.abort();
-        if !server.ends_at_once {
-            planes.end().await;
-            if let Err(status) = registry.leave_kubernetes_service(advertised).await {
-                tracing::warn!(status.message, "this server stays among the endpoints of the service kubernetes");
-            }
-            storage.close().await;
-        }
+        let tasks = [kept, controllers, deferred];
+        Served { connections, pages, shared, tasks, planes, registry, storage, advertised }
+            .end(server.ends_at_once)
+            .await;
         Ok(())
+    }
+
+    fn shared(&self) -> (Shared, OpenConnections) {
+        // Without an answer there is no runtime, and nothing gets here.
+        let beside = threads().map_or(1, |threads| threads.blocking);
+        (Shared::among(beside, Arc::clone(&self.store.memory)), OpenConnections::new(connections_max()))
+    }
+
+    /// What answers requests, and the further control planes, which share with it what is limited.
+    fn app(
+        self: &Arc<Self>,
+        main: Origin,
+        (ip, url): (IpAddr, &str),
+        tokens: &Arc<Tokens>,
+        (shared, places): (&Shared, &OpenConnections),
+        logs: Arc<[audit::Log]>,
+    ) -> (App, Arc<Planes>) {
+        let (registry, authorizer) = (Arc::clone(&main.registry), Arc::clone(&main.authorizer));
+        let issuing = Issuing { issuer: Arc::clone(&main.issuer), key_set_url: format!("{url}/openid/v1/jwks") };
+        let planes = Planes::new(Arc::clone(self), ip, main, shared.clone(), places.clone(), Arc::clone(&logs));
+        let planes = Arc::new(planes);
+        let app = App::with(registry, authorizer, Arc::clone(tokens), self.limits, logs);
+        let app = app.with_issuing(issuing).sharing(shared.clone()).with_planes(Arc::clone(&planes) as _);
+        (app, planes)
+    }
+
+    async fn listener(&self) -> Result<TcpListener, ServingFailure> {
+        let failed = |error| ServingFailure(format!("can't listen on {}: {error}", self.listen));
+        TcpListener::bind(self.listen).await.map_err(failed)
+    }
+
+    fn gate(&self, papers: &Shown, tokens: Arc<Tokens>) -> Gate {
+        Gate::new(tokens)
+            .with_anonymous(self.users.lets_anonymous_in())
+            .with_request_header(papers.request_header.clone())
+            .with_allowed_origins(Arc::clone(&papers.allowed_origins))
     }
 
     fn controllers(
@@ -297,7 +286,7 @@ impl Server {
             let extent = if self.switches.has_workloads() { Extent::Workloads } else { Extent::Server };
             let reconciled = registry.reconcile_default_roles(extent).await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
-            if self.switches.is_on(Controller::Aggregation) {
+            if self.switches.is_on(ControllerName::Aggregation) {
                 let gathered = controllers::aggregate_roles(registry).await;
                 gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
             }
@@ -385,6 +374,77 @@ async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
     let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
     _ = output(text, ExitCode::SUCCESS);
+}
+
+/// All that ends with a server.
+struct Served {
+    connections: Connections<Router>,
+    pages: Option<Connections<PlaygroundPage>>,
+    shared: Shared,
+    tasks: [JoinHandle<()>; 3],
+    planes: Arc<Planes>,
+    registry: Arc<Registry>,
+    storage: Storage,
+    advertised: Advertised,
+}
+
+impl Served {
+    /// Ends it: answers on their way are sent, and nothing more where it is to end at once.
+    async fn end(self, at_once: bool) {
+        self.shared.processor().stop();
+        let drain = at_once.then_some(DRAIN_AT_ONCE);
+        let of_pages = async {
+            if let Some(pages) = self.pages {
+                pages.shut_down(drain).await;
+            }
+        };
+        tokio::join!(self.connections.shut_down(drain), of_pages);
+        // A server that is stopped at once may not have made the deferred objects yet: the next one does.
+        self.tasks.iter().for_each(JoinHandle::abort);
+        if at_once {
+            return;
+        }
+        self.planes.end().await;
+        if let Err(status) = self.registry.leave_kubernetes_service(self.advertised).await {
+            tracing::warn!(status.message, "this server stays among the endpoints of the service kubernetes");
+        }
+        self.storage.close().await;
+    }
+}
+
+fn check_clock() -> Result<(), ServingFailure> {
+    if Timestamp::now() < Timestamp::UNIX_EPOCH {
+        return Err(ServingFailure("the clock of this machine is before 1970".to_owned()));
+    }
+    Ok(())
+}
+
+async fn listen_insecure(connections: &Connections<Router>, address: SocketAddr) -> Result<(), ServingFailure> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    tell(format_args!("plain HTTP on http://{address} gives admin rights to every local process"));
+    connections.listen_insecure(listener);
+    Ok(())
+}
+
+async fn open_page(wanted: Option<PageRequest>, api: &Router) -> Result<Option<Opened>, ServingFailure> {
+    match wanted {
+        Some(wanted) => Ok(Some(Opened::new(wanted, api.clone()).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Makes the objects that only those wait for who ask for them.
+fn make_deferred(registry: Arc<Registry>) -> JoinHandle<()> {
+    tokio::spawn(async move { registry.make_deferred_objects().await })
+}
+
+/// Serves a page, and says where.
+fn serve_page(opened: Opened, gate: Gate) -> Connections<PlaygroundPage> {
+    opened.announce();
+    let pages = Connections::new(opened.page, gate, CONNECTIONS_MAX);
+    pages.listen_insecure(opened.listener);
+    pages
 }
 
 /// The address as clients reach it: one that stands for all addresses is reached on this machine.

@@ -149,8 +149,7 @@ impl Reconciler for Signing {
         }
         let Some(verdict) = validated(&request) else { return Ok(Progress::Done) };
         let mut status = request.get("status").cloned().unwrap_or_default();
-        let certificate = verdict
-            .and_then(|()| signed(&request, &*self.signer).map_err(|why| format!("error auto signing csr: {why}")));
+        let certificate = verdict.and_then(|()| Ok(signed(&request, &*self.signer)?));
         match certificate {
             Ok(certificate) => {
                 status.make_object().insert("certificate", Value::from(base64::encode(certificate.as_bytes())));
@@ -162,7 +161,7 @@ impl Reconciler for Signing {
                     "type" => "Failed",
                     "status" => "True",
                     "reason" => "SignerValidationFailure",
-                    "message" => why,
+                    "message" => why.to_string(),
                     "lastUpdateTime" => written(self.client.now()),
                 });
                 conditions::put(&mut status, failed);
@@ -171,6 +170,29 @@ impl Reconciler for Signing {
         self.client.update_status(REQUESTS, &request, status).await?;
         Ok(Progress::Done)
     }
+}
+
+/// Why a request gets no certificate, in the words of kube-controller-manager.
+#[derive(Debug, thiserror::Error)]
+enum NotSigned {
+    #[error("unable to parse csr {name:?}: {why}")]
+    Unreadable { name: String, why: RequestError },
+    #[error("invalid usage for client certificate: {0}")]
+    Usage(String),
+    #[error("missing required usage for client certificate: client auth")]
+    NoClientAuth,
+    #[error("subject organization is not system:nodes")]
+    Organization,
+    #[error("{0} subjectAltNames are not allowed")]
+    AlternativeNames(&'static str),
+    #[error("DNS or IP subjectAltName is required")]
+    NoAddress,
+    #[error("subject common name does not begin with system:node:")]
+    CommonName,
+    #[error("usages did not match [{}]", .0.join(" "))]
+    Usages(Vec<&'static str>),
+    #[error("error auto signing csr: {0}")]
+    Signer(#[from] Unsigned),
 }
 
 /// The certificate that a request asks for, in PEM.
@@ -183,7 +205,7 @@ fn signed(request: &Value, signer: &dyn Sign) -> Result<String, Unsigned> {
 }
 
 /// Whether a signer that is here signs the request; `None` for signers of others.
-fn validated(request: &Value) -> Option<Result<(), String>> {
+fn validated(request: &Value) -> Option<Result<(), NotSigned>> {
     let signer = request.str_at(&["spec", "signerName"]);
     if ![OF_KUBELETS, OF_CLIENTS, OF_SERVING, LEGACY].contains(&signer) {
         return None;
@@ -193,7 +215,7 @@ fn validated(request: &Value) -> Option<Result<(), String>> {
         Ok(asked) => asked,
         Err(why) => {
             let name = request.str_at(&["metadata", "name"]);
-            return Some(Err(format!("unable to parse csr {name:?}: {why}")));
+            return Some(Err(NotSigned::Unreadable { name: name.to_owned(), why }));
         }
     };
     Some(match signer {
@@ -202,10 +224,8 @@ fn validated(request: &Value) -> Option<Result<(), String>> {
         OF_CLIENTS => {
             let is_known = |usage: &&&str| ["digital signature", "key encipherment", "client auth"].contains(*usage);
             match usages.iter().find(|usage| !is_known(usage)) {
-                Some(usage) => Err(format!("invalid usage for client certificate: {usage}")),
-                None if !usages.contains(&"client auth") => {
-                    Err("missing required usage for client certificate: client auth".to_owned())
-                }
+                Some(usage) => Err(NotSigned::Usage((*usage).to_owned())),
+                None if !usages.contains(&"client auth") => Err(NotSigned::NoClientAuth),
                 None => Ok(()),
             }
         }
@@ -213,46 +233,44 @@ fn validated(request: &Value) -> Option<Result<(), String>> {
     })
 }
 
-fn validate_client(asked: &Request, usages: &[&str]) -> Result<(), String> {
-    let refused = |why: &str| Err(why.to_owned());
+fn validate_client(asked: &Request, usages: &[&str]) -> Result<(), NotSigned> {
     if asked.organizations != ["system:nodes"] {
-        return refused("subject organization is not system:nodes");
+        return Err(NotSigned::Organization);
     }
     for (count, names) in
         [(asked.names.dns, "DNS"), (asked.names.emails, "Email"), (asked.names.ips, "IP"), (asked.names.uris, "URI")]
     {
         if count > 0 {
-            return Err(format!("{names} subjectAltNames are not allowed"));
+            return Err(NotSigned::AlternativeNames(names));
         }
     }
     if !asked.common_name.starts_with("system:node:") {
-        return refused("subject common name does not begin with system:node:");
+        return Err(NotSigned::CommonName);
     }
     has_usages(usages, "client auth")
 }
 
-fn validate_serving(asked: &Request, usages: &[&str]) -> Result<(), String> {
-    let refused = |why: &str| Err(why.to_owned());
+fn validate_serving(asked: &Request, usages: &[&str]) -> Result<(), NotSigned> {
     if asked.organizations != ["system:nodes"] {
-        return refused("subject organization is not system:nodes");
+        return Err(NotSigned::Organization);
     }
     if asked.names.dns == 0 && asked.names.ips == 0 {
-        return refused("DNS or IP subjectAltName is required");
+        return Err(NotSigned::NoAddress);
     }
     for (count, names) in [(asked.names.emails, "Email"), (asked.names.uris, "URI")] {
         if count > 0 {
-            return Err(format!("{names} subjectAltNames are not allowed"));
+            return Err(NotSigned::AlternativeNames(names));
         }
     }
     has_usages(usages, "server auth")?;
     if !asked.common_name.starts_with("system:node:") {
-        return refused("subject common name does not begin with system:node:");
+        return Err(NotSigned::CommonName);
     }
     Ok(())
 }
 
 /// The usages are those of a node, with `purpose`; the key need not encipher.
-fn has_usages(usages: &[&str], purpose: &str) -> Result<(), String> {
+fn has_usages(usages: &[&str], purpose: &'static str) -> Result<(), NotSigned> {
     let mut all = vec![purpose, "digital signature", "key encipherment"];
     all.sort_unstable();
     let mut found = usages.to_vec();
@@ -260,7 +278,7 @@ fn has_usages(usages: &[&str], purpose: &str) -> Result<(), String> {
     found.dedup();
     let is_fine =
         found == all || found == all.iter().copied().filter(|it| *it != "key encipherment").collect::<Vec<_>>();
-    if is_fine { Ok(()) } else { Err(format!("usages did not match [{}]", all.join(" "))) }
+    if is_fine { Ok(()) } else { Err(NotSigned::Usages(all)) }
 }
 
 impl Reconciler for Cleaning {
@@ -389,7 +407,8 @@ mod tests {
     fn each_signer_says_what_it_does_not_sign() {
         let check = |request: &Value, expected: Option<Result<(), &str>>| {
             let found = validated(request);
-            assert_eq!(found.as_ref().map(|found| found.as_ref().map(|_| ()).map_err(String::as_str)), expected);
+            let told = found.map(|found| found.map_err(|error| error.to_string()));
+            assert_eq!(told, expected.map(|expected| expected.map_err(str::to_owned)));
         };
         let client = |usages| request("devs", "jane", &[], "kube-apiserver-client", usages);
         check(&client("client auth"), Some(Ok(())));

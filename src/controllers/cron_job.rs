@@ -160,14 +160,8 @@ impl CronJobs {
                 return Ok(());
             }
             "Replace" => {
-                for reference in active.drain(..) {
-                    let running =
-                        jobs.iter().find(|job| job.str_at(&["metadata", "uid"]) == reference.str_at(&["uid"]));
-                    let Some(running) = running else { continue };
-                    self.client.delete(JOBS, running, None).await?;
-                    let message = format!("Deleted job {}", running.str_at(&["metadata", "name"]));
-                    self.client.tell_normal(cron, "SuccessfulDelete", message);
-                }
+                self.delete_active(cron, jobs, &active).await?;
+                active.clear();
             }
             _ => {}
         }
@@ -187,6 +181,18 @@ impl CronJobs {
         }
         put_active(status, active);
         status.make_object().insert("lastScheduleTime", written(at));
+        Ok(())
+    }
+
+    /// Deletes the Jobs that are known to run.
+    async fn delete_active(&self, cron: &Value, jobs: &[Value], active: &[Value]) -> Result<(), Status> {
+        for reference in active {
+            let running = jobs.iter().find(|job| job.str_at(&["metadata", "uid"]) == reference.str_at(&["uid"]));
+            let Some(running) = running else { continue };
+            self.client.delete(JOBS, running, None).await?;
+            let message = format!("Deleted job {}", running.str_at(&["metadata", "name"]));
+            self.client.tell_normal(cron, "SuccessfulDelete", message);
+        }
         Ok(())
     }
 }

@@ -80,7 +80,7 @@ impl Reconciler for DaemonSets {
         let nodes = self.client.list(NODES, "", |_| true).await?;
         let revisions = history::revisions(&self.client, TYPE, &set).await?;
         let hash = revisions.last().map(history::hash_of).unwrap_or_default().to_owned();
-        let seen = Seen::new(&set, &nodes, &found, &hash, self.client.now());
+        let seen = ObservedDaemonSet::new(&set, &nodes, &found, &hash, self.client.now());
         let mut plan = plan(&seen);
         let pause = hold_back(&seen, &mut plan, &mut self.failures.lock().unwrap_or_else(PoisonError::into_inner));
         plan.delete.values().for_each(|pod| self.tell_of_ended(&set, pod));
@@ -140,10 +140,10 @@ fn by_node(found: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
     by_node
 }
 
-struct Seen<'s> {
+struct ObservedDaemonSet<'s> {
     set: &'s Value,
     /// What each node says.
-    nodes: BTreeMap<&'s str, Allowed>,
+    nodes: BTreeMap<&'s str, NodeVerdict>,
     pods: BTreeMap<&'s str, Vec<&'s Value>>,
     /// Of the present template.
     hash: &'s str,
@@ -152,7 +152,7 @@ struct Seen<'s> {
 
 /// What a node says to a DaemonSet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Allowed {
+enum NodeVerdict {
     Yes,
     /// What is there may stay.
     ToStay,
@@ -160,21 +160,21 @@ enum Allowed {
 }
 
 /// Whether a node allows a pod of a DaemonSet.
-fn allowed(set: &Value, node: &Value) -> Allowed {
+fn allowed(set: &Value, node: &Value) -> NodeVerdict {
     let spec = set.at(&["spec", "template", "spec"]).unwrap_or(&Value::Null);
     let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object).cloned().unwrap_or_default();
     let name = node.str_at(&["metadata", "name"]);
     if !["", name].contains(&spec.str_at(&["nodeName"])) {
-        return Allowed::No;
+        return NodeVerdict::No;
     }
     let tolerations = tolerations(spec);
     let taints = node.items_at(&["spec", "taints"]);
     if !nodes::is_selected(spec, name, &labels) || nodes::untolerated(taints, &tolerations, &["NoExecute"]).is_some() {
-        return Allowed::No;
+        return NodeVerdict::No;
     }
     match nodes::untolerated(taints, &tolerations, &["NoSchedule"]) {
-        Some(_) => Allowed::ToStay,
-        None => Allowed::Yes,
+        Some(_) => NodeVerdict::ToStay,
+        None => NodeVerdict::Yes,
     }
 }
 
@@ -218,14 +218,14 @@ fn new_pod(set: &Value, node: &str, hash: &str, reference: Value) -> Value {
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq)]
-struct Plan<'p> {
+struct DaemonPlan<'p> {
     /// On these nodes.
     create: BTreeSet<&'p str>,
     /// These pods, by their names.
     delete: BTreeMap<&'p str, &'p Value>,
 }
 
-impl<'p> Plan<'p> {
+impl<'p> DaemonPlan<'p> {
     fn remove(&mut self, pod: &'p Value) {
         self.delete.insert(pod.str_at(&["metadata", "name"]), pod);
     }
@@ -235,15 +235,15 @@ impl<'p> Plan<'p> {
     }
 }
 
-fn plan<'s>(seen: &Seen<'s>) -> Plan<'s> {
-    let mut plan = Plan::default();
+fn plan<'s>(seen: &ObservedDaemonSet<'s>) -> DaemonPlan<'s> {
+    let mut plan = DaemonPlan::default();
     let surges = seen.amount("maxSurge") > 0;
     for (name, allowed) in &seen.nodes {
         let there = seen.pods.get(name).map(Vec::as_slice).unwrap_or_default();
         let (over, running): (Vec<&Value>, Vec<&Value>) =
             there.iter().copied().filter(|pod| !is_going(pod)).partition(|pod| pods::is_over(pod));
         plan.remove_all(over);
-        if *allowed == Allowed::No {
+        if *allowed == NodeVerdict::No {
             plan.remove_all(running);
             continue;
         }
@@ -253,7 +253,7 @@ fn plan<'s>(seen: &Seen<'s>) -> Plan<'s> {
         } else {
             plan.remove_all(running.into_iter().skip(1));
         }
-        if is_missing && *allowed == Allowed::Yes {
+        if is_missing && *allowed == NodeVerdict::Yes {
             plan.create.insert(name);
         }
     }
@@ -264,13 +264,13 @@ fn plan<'s>(seen: &Seen<'s>) -> Plan<'s> {
 }
 
 /// Lets failed pods stay on nodes where one failed shortly before; and for how long.
-fn hold_back(seen: &Seen<'_>, plan: &mut Plan<'_>, failures: &mut BackOff) -> Option<Duration> {
+fn hold_back(seen: &ObservedDaemonSet<'_>, plan: &mut DaemonPlan<'_>, failures: &mut BackOff) -> Option<Duration> {
     let (uid, generation) =
         (seen.set.str_at(&["metadata", "uid"]), int_at(seen.set, &["status", "observedGeneration"]));
     let mut again = None;
     plan.delete.retain(|_, pod| {
         let node = node_of(pod);
-        let may_stay = seen.nodes.get(node).is_some_and(|allowed| *allowed != Allowed::No);
+        let may_stay = seen.nodes.get(node).is_some_and(|allowed| *allowed != NodeVerdict::No);
         if !may_stay || pod.str_at(&["status", "phase"]) != "Failed" {
             return true;
         }
@@ -286,7 +286,7 @@ fn hold_back(seen: &Seen<'_>, plan: &mut Plan<'_>, failures: &mut BackOff) -> Op
 }
 
 /// Replaces pods of older templates: those that are not available anyway, and as many others as may be missing.
-fn roll<'s>(seen: &Seen<'s>, plan: &mut Plan<'s>) {
+fn roll<'s>(seen: &ObservedDaemonSet<'s>, plan: &mut DaemonPlan<'s>) {
     if seen.set.str_at(&["spec", "updateStrategy", "type"]) != "RollingUpdate" {
         return;
     }
@@ -315,7 +315,7 @@ fn roll<'s>(seen: &Seen<'s>, plan: &mut Plan<'s>) {
 }
 
 /// Makes new pods beside old ones, as many as may be too many; an old one goes once its successor is available.
-fn surge_over<'s>(seen: &Seen<'s>, most: i64, plan: &mut Plan<'s>) {
+fn surge_over<'s>(seen: &ObservedDaemonSet<'s>, most: i64, plan: &mut DaemonPlan<'s>) {
     let (mut surging, mut available) = (0, 0);
     let (mut at_once, mut candidates, mut homeless) = (Vec::new(), Vec::new(), Vec::new());
     for (name, there) in &seen.pods {
@@ -327,7 +327,7 @@ fn surge_over<'s>(seen: &Seen<'s>, most: i64, plan: &mut Plan<'s>) {
         let is_available = |pod: &&&Value| seen.availability(pod) == Availability::Yes;
         available += i64::from(old.first().or(new.first()).is_some_and(|pod| is_available(&pod)));
         let Some(old) = old.first() else { continue };
-        let is_wanted = seen.nodes.get(name) == Some(&Allowed::Yes);
+        let is_wanted = seen.nodes.get(name) == Some(&NodeVerdict::Yes);
         match (new.first(), is_available(&old)) {
             (Some(new), _) if is_available(&new) => plan.remove(old),
             (Some(_), _) => surging += 1,
@@ -344,15 +344,15 @@ fn surge_over<'s>(seen: &Seen<'s>, most: i64, plan: &mut Plan<'s>) {
     plan.create.extend(at_once.into_iter().chain(candidates));
 }
 
-impl<'s> Seen<'s> {
+impl<'s> ObservedDaemonSet<'s> {
     fn new(set: &'s Value, nodes: &'s [Value], found: &'s [Value], hash: &'s str, now: Timestamp) -> Self {
         let nodes = nodes.iter().map(|node| (node.str_at(&["metadata", "name"]), allowed(set, node)));
-        Seen { set, nodes: nodes.collect(), pods: by_node(found), hash, now }
+        ObservedDaemonSet { set, nodes: nodes.collect(), pods: by_node(found), hash, now }
     }
 
     /// The names of the nodes that are to have a pod.
     fn wanted(&self) -> impl Iterator<Item = &'s str> {
-        self.nodes.iter().filter(|(_, allowed)| **allowed == Allowed::Yes).map(|(name, _)| *name)
+        self.nodes.iter().filter(|(_, allowed)| **allowed == NodeVerdict::Yes).map(|(name, _)| *name)
     }
 
     /// An amount of the rolling update, of the nodes that are to have a pod.
@@ -384,12 +384,12 @@ impl<'s> Seen<'s> {
     }
 }
 
-fn status_of(seen: &Seen<'_>) -> (Value, Option<Duration>) {
+fn status_of(seen: &ObservedDaemonSet<'_>) -> (Value, Option<Duration>) {
     let (mut wanted, mut current, mut misplaced, mut ready, mut updated, mut available) = (0, 0, 0, 0, 0, 0);
     let mut again = None;
     for (name, allowed) in &seen.nodes {
         let there = seen.pods.get(name).and_then(|pods| pods.first());
-        if *allowed != Allowed::Yes {
+        if *allowed != NodeVerdict::Yes {
             misplaced += i64::from(there.is_some());
             continue;
         }
@@ -466,7 +466,7 @@ mod tests {
     /// The nodes that get a pod, and the pods that go.
     fn planned_of(set: &Value, nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let seen = Seen::new(set, nodes, found, "new", now);
+        let seen = ObservedDaemonSet::new(set, nodes, found, "new", now);
         let plan = plan(&seen);
         let owned = |name: &&str| (*name).to_owned();
         (plan.create.iter().map(owned).collect(), plan.delete.keys().map(owned).collect())
@@ -497,7 +497,8 @@ mod tests {
         let mut failures = BackOff::new(1, 60);
         let mut at = |millis: i64| {
             let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
-            let seen = Seen::new(&set, &nodes, &failed, "new", start + jiff::SignedDuration::from_millis(millis));
+            let seen =
+                ObservedDaemonSet::new(&set, &nodes, &failed, "new", start + jiff::SignedDuration::from_millis(millis));
             let mut plan = plan(&seen);
             let pause = hold_back(&seen, &mut plan, &mut failures);
             (plan.delete.keys().copied().collect::<Vec<_>>().join(" "), pause.map_or(0, |pause| pause.as_millis()))
@@ -555,7 +556,7 @@ mod tests {
         let (set, nodes) = (set(), ["a", "b"].map(|name| node(name, "")));
         let found = [pod("p", "a", "new")];
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let (status, _) = status_of(&Seen::new(&set, &nodes, &found, "new", now));
+        let (status, _) = status_of(&ObservedDaemonSet::new(&set, &nodes, &found, "new", now));
         let counts = ["desiredNumberScheduled", "currentNumberScheduled", "numberReady", "numberUnavailable"];
         assert_eq!(counts.map(|count| int_at(&status, &[count])), [2, 1, 1, 1]);
     }
@@ -565,7 +566,7 @@ mod tests {
         let (set, nodes) = (set(), [node("a", "taints: [{key: k, effect: NoSchedule}]"), node("b", "")]);
         let found = [pod("p", "a", "new"), pod("q", "b", "old")];
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let (status, _) = status_of(&Seen::new(&set, &nodes, &found, "new", now));
+        let (status, _) = status_of(&ObservedDaemonSet::new(&set, &nodes, &found, "new", now));
         let counts = ["desiredNumberScheduled", "numberMisscheduled", "numberAvailable", "updatedNumberScheduled"];
         assert_eq!(counts.map(|count| int_at(&status, &[count])), [1, 1, 1, 0]);
     }

@@ -14,6 +14,7 @@ use super::conditions::{self, Said};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
+use super::selector_text::go_selector;
 use super::workload::{Means, Running};
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
@@ -31,11 +32,11 @@ const DELETION_S: i64 = 120;
 
 struct Disruption {
     client: Client,
-    known: Mutex<Known>,
+    known: Mutex<KnownBudgets>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownBudgets {
     /// The budgets by their keys, with what they select.
     budgets: BTreeMap<String, Option<Arc<LabelSelector>>>,
     /// Where the controllers are that were asked for their number of pods.
@@ -44,7 +45,7 @@ struct Known {
     told: BTreeSet<String>,
 }
 
-impl Known {
+impl KnownBudgets {
     /// The budgets of a namespace.
     fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = (&String, &Option<Arc<LabelSelector>>)> {
         let prefix = format!("{namespace}/");
@@ -68,7 +69,7 @@ impl Reconciler for Disruption {
     }
 
     fn forget(&self) {
-        *self.known() = Known::default();
+        *self.known() = KnownBudgets::default();
     }
 
     fn note(&self, change: &FeedEntry) -> Vec<String> {
@@ -120,8 +121,21 @@ impl Reconciler for Disruption {
     }
 }
 
+/// Why it is not known how many pods a budget may expect, in the words of kube-controller-manager.
+#[derive(Debug, thiserror::Error)]
+enum NotCounted {
+    #[error("found no controllers for pod {}", go_quote(.0))]
+    NoController(String),
+    #[error("no matches for kind {} in version {}", go_quote(.kind), go_quote(.version))]
+    NotServed { kind: String, version: String },
+    #[error("{0} does not implement the scale subresource")]
+    NoScale(String),
+    #[error("{0}")]
+    Refused(String),
+}
+
 impl Disruption {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownBudgets> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +162,7 @@ impl Disruption {
     /// How many pods there are to be, where the budget depends on it: what their controllers say.
     ///
     /// Errors: a pod whose controller does not say so.
-    async fn expected(&self, budget: &Value, covered: &[Value]) -> Result<Result<Expected, String>, Status> {
+    async fn expected(&self, budget: &Value, covered: &[Value]) -> Result<Result<Expected, NotCounted>, Status> {
         let is_needed = budget.at(&["spec", "maxUnavailable"]).is_some_and(|it| !it.is_null())
             || matches!(budget.at(&["spec", "minAvailable"]), Some(Value::String(_)));
         if !is_needed {
@@ -168,7 +182,7 @@ impl Disruption {
             let (namespace, name) = place(pod);
             match self.scale_of(owner, namespace).await? {
                 Ok(Some((uid, replicas))) => _ = scales.insert(uid, replicas),
-                Ok(None) => return Ok(Err(format!("found no controllers for pod {}", go_quote(name)))),
+                Ok(None) => return Ok(Err(NotCounted::NoController(name.to_owned()))),
                 Err(why) => return Ok(Err(why)),
             }
         }
@@ -179,7 +193,11 @@ impl Disruption {
     /// Scale; `None` where it is gone.
     ///
     /// Errors: its kind is not served, or it has no Scale.
-    async fn scale_of(&self, owner: &Value, namespace: &str) -> Result<Result<Option<(String, i64)>, String>, Status> {
+    async fn scale_of(
+        &self,
+        owner: &Value,
+        namespace: &str,
+    ) -> Result<Result<Option<(String, i64)>, NotCounted>, Status> {
         let mut owner = owner.clone();
         if owner.str_at(&["kind"]) == "ReplicaSet" {
             let key = format!("{namespace}/{}", owner.str_at(&["name"]));
@@ -189,19 +207,19 @@ impl Disruption {
         }
         let Some(mut target) = self.client.target_of(&owner, namespace).await? else {
             let (kind, version) = (owner.str_at(&["kind"]), owner.str_at(&["apiVersion"]));
-            return Ok(Err(format!("no matches for kind {} in version {}", go_quote(kind), go_quote(version))));
+            return Ok(Err(NotCounted::NotServed { kind: kind.to_owned(), version: version.to_owned() }));
         };
         if target.version.scale.is_none() {
             let (group, plural) = (&target.version.group, &target.version.names.plural);
             let resource = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
-            return Ok(Err(format!("{resource} does not implement the scale subresource")));
+            return Ok(Err(NotCounted::NoScale(resource)));
         }
         self.known().scaled.insert(target.resource.collection.clone());
         target.subresource = Subresource::Scale;
         let scale = match self.client.registry.get_value(&target, None).await {
             Ok(scale) => scale,
             Err(status) if status.code == 404 => return Ok(Ok(None)),
-            Err(status) => return Ok(Err(status.message)),
+            Err(status) => return Ok(Err(NotCounted::Refused(status.message))),
         };
         let uid = scale.str_at(&["metadata", "uid"]);
         let is_it = uid == owner.str_at(&["uid"]);
@@ -230,7 +248,7 @@ fn several_budgets(pod: &Value, chosen: &str) -> String {
 
 /// What is told of pods that a budget covers and no controller has.
 fn unmanaged_pods(budget: &Value) -> String {
-    let selector = budget.at(&["spec", "selector"]).map(go_selector).unwrap_or_default();
+    let selector = go_selector(budget.at(&["spec", "selector"]));
     format!(
         "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, the status of \
          the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set \
@@ -238,28 +256,11 @@ fn unmanaged_pods(budget: &Value) -> String {
     )
 }
 
-/// A selector as Go prints one.
-fn go_selector(selector: &Value) -> String {
-    let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    let labels: BTreeSet<String> =
-        labels.map(|(name, value)| format!("{name}: {},", value.as_str().unwrap_or_default())).collect();
-    let labels: String = labels.into_iter().collect();
-    let requirement = |it: &Value| {
-        let values: Vec<&str> = it.items_at(&["values"]).iter().filter_map(Value::as_str).collect();
-        let (key, operator, values) = (it.str_at(&["key"]), it.str_at(&["operator"]), values.join(" "));
-        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},")
-    };
-    let requirements: String = selector.items_at(&["matchExpressions"]).iter().map(requirement).collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
-    )
-}
-
 /// The status of a budget over the pods that it covers; and when it changes by itself.
 fn status_of(
     budget: &Value,
     covered: &[Value],
-    expected: Result<i64, String>,
+    expected: Result<i64, NotCounted>,
     now: Timestamp,
 ) -> (Value, Option<Duration>) {
     let generation = int_at(budget, &["metadata", "generation"]);
@@ -271,7 +272,7 @@ fn status_of(
             let fields = status.make_object();
             fields.insert("disruptionsAllowed", Value::Int(0));
             fields.insert("observedGeneration", Value::Int(generation));
-            say(&mut conditions, ("False", "SyncFailed", &why), generation, now);
+            say(&mut conditions, ("False", "SyncFailed", &why.to_string()), generation, now);
             conditions::put(&mut status, conditions);
             return (status, None);
         }
@@ -351,20 +352,6 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_is_told_as_go_prints_it() {
-        let check = |selector: &str, expected: &str| assert_eq!(go_selector(&read(selector)), expected);
-        check(
-            "matchLabels: {app: web}",
-            "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}",
-        );
-        check(
-            "matchExpressions: [{key: a, operator: In, values: [b, c]}]",
-            "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{\
-             LabelSelectorRequirement{Key:a,Operator:In,Values:[b c],},},}",
-        );
-    }
-
-    #[test]
     fn what_is_healthy_beyond_the_budget_may_go() {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         let pod = |name: &str, ready: &str| {
@@ -389,7 +376,8 @@ mod tests {
         let evicted = "spec: {minAvailable: 1}\nstatus: {disruptedPods: {a: '2026-01-01T00:00:50Z'}}";
         check(evicted, 3, [1, 1, 0]);
         check(&evicted.replace("00:00:50", "00:00:00").replace("2026", "2025"), 3, [2, 1, 1]);
-        let (failed, _) = status_of(&read("spec: {maxUnavailable: 1}"), &pods, Err("no".to_owned()), now);
+        let (failed, _) =
+            status_of(&read("spec: {maxUnavailable: 1}"), &pods, Err(NotCounted::Refused("no".to_owned())), now);
         assert_eq!(failed.items_at(&["conditions"])[0].str_at(&["reason"]), "SyncFailed");
     }
 

@@ -71,7 +71,7 @@ impl Reconciler for Mirror {
 }
 
 impl Mirror {
-    fn tell_of_left_out(&self, endpoints: &Value, wanted: &Wanted) {
+    fn tell_of_left_out(&self, endpoints: &Value, wanted: &MirroredSlices) {
         if wanted.invalid > 0 {
             let message = format!("Skipped {} invalid IP addresses when mirroring to EndpointSlices", wanted.invalid);
             self.client.tell_warning(endpoints, "InvalidIPAddress", message);
@@ -98,15 +98,15 @@ fn is_without_selector(service: &Value) -> bool {
 
 /// The slices that mirror Endpoints: for each set of ports and each family of addresses one, with the endpoints by their identities.
 #[derive(Debug, Default)]
-struct Wanted {
-    slices: BTreeMap<Place, Slice>,
+struct MirroredSlices {
+    slices: BTreeMap<SliceKey, Slice>,
     /// How many addresses are none, and how many are not mirrored for whatever reason.
     invalid: usize,
     left_out: usize,
 }
 
 /// The ports, as one text, and the family.
-type Place = (String, &'static str);
+type SliceKey = (String, &'static str);
 
 #[derive(Debug, Default)]
 struct Slice {
@@ -114,8 +114,8 @@ struct Slice {
     endpoints: BTreeMap<Identity, Value>,
 }
 
-fn wanted(endpoints: &Value) -> Wanted {
-    let mut wanted = Wanted::default();
+fn wanted(endpoints: &Value) -> MirroredSlices {
+    let mut wanted = MirroredSlices::default();
     for subset in endpoints.items_at(&["subsets"]) {
         let ports: Vec<Value> = subset.items_at(&["ports"]).iter().map(port_of).collect();
         let lists = [("addresses", true), ("notReadyAddresses", false)];
@@ -170,7 +170,7 @@ fn endpoint_of(address: &Value, ip: &str, is_ready: bool) -> Value {
 
 /// Compares the slices that are wanted with those that are there. One of the same ports and family is kept, and one of the same family
 /// that is of no use any more is filled anew.
-fn compared(endpoints: &Value, wanted: BTreeMap<Place, Slice>, there: Vec<Value>) -> Changes {
+fn compared(endpoints: &Value, wanted: BTreeMap<SliceKey, Slice>, there: Vec<Value>) -> Changes {
     let mut changes = Changes::default();
     let mut by_place: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
     for slice in there {

@@ -20,11 +20,11 @@ pub(super) struct Family {
     /// `apiVersion` and `kind` of the owners.
     owner_type: (&'static str, &'static str),
     children: Kind,
-    index: Mutex<Index>,
+    index: Mutex<FamilyIndex>,
 }
 
 #[derive(Default)]
-struct Index {
+struct FamilyIndex {
     /// What each owner selects, by its key.
     selectors: BTreeMap<Arc<str>, Option<LabelSelector>>,
     /// The children of each owner, by its uid.
@@ -40,12 +40,12 @@ impl Family {
         Family { owners, owner_type, children, index: Mutex::default() }
     }
 
-    fn index(&self) -> MutexGuard<'_, Index> {
+    fn index(&self) -> MutexGuard<'_, FamilyIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn forget(&self) {
-        *self.index() = Index::default();
+        *self.index() = FamilyIndex::default();
     }
 
     /// Takes a change in; returns the keys of the owners that it is about.
@@ -71,12 +71,12 @@ impl Family {
         let mut about = BTreeSet::new();
         about.extend(index.remove_child(&change.key));
         match (controller, &change.stored) {
-            (Some(Controller::Ours { uid, name }), _) => {
+            (Some(ControllerRef::Ours { uid, name }), _) => {
                 let owner = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
                 about.insert(owner.clone());
                 index.add_child(&uid, owner, &change.key);
             }
-            (Some(Controller::None), Some(stored)) => {
+            (Some(ControllerRef::None), Some(stored)) => {
                 index.orphans.insert(Arc::clone(&change.key));
                 about.extend(index.selecting(namespace, stored));
             }
@@ -85,15 +85,15 @@ impl Family {
         about.into_iter().collect()
     }
 
-    fn controller_of(&self, stored: &Stored) -> Controller {
+    fn controller_of(&self, stored: &Stored) -> ControllerRef {
         let references = stored.metadata_field("\"ownerReferences\"").map(json::decode);
-        let Some(Ok(Value::Array(references))) = references else { return Controller::None };
+        let Some(Ok(Value::Array(references))) = references else { return ControllerRef::None };
         let is_controller = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
-        let Some(reference) = references.iter().find(is_controller) else { return Controller::None };
+        let Some(reference) = references.iter().find(is_controller) else { return ControllerRef::None };
         if is_of(reference, self.owner_type) {
-            Controller::Ours { uid: reference.str_at(&["uid"]).into(), name: reference.str_at(&["name"]).to_owned() }
+            ControllerRef::Ours { uid: reference.str_at(&["uid"]).into(), name: reference.str_at(&["name"]).to_owned() }
         } else {
-            Controller::Others
+            ControllerRef::Others
         }
     }
 
@@ -193,13 +193,13 @@ fn is_of(reference: &Value, (api_version, kind): (&str, &str)) -> bool {
     reference.str_at(&["kind"]) == kind && group(reference.str_at(&["apiVersion"])) == group(api_version)
 }
 
-enum Controller {
+enum ControllerRef {
     None,
     Ours { uid: Arc<str>, name: String },
     Others,
 }
 
-impl Index {
+impl FamilyIndex {
     /// Removes a child; returns the key of its owner.
     fn remove_child(&mut self, key: &Arc<str>) -> Option<String> {
         self.orphans.remove(key);

@@ -439,7 +439,8 @@ fn is_indexed(job: &Value) -> bool {
 }
 
 /// What is to be done for a job.
-struct Plan {
+#[derive(Default)]
+struct JobPlan {
     status: Value,
     delete: Vec<Value>,
     /// The pods to be made, with their indexes.
@@ -452,7 +453,35 @@ struct Plan {
     counts_deleted: bool,
 }
 
-impl Plan {
+impl JobPlan {
+    /// Says how a job ends, by a failure where its deleted pods count as failed; once it `is_over`, that it has ended.
+    fn end(
+        &mut self,
+        conditions: &mut Vec<Value>,
+        (reason, message): &(String, String),
+        is_over: bool,
+        now: Timestamp,
+    ) {
+        let (target, done) =
+            if self.counts_deleted { ("FailureTarget", "Failed") } else { ("SuccessCriteriaMet", "Complete") };
+        for type_ in [Some(target), is_over.then_some(done)].into_iter().flatten() {
+            set_condition(conditions, &Said { type_, status: "True", reason, message }, now);
+        }
+        if is_over && self.counts_deleted {
+            self.events.push(("Warning", reason_of(reason), message.clone()));
+        } else if is_over {
+            self.events.push(("Normal", "Completed", "Job completed".to_owned()));
+        }
+    }
+
+    /// The pods as they will be, where so many were active before the plan.
+    fn counts(&self, tally: &Tally<'_>, active: usize) -> Counts {
+        let deleted = self.delete.len();
+        let active = active.saturating_sub(deleted) as i64;
+        let ready = if deleted > 0 { tally.ready.min(active) } else { tally.ready };
+        Counts { active: active + self.create.len() as i64, ready, terminating: tally.terminating + deleted as i64 }
+    }
+
     /// The status that names the pods that are being counted, before they are.
     fn named(&self, job: &Value, tally: &Tally<'_>) -> Value {
         let mut status = job.get("status").cloned().unwrap_or_else(|| object! {});
@@ -484,16 +513,8 @@ impl Plan {
 }
 
 /// Decides what to do. `since` is how many pods have failed in a row, and when the last of them did.
-fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Timestamp)>, now: Timestamp) -> Plan {
-    let mut plan = Plan {
-        status: object! {},
-        delete: Vec::new(),
-        create: Vec::new(),
-        events: Vec::new(),
-        again: None,
-        is_end: false,
-        counts_deleted: false,
-    };
+fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Timestamp)>, now: Timestamp) -> JobPlan {
+    let mut plan = JobPlan::default();
     let mut conditions = conditions::of(job).to_vec();
     let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
     let mut started = job.at(&["status", "startTime"]).filter(|time| !time.is_null()).cloned();
@@ -509,26 +530,13 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
     };
     let success = met.or_else(|| if failure.is_none() { success_of(job, tally) } else { None });
     plan.is_end = failure.is_some() || success.is_some();
-    let mut say = |type_, status, reason: &str, message: &str| {
-        set_condition(&mut conditions, &Said { type_, status, reason, message }, now);
-    };
     let mut completed_at = None;
     plan.counts_deleted = failure.is_some();
-    if let Some((reason, message)) = &failure {
-        say("FailureTarget", "True", reason, message);
+    if let Some(why) = failure.as_ref().or(success.as_ref()) {
         plan.delete = active.drain(..).cloned().collect();
-        if plan.delete.is_empty() && tally.terminating == 0 {
-            say("Failed", "True", reason, message);
-            plan.events.push(("Warning", reason_of(reason), message.clone()));
-        }
-    } else if let Some((reason, message)) = &success {
-        say("SuccessCriteriaMet", "True", reason, message);
-        plan.delete = active.drain(..).cloned().collect();
-        if plan.delete.is_empty() && tally.terminating == 0 {
-            say("Complete", "True", reason, message);
-            plan.events.push(("Normal", "Completed", "Job completed".to_owned()));
-            completed_at = Some(written(now));
-        }
+        let is_over = plan.delete.is_empty() && tally.terminating == 0;
+        plan.end(&mut conditions, why, is_over, now);
+        completed_at = (is_over && failure.is_none()).then(|| written(now));
     } else if is_suspended {
         plan.delete = active.drain(..).cloned().collect();
         if !conditions::holds(&conditions, "Suspended") {
@@ -542,11 +550,7 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
         }
         manage(job, pods, tally, since, now, &mut plan);
     }
-    let active = if plan.delete.is_empty() { active.len() } else { active.len().saturating_sub(plan.delete.len()) };
-    let deleted = plan.delete.len() as i64;
-    let ready = if deleted > 0 { tally.ready.min(active as i64) } else { tally.ready };
-    let counts =
-        Counts { active: active as i64 + plan.create.len() as i64, ready, terminating: tally.terminating + deleted };
+    let counts = plan.counts(tally, active.len());
     plan.status = status(tally, &counts, is_indexed(job), (started, completed_at));
     conditions::put(&mut plan.status, conditions);
     plan
@@ -565,7 +569,7 @@ fn set_condition(conditions: &mut Vec<Value>, said: &Said<'_>, now: Timestamp) {
 fn suspend(
     conditions: &mut Vec<Value>,
     (status, reason, message): (&str, &str, &str),
-    plan: &mut Plan,
+    plan: &mut JobPlan,
     now: Timestamp,
 ) {
     set_condition(conditions, &Said { type_: "Suspended", status, reason, message }, now);
@@ -670,7 +674,7 @@ fn manage(
     tally: &Tally<'_>,
     since: Option<(i64, Timestamp)>,
     now: Timestamp,
-    plan: &mut Plan,
+    plan: &mut JobPlan,
 ) {
     let parallelism = job.at(&["spec", "parallelism"]).and_then(Value::as_i64).unwrap_or(1);
     let active = tally.active.len() as i64;
@@ -785,13 +789,13 @@ mod tests {
         ))
     }
 
-    fn planned(job: &str, pods: &[Value]) -> Plan {
+    fn planned(job: &str, pods: &[Value]) -> JobPlan {
         let job = read(job);
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         plan(&job, pods, &Tally::of(&job, pods, false), None, now)
     }
 
-    fn reasons(plan: &Plan) -> Vec<String> {
+    fn reasons(plan: &JobPlan) -> Vec<String> {
         let conditions = plan.status.items_at(&["conditions"]).iter();
         conditions.map(|it| format!("{} {}", it.str_at(&["type"]), it.str_at(&["reason"]))).collect()
     }

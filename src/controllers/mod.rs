@@ -32,6 +32,7 @@ mod recorder;
 mod reconcile;
 mod family;
 mod conditions;
+mod selector_text;
 mod workload;
 mod pods;
 mod template_hash;
@@ -77,7 +78,7 @@ pub use self::aggregation::aggregate_roles;
 pub use self::authority::{Authority, Sign, Unsigned};
 pub use self::run::start;
 pub use self::simulated::{NodePlan, PlanError, Stage, StageError};
-pub use self::switches::{Controller, Profile, Switches, UnknownController};
+pub use self::switches::{ControllerName, Profile, Switches, UnknownController};
 
 /// The controllers of workloads.
 const WORKLOADS: [Workload; 28] = [

@@ -32,11 +32,11 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 struct PodGarbage {
     client: Client,
-    known: Mutex<Known>,
+    known: Mutex<KnownPods>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownPods {
     /// The nodes that are there.
     nodes: BTreeSet<String>,
     /// The pods of each node, whether or not that is there.
@@ -59,7 +59,7 @@ struct Ended {
     key: String,
 }
 
-impl Known {
+impl KnownPods {
     /// Takes a pod in, or that it is gone.
     fn take_in(&mut self, key: &str, pod: Option<&Value>) {
         if let Some(node) = self.places.remove(key)
@@ -111,7 +111,7 @@ impl Known {
 }
 
 impl PodGarbage {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownPods> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,7 +125,7 @@ impl Reconciler for PodGarbage {
     }
 
     fn forget(&self) {
-        *self.known() = Known::default();
+        *self.known() = KnownPods::default();
     }
 
     fn note(&self, change: &FeedEntry) -> Vec<String> {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn of_the_pods_that_have_ended_the_evicted_and_the_oldest_go() {
-        let mut known = Known::default();
+        let mut known = KnownPods::default();
         let pod = |made: &str, status: &str| {
             read(&format!(
                 "metadata: {{creationTimestamp: '{made}'}}\nspec: {{nodeName: node-0}}\nstatus: {{{status}}}"
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_node_that_has_come_back_is_not_missing() {
-        let mut known = Known::default();
+        let mut known = KnownPods::default();
         known.take_in_node("node-0", true);
         known.take_in_node("node-0", false);
         known.missing.insert("node-0".to_owned(), Timestamp::UNIX_EPOCH);

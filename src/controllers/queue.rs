@@ -36,12 +36,12 @@ pub(super) struct Queue<K> {
 }
 
 struct Entry {
-    place: Place,
+    place: QueueState,
     /// How often it failed in a row.
     failures: u32,
 }
 
-enum Place {
+enum QueueState {
     Due(Instant),
     /// `again`: something has changed since it was taken.
     UnderWay {
@@ -73,7 +73,7 @@ impl<K: Ord + Clone> Queue<K> {
         K: Borrow<Q>,
     {
         if let Some((key, entry)) = self.keys.get_key_value(key)
-            && !matches!(entry.place, Place::Due(_))
+            && !matches!(entry.place, QueueState::Due(_))
         {
             self.set_due(key.clone(), now + GATHERED_FOR);
         }
@@ -87,7 +87,7 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Has every key looked at now that waits for its time or for a change: the clock was moved.
     pub fn hasten(&mut self, now: Instant) {
-        let waiting = self.keys.iter().filter(|(_, entry)| !matches!(entry.place, Place::UnderWay { .. }));
+        let waiting = self.keys.iter().filter(|(_, entry)| !matches!(entry.place, QueueState::UnderWay { .. }));
         let waiting: Vec<K> = waiting.map(|(key, _)| key.clone()).collect();
         waiting.into_iter().for_each(|key| self.set_due(key, now));
     }
@@ -99,16 +99,16 @@ impl<K: Ord + Clone> Queue<K> {
             return None;
         }
         let (_, key) = self.due.pop_first()?;
-        self.keys.get_mut(&key)?.place = Place::UnderWay { again: false };
+        self.keys.get_mut(&key)?.place = QueueState::UnderWay { again: false };
         Some(key)
     }
 
     /// Puts a key that was taken where its progress says.
     pub fn put_back(&mut self, key: K, progress: Progress, now: Instant) {
         let Some(entry) = self.keys.get_mut(&key) else { return };
-        let again = matches!(entry.place, Place::UnderWay { again: true });
+        let again = matches!(entry.place, QueueState::UnderWay { again: true });
         entry.failures = if progress == Progress::Failed { entry.failures.saturating_add(1) } else { 0 };
-        entry.place = Place::Waiting;
+        entry.place = QueueState::Waiting;
         let failures = entry.failures;
         match progress {
             _ if again => self.set_due(key, now),
@@ -126,14 +126,14 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Makes a key due at `at`, or earlier if it is already.
     fn set_due(&mut self, key: K, at: Instant) {
-        let entry = self.keys.entry(key.clone()).or_insert(Entry { place: Place::Waiting, failures: 0 });
+        let entry = self.keys.entry(key.clone()).or_insert(Entry { place: QueueState::Waiting, failures: 0 });
         match &mut entry.place {
-            Place::Due(known) if *known <= at => return,
-            Place::Due(known) => _ = self.due.remove(&(*known, key.clone())),
-            Place::UnderWay { again } => return *again = true,
-            Place::Waiting => {}
+            QueueState::Due(known) if *known <= at => return,
+            QueueState::Due(known) => _ = self.due.remove(&(*known, key.clone())),
+            QueueState::UnderWay { again } => return *again = true,
+            QueueState::Waiting => {}
         }
-        entry.place = Place::Due(at);
+        entry.place = QueueState::Due(at);
         self.due.insert((at, key));
     }
 }

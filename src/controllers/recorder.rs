@@ -86,7 +86,7 @@ impl Recorder {
 
 /// Writes events, several at a time, until nobody can tell any more. One that can't be written is left out.
 async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Told>) {
-    let mut known = Known::default();
+    let mut known = ToldEvents::default();
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
@@ -110,21 +110,21 @@ type Like = (String, Cow<'static, str>, String);
 
 /// The events that were told before: the name of each, and how often it was told.
 #[derive(Default)]
-struct Known {
+struct ToldEvents {
     events: HashMap<Like, (String, i64)>,
     count: i128,
 }
 
 /// How an event is written, in its namespace.
 #[derive(Debug, PartialEq)]
-enum Write {
+enum EventWrite {
     Create(String, Value),
     /// It is there; this is what changes.
     Again(String, String, Value),
 }
 
-impl Known {
-    fn write_of(&mut self, told: Told, now: Timestamp) -> Write {
+impl ToldEvents {
+    fn write_of(&mut self, told: Told, now: Timestamp) -> EventWrite {
         if self.events.len() >= REMEMBERED_MAX {
             self.events.clear();
         }
@@ -139,24 +139,24 @@ impl Known {
             Slot::Occupied(mut known) => {
                 let (name, count) = known.get_mut();
                 *count += 1;
-                Write::Again(namespace, name.clone(), told_again(&told, *count, now))
+                EventWrite::Again(namespace, name.clone(), told_again(&told, *count, now))
             }
             Slot::Vacant(place) => {
                 let name = told.involved.str_at(&["name"]);
                 let name = format!("{name}.{:x}", now.as_nanosecond().wrapping_add(self.count));
                 place.insert((name.clone(), 1));
-                Write::Create(namespace.clone(), event(told, &name, &namespace, now))
+                EventWrite::Create(namespace.clone(), event(told, &name, &namespace, now))
             }
         }
     }
 }
 
-async fn carry_out(registry: Arc<Registry>, write: Write) -> Result<(), Status> {
+async fn carry_out(registry: Arc<Registry>, write: EventWrite) -> Result<(), Status> {
     match write {
-        Write::Create(namespace, event) => {
+        EventWrite::Create(namespace, event) => {
             registry.create_own("", "events", &namespace, CONTROLLER_MANAGER, event).await
         }
-        Write::Again(namespace, name, patch) => patch_event(&registry, &namespace, &name, &patch).await,
+        EventWrite::Again(namespace, name, patch) => patch_event(&registry, &namespace, &name, &patch).await,
     }
 }
 
@@ -227,16 +227,16 @@ mod tests {
             "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" },
         };
         let tell = |message: &str| Told::new("c", &object, "Normal", "R".into(), message.to_owned());
-        let mut known = Known::default();
-        let Write::Create(namespace, event) = known.write_of(tell("one"), Timestamp::UNIX_EPOCH) else {
+        let mut known = ToldEvents::default();
+        let EventWrite::Create(namespace, event) = known.write_of(tell("one"), Timestamp::UNIX_EPOCH) else {
             panic!("it is new")
         };
         assert_eq!((namespace.as_str(), event.str_at(&["involvedObject", "uid"])), ("d", "u"));
         let name = event.str_at(&["metadata", "name"]).to_owned();
         let again = known.write_of(tell("one"), Timestamp::UNIX_EPOCH);
         let counted = object! { "count" => 2_i64, "lastTimestamp" => "1970-01-01T00:00:00Z" };
-        assert_eq!(again, Write::Again("d".to_owned(), name, counted));
-        assert!(matches!(known.write_of(tell("other"), Timestamp::UNIX_EPOCH), Write::Create(..)));
+        assert_eq!(again, EventWrite::Again("d".to_owned(), name, counted));
+        assert!(matches!(known.write_of(tell("other"), Timestamp::UNIX_EPOCH), EventWrite::Create(..)));
     }
 
     #[test]
@@ -244,12 +244,14 @@ mod tests {
         let object =
             object! { "kind" => "Pod", "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" } };
         let tell = || Told::new("c", &object, "Normal", "R".into(), "m".to_owned()).during("Binding");
-        let mut known = Known::default();
-        let Write::Create(_, event) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is new") };
+        let mut known = ToldEvents::default();
+        let EventWrite::Create(_, event) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is new") };
         assert_eq!(event.str_at(&["eventTime"]), "1970-01-01T00:00:00.000000Z");
         assert_eq!((event.str_at(&["action"]), event.str_at(&["reportingInstance"])), ("Binding", "c"));
         assert_eq!((event.get("source"), event.get("count"), event.get("firstTimestamp")), (None, None, None));
-        let Write::Again(_, _, patch) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is known") };
+        let EventWrite::Again(_, _, patch) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else {
+            panic!("it is known")
+        };
         assert_eq!(patch.at(&["series", "count"]).and_then(Value::as_i64), Some(2));
     }
 }

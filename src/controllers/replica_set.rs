@@ -80,17 +80,17 @@ impl Reconciler for ReplicaSets {
 
 /// What is to be done about the pods.
 #[derive(Debug, PartialEq)]
-enum Plan {
+enum ReplicaPlan {
     Create(usize),
     Delete(Vec<Value>),
 }
 
 /// Compares the pods with what is wanted.
-fn plan(owner: &Value, pods: &[Value]) -> Plan {
+fn plan(owner: &Value, pods: &[Value]) -> ReplicaPlan {
     let wanted = usize::try_from(int_at(owner, &["spec", "replicas"])).unwrap_or_default();
     let mut active: Vec<Value> = pods.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
     if active.len() <= wanted {
-        return Plan::Create((wanted - active.len()).min(BURST_MAX));
+        return ReplicaPlan::Create((wanted - active.len()).min(BURST_MAX));
     }
     let surplus = (active.len() - wanted).min(BURST_MAX);
     let mut on_node: HashMap<String, usize> = HashMap::new();
@@ -101,14 +101,14 @@ fn plan(owner: &Value, pods: &[Value]) -> Plan {
         on_node.get(pod.str_at(&["spec", "nodeName"])).copied().unwrap_or_default()
     });
     active.truncate(surplus);
-    Plan::Delete(active)
+    ReplicaPlan::Delete(active)
 }
 
 /// The status, and after how long it changes by itself. `failure` is what was to be done and could not be.
 fn status_of(
     owner: &Value,
     pods: &[Value],
-    failure: Option<(&Plan, &Status)>,
+    failure: Option<(&ReplicaPlan, &Status)>,
     now: Timestamp,
 ) -> (Value, Option<Duration>) {
     let labels = owner.at(&["spec", "template", "metadata", "labels"]).and_then(Value::as_object);
@@ -143,7 +143,7 @@ fn status_of(
     let mut conditions = conditions::of(owner).to_vec();
     match failure {
         Some((plan, why)) => {
-            let reason = if matches!(plan, Plan::Create(_)) { "FailedCreate" } else { "FailedDelete" };
+            let reason = if matches!(plan, ReplicaPlan::Create(_)) { "FailedCreate" } else { "FailedDelete" };
             let said = Said { type_: "ReplicaFailure", status: "True", reason, message: &why.message };
             // One that is there says enough.
             if conditions::find(&conditions, "ReplicaFailure").is_none() {
@@ -158,14 +158,14 @@ fn status_of(
 
 impl ReplicaSets {
     /// Makes or deletes pods. Errors: the first that can't be made, after which no more are tried.
-    async fn carry_out(&self, owner: &Value, plan: &Plan) -> Result<(), Status> {
+    async fn carry_out(&self, owner: &Value, plan: &ReplicaPlan) -> Result<(), Status> {
         match plan {
-            Plan::Create(count) => {
+            ReplicaPlan::Create(count) => {
                 let template = owner.at(&["spec", "template"]).cloned().unwrap_or_default();
                 let pods = (0..*count).map(|_| pods::of_template(&template, owner, self.family.reference(owner)));
                 create_pods(&self.client, &self.family, owner, pods).await
             }
-            Plan::Delete(pods) => delete_pods(&self.client, owner, pods).await,
+            ReplicaPlan::Delete(pods) => delete_pods(&self.client, owner, pods).await,
         }
     }
 }
@@ -207,10 +207,10 @@ mod tests {
     fn there_are_as_many_pods_as_are_wanted() {
         let pods = [pod("a", READY), pod("b", "phase: Pending"), pod("c", "phase: Failed")];
         let plan = |replicas: i64| plan(&owner(&format!("replicas: {replicas}")), &pods);
-        assert_eq!(plan(4), Plan::Create(2));
-        assert_eq!(plan(2), Plan::Create(0));
-        assert_eq!(plan(1), Plan::Delete(vec![pods[1].clone()]));
-        assert_eq!(plan(1000), Plan::Create(BURST_MAX));
+        assert_eq!(plan(4), ReplicaPlan::Create(2));
+        assert_eq!(plan(2), ReplicaPlan::Create(0));
+        assert_eq!(plan(1), ReplicaPlan::Delete(vec![pods[1].clone()]));
+        assert_eq!(plan(1000), ReplicaPlan::Create(BURST_MAX));
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             "{replicas: 2, fullyLabeledReplicas: 2, readyReplicas: 1, observedGeneration: 2, terminatingReplicas: 0}";
         assert_eq!((status, again), (read(expected), Some(Duration::from_secs(5))));
         let failure = Status::plain(403, "no more");
-        let (status, _) = status_of(&owner("replicas: 2"), &pods, Some((&Plan::Create(1), &failure)), now);
+        let (status, _) = status_of(&owner("replicas: 2"), &pods, Some((&ReplicaPlan::Create(1), &failure)), now);
         assert_eq!(status.at(&["availableReplicas"]), Some(&Value::Int(1)));
         let condition = &status.items_at(&["conditions"])[0];
         assert_eq!((condition.str_at(&["reason"]), condition.str_at(&["message"])), ("FailedCreate", "no more"));

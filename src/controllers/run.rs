@@ -17,7 +17,7 @@ use super::namespaces::Namespaces;
 use super::policy_types::PolicyTypes;
 use super::recorder::Recorder;
 use super::simulated::NodePlan;
-use super::switches::{Controller, Switches};
+use super::switches::{ControllerName, Switches};
 use super::workload::Means;
 use crate::processor::background;
 use crate::registry::Registry;
@@ -55,22 +55,22 @@ fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority
     let mut running = JoinSet::new();
     let own = || Arc::clone(registry);
     keep(&mut running, own(), |registry| Definitions { registry });
-    if switches.is_on(Controller::Namespaces) {
+    if switches.is_on(ControllerName::Namespaces) {
         keep(&mut running, own(), |registry| Namespaces { registry });
     }
-    let (accounts, publishes) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
+    let (accounts, publishes) = (switches.is_on(ControllerName::Accounts), switches.is_on(ControllerName::Authority));
     if accounts || publishes {
         let authority_pem = publishes.then(|| authority.certificate_pem.clone());
         let content = move |registry| NamespaceContent { registry, accounts, authority_pem: authority_pem.clone() };
         keep(&mut running, own(), content);
     }
-    if switches.is_on(Controller::Aggregation) {
+    if switches.is_on(ControllerName::Aggregation) {
         keep(&mut running, own(), |registry| Aggregation { registry });
     }
-    if switches.is_on(Controller::PolicyTypes) {
+    if switches.is_on(ControllerName::PolicyTypes) {
         keep(&mut running, own(), |registry| PolicyTypes { registry });
     }
-    if switches.is_on(Controller::Garbage) {
+    if switches.is_on(ControllerName::Garbage) {
         keep(&mut running, own(), Garbage::new);
     }
     if switches.has_workloads() {

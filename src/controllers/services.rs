@@ -23,12 +23,12 @@ pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
 /// and then kept from the feed.
 #[derive(Default)]
 pub(super) struct Services {
-    index: Mutex<Index>,
+    index: Mutex<ServiceIndex>,
 }
 
 #[derive(Default)]
-struct Index {
-    services: HashMap<String, Known>,
+struct ServiceIndex {
+    services: HashMap<String, KnownService>,
     /// The services of a namespace that select a label, by one that each selects.
     by_label: HashMap<Label, BTreeSet<String>>,
     /// The services of each pod, as it was last.
@@ -38,7 +38,7 @@ struct Index {
 /// The namespace, the name and the value of a label.
 type Label = (String, String, String);
 
-struct Known {
+struct KnownService {
     selector: LabelSelector,
     label: Label,
     pods: BTreeSet<Arc<str>>,
@@ -47,12 +47,12 @@ struct Known {
 }
 
 impl Services {
-    fn index(&self) -> MutexGuard<'_, Index> {
+    fn index(&self) -> MutexGuard<'_, ServiceIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn forget(&self) {
-        *self.index() = Index::default();
+        *self.index() = ServiceIndex::default();
     }
 
     /// Takes a change in; returns the keys of the services that it is about.
@@ -96,7 +96,7 @@ impl Services {
     }
 }
 
-impl Index {
+impl ServiceIndex {
     fn take_in_service(&mut self, key: &str, service: Option<&Value>) {
         let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
         let first = service.and_then(|service| service.at(&["spec", "selector"])?.as_object()?.iter().next());
@@ -104,7 +104,7 @@ impl Index {
             (namespace.to_owned(), name.to_owned(), value.as_str().unwrap_or_default().to_owned())
         });
         let selected = service.and_then(selector).zip(label);
-        let is_same = |known: &Known| selected.as_ref().is_some_and(|(selector, _)| *selector == known.selector);
+        let is_same = |known: &KnownService| selected.as_ref().is_some_and(|(selector, _)| *selector == known.selector);
         if self.services.get(key).is_some_and(is_same) {
             return;
         }
@@ -113,11 +113,12 @@ impl Index {
         }
         if let Some((selector, label)) = selected {
             self.by_label.entry(label.clone()).or_default().insert(key.to_owned());
-            self.services.insert(key.to_owned(), Known { selector, label, pods: BTreeSet::new(), is_complete: false });
+            self.services
+                .insert(key.to_owned(), KnownService { selector, label, pods: BTreeSet::new(), is_complete: false });
         }
     }
 
-    fn forget_service(&mut self, key: &str, known: &Known) {
+    fn forget_service(&mut self, key: &str, known: &KnownService) {
         if let Some(services) = self.by_label.get_mut(&known.label) {
             services.remove(key);
             if services.is_empty() {

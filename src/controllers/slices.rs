@@ -15,11 +15,11 @@ pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 /// The slices that one controller makes, by their services.
 pub(super) struct Slices {
     manager: &'static str,
-    index: Mutex<Index>,
+    index: Mutex<SliceIndex>,
 }
 
 #[derive(Default)]
-struct Index {
+struct SliceIndex {
     /// The slices of each service.
     slices: HashMap<String, BTreeSet<Arc<str>>>,
     /// The service of each slice.
@@ -32,12 +32,12 @@ impl Slices {
         Slices { manager, index: Mutex::default() }
     }
 
-    fn index(&self) -> MutexGuard<'_, Index> {
+    fn index(&self) -> MutexGuard<'_, SliceIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn forget(&self) {
-        *self.index() = Index::default();
+        *self.index() = SliceIndex::default();
     }
 
     /// Takes a slice in, or that it is gone; returns the keys of the services that it was and is of.
@@ -78,7 +78,7 @@ impl Slices {
     }
 }
 
-impl Index {
+impl SliceIndex {
     fn add(&mut self, service: &str, slice: Arc<str>) {
         self.slices.entry(service.to_owned()).or_default().insert(Arc::clone(&slice));
         self.services.insert(slice, service.to_owned());

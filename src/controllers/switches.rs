@@ -14,7 +14,7 @@ use super::workload::Means;
 
 /// A controller that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Controller {
+pub enum ControllerName {
     /// Objects without owners are collected.
     Garbage,
     /// Namespaces that are being deleted are emptied.
@@ -30,13 +30,13 @@ pub enum Controller {
 }
 
 /// Each controller with its name, and an earlier one that means the same.
-const NAMES: [(Controller, [&str; 2]); 6] = [
-    (Controller::Garbage, ["garbage-collector-controller", "garbagecollector"]),
-    (Controller::Namespaces, ["namespace-controller", "namespace"]),
-    (Controller::Accounts, ["serviceaccount-controller", "serviceaccount"]),
-    (Controller::Authority, ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher"]),
-    (Controller::Aggregation, ["clusterrole-aggregation-controller", "clusterrole-aggregation"]),
-    (Controller::PolicyTypes, ["validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"]),
+const NAMES: [(ControllerName, [&str; 2]); 6] = [
+    (ControllerName::Garbage, ["garbage-collector-controller", "garbagecollector"]),
+    (ControllerName::Namespaces, ["namespace-controller", "namespace"]),
+    (ControllerName::Accounts, ["serviceaccount-controller", "serviceaccount"]),
+    (ControllerName::Authority, ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher"]),
+    (ControllerName::Aggregation, ["clusterrole-aggregation-controller", "clusterrole-aggregation"]),
+    (ControllerName::PolicyTypes, ["validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"]),
 ];
 
 /// What `*` stands for.
@@ -54,7 +54,7 @@ pub enum Profile {
 pub struct Switches([bool; NAMES.len()], [bool; WORKLOADS.len()]);
 
 /// A name that no controller has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownController(String);
 
 impl fmt::Display for UnknownController {
@@ -76,7 +76,7 @@ impl Switches {
     pub const SERVER: Self = Switches([true; NAMES.len()], [false; WORKLOADS.len()]);
 
     /// Whether `controller` runs.
-    pub fn is_on(self, controller: Controller) -> bool {
+    pub fn is_on(self, controller: ControllerName) -> bool {
         NAMES.iter().zip(self.0).any(|((known, _), is_on)| *known == controller && is_on)
     }
 

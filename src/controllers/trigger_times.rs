@@ -18,16 +18,16 @@ const ANNOTATION: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
 /// The times of each service that were seen.
 #[derive(Default)]
-pub(super) struct TriggerTimes(Mutex<HashMap<String, Seen>>);
+pub(super) struct TriggerTimes(Mutex<HashMap<String, SeenTimes>>);
 
 #[derive(Default)]
-struct Seen {
+struct SeenTimes {
     service: Option<Timestamp>,
     pods: HashMap<String, Timestamp>,
 }
 
 impl TriggerTimes {
-    fn seen(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+    fn seen(&self) -> MutexGuard<'_, HashMap<String, SeenTimes>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,7 +44,7 @@ impl TriggerTimes {
     pub fn next(&self, service: &Value, members: &[Member]) -> Option<Timestamp> {
         let made = time_at(service, &["metadata", "creationTimestamp"]);
         let pods = members.iter().filter_map(|it| Some((it.target.str_at(&["name"]).to_owned(), it.turned?)));
-        let now = Seen { service: made, pods: pods.collect() };
+        let now = SeenTimes { service: made, pods: pods.collect() };
         let mut seen = self.seen();
         let Some(before) = seen.get(&key_of(service)) else {
             seen.insert(key_of(service), now);

@@ -25,6 +25,21 @@ use super::negotiate::{self, Encoding, Endpoint};
 use super::path::{NOT_FOUND_TEXT, Target};
 use super::{discovery, openapi, version_of};
 
+/// The paths that are served whatever is defined.
+const ROOT_PATHS: [&str; 11] = [
+    "/.well-known/openid-configuration",
+    "/api",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openid/v1/jwks",
+    "/readyz",
+    "/version",
+];
+
 /// A version that is served, and what its documents depend on.
 struct DocumentedVersion {
     version: Arc<ServedVersion>,
@@ -54,28 +69,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
     }
     let not_found = || answer::text(exchange, 404, NOT_FOUND_TEXT);
     Ok(match target {
-        Target::Root => {
-            let mut paths: Vec<String> = [
-                "/.well-known/openid-configuration",
-                "/api",
-                "/apis",
-                "/healthz",
-                "/livez",
-                "/metrics",
-                "/openapi/v2",
-                "/openapi/v3",
-                "/openid/v1/jwks",
-                "/readyz",
-                "/version",
-            ]
-            .map(str::to_owned)
-            .into();
-            paths.extend(served.iter().map(|served| format!("/{}", document_path(&served.version))));
-            paths.sort();
-            paths.dedup();
-            let paths: Vec<Value> = paths.into_iter().map(Value::String).collect();
-            raw_json(exchange, &object! { "paths" => paths }, Layout::Sorted)
-        }
+        Target::Root => raw_json(exchange, &object! { "paths" => root_paths(&served) }, Layout::Sorted),
         Target::Version => raw_json(exchange, &discovery::version(app.registry.definitions.minor), layout::VERSION),
         Target::CoreVersions | Target::Groups => {
             let resources = resources(&served);
@@ -109,6 +103,14 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
         _ => not_found(),
     })
+}
+
+fn root_paths(served: &[DocumentedVersion]) -> Vec<Value> {
+    let mut paths = ROOT_PATHS.map(str::to_owned).to_vec();
+    paths.extend(served.iter().map(|served| format!("/{}", document_path(&served.version))));
+    paths.sort();
+    paths.dedup();
+    paths.into_iter().map(Value::String).collect()
 }
 
 /// Whether a document is behind a route for GET. Others answer any method as they answer GET.

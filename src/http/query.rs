@@ -361,11 +361,11 @@ const KIND: &str = "DeleteOptions";
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteOptionsError {
     #[error("couldn't get version/kind; json parse error: {0}")]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
     #[error(transparent)]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error(transparent)]
-    Protobuf(#[from] protobuf::Error),
+    Protobuf(#[from] protobuf::ProtobufError),
     #[error(transparent)]
     TypeMeta(#[from] TypeMetaError),
     #[error(transparent)]

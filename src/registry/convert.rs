@@ -15,10 +15,10 @@ use base64::engine::general_purpose::STANDARD;
 use uuid::Uuid;
 
 use crate::apply::{ConvertError, TypeSchema, Versions};
-use crate::crd::conversion_review::{ConversionError, Review, ReviewVersion};
+use crate::crd::conversion_review::{ConversionError, ConversionReviewVersion, Review};
 use crate::crd::definition::{ClientConfig, Definition};
 use crate::value::Value;
-use crate::webhook::{Address, Client, Endpoint, Manner, SERVICE_PORT, patience};
+use crate::webhook::{Address, Endpoint, Manner, SERVICE_PORT, WebhookClient, patience};
 
 use super::Resource;
 
@@ -38,7 +38,7 @@ pub enum Conversion {
 pub struct ConversionWebhook {
     endpoint: Endpoint,
     /// What the definition's review versions come to.
-    version: Result<ReviewVersion, ConversionError>,
+    version: Result<ConversionReviewVersion, ConversionError>,
 }
 
 impl Conversion {
@@ -51,7 +51,7 @@ impl Conversion {
         let Some(config) = &webhook.client_config else { return Conversion::None };
         Conversion::Webhook(ConversionWebhook {
             endpoint: endpoint(config),
-            version: ReviewVersion::choose(&webhook.review_versions),
+            version: ConversionReviewVersion::choose(&webhook.review_versions),
         })
     }
 
@@ -60,7 +60,7 @@ impl Conversion {
     /// # Errors
     ///
     /// Kubernetes' words for a conversion that failed.
-    pub async fn convert(&self, client: &Client, mut object: Value, to: &str) -> Result<Value, ConversionError> {
+    pub async fn convert(&self, client: &WebhookClient, mut object: Value, to: &str) -> Result<Value, ConversionError> {
         if object.str_at(&["apiVersion"]) == to {
             return Ok(object);
         }
@@ -110,7 +110,7 @@ pub trait Convert: Send + Sync {
 }
 
 /// Converts as the definitions say.
-pub struct Converter(pub Arc<Client>);
+pub struct Converter(pub Arc<WebhookClient>);
 
 #[async_trait]
 impl Convert for Converter {

@@ -74,23 +74,20 @@ pub fn decode_object(
 ) -> Result<Value, Status> {
     let wanted = &target.version;
     let strategy = &target.resource.strategy;
-    let Recognized { tree: Tree { object, mut strict, repeated, unfit }, api_version, kind } = recognize(body, target)
-        .map_err(|error| {
-            let (kind, summary) = (&wanted.names.kind, summarize(&body.bytes));
-            let message = format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
-            Status::bad_request(&message)
-        })?;
+    let Recognized { tree, api_version, kind } = recognize(body, target).map_err(|error| {
+        let (kind, summary) = (&wanted.names.kind, summarize(&body.bytes));
+        let message = format!("the object provided is unrecognized (must be of type {kind}): {error} ({summary})");
+        Status::bad_request(&message)
+    })?;
+    let Tree { object, mut strict, repeated, unfit } = tree;
     let (_, version) = split_api_version(&api_version).unwrap_or_default();
     let cannot_be_handled = |error: &dyn Display| {
         let message =
             format!("{kind} in version {} cannot be handled as a {}: {error}", go_quote(version), wanted.names.kind);
         Status::bad_request(&message)
     };
-    let foreign = if strategy.may_leave_type_out() {
-        foreign(wanted, &api_version, &kind).map_err(|error| cannot_be_handled(&error))?
-    } else {
-        None
-    };
+    let foreign = strategy.may_leave_type_out().then(|| foreign(wanted, &api_version, &kind)).transpose();
+    let foreign = foreign.map_err(|error| cannot_be_handled(&error))?.flatten();
     if let Some(error) = unfit {
         return Err(cannot_be_handled(&error));
     }
@@ -116,11 +113,8 @@ pub fn decode_object(
         strict.extend(repeated.iter().map(ToString::to_string));
         strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field {}", quote_path(path))));
     }
-    match validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
-        FieldValidation::Strict if strict.is_empty() => {}
-        FieldValidation::Strict => return Err(cannot_be_handled(&strict_error(&strict))),
+    if let Some(error) = judge(&strict, validation, warnings) {
+        return Err(cannot_be_handled(&error));
     }
     warnings.note_empty(decoded.findings.empty);
     let expected = wanted.api_version();
@@ -131,6 +125,18 @@ pub fn decode_object(
     }
     warnings.note_object(&decoded.object);
     Ok(decoded.object)
+}
+
+/// Warns of what strict decoding has found, or gives the error that it amounts to.
+fn judge(strict: &[String], validation: FieldValidation, warnings: &mut Warnings) -> Option<String> {
+    match validation {
+        FieldValidation::Ignore => None,
+        FieldValidation::Warn => {
+            strict.iter().for_each(|error| add_strict_warning(error, warnings));
+            None
+        }
+        FieldValidation::Strict => (!strict.is_empty()).then(|| strict_error(strict)),
+    }
 }
 
 /// A parsed body, and what it says that it is.
@@ -223,11 +229,11 @@ fn first_in_text(body: &Body, api_version: &str, kind: &str) -> Option<Unmarshal
 #[derive(Debug, Error)]
 enum BodyError {
     #[error("couldn't get version/kind; json parse error: {0}")]
-    Json(json::Error),
+    Json(json::JsonError),
     #[error(transparent)]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error(transparent)]
-    Protobuf(#[from] protobuf::Error),
+    Protobuf(#[from] protobuf::ProtobufError),
 }
 
 /// A parsed body.
@@ -244,7 +250,7 @@ fn decode_json(bytes: &[u8]) -> Result<Tree, BodyError> {
     match json::decode_strict(bytes) {
         Ok((object, repeated)) => Ok(Tree { object, strict: Vec::new(), repeated, unfit: None }),
         // A number that no double can hold.
-        Err(error @ json::Error::Range(_)) => {
+        Err(error @ json::JsonError::Range(_)) => {
             let object = json::decode_within_range(bytes).unwrap_or_default();
             Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit: Some(error.to_string()) })
         }

@@ -28,7 +28,7 @@ pub enum Undecodable {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
     #[error(transparent)]
     Read(#[from] ReadError),
     /// It can't be converted.

@@ -34,7 +34,7 @@ pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Reg
         storage,
         definitions: Definitions::new(config),
         admission: Arc::new(Chain::default()),
-        convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
+        convert: Arc::new(Converter(Arc::new(webhook::WebhookClient::new(Vec::new(), Vec::new())))),
         authorizer: Arc::new(AlwaysAllow),
         policy: None,
         clock,

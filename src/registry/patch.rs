@@ -166,8 +166,8 @@ fn check_document(request: &PatchRequest) -> Result<(), Status> {
             Err(error) => Err(Status::bad_request(&format!("error encoding patch: {error}"))),
         },
         _ => match json::decode(&request.bytes) {
-            Err(json::Error::Syntax { .. }) => Err(Status::bad_request("invalid JSON patch")),
-            Ok(_) | Err(json::Error::Range(_)) => Ok(()),
+            Err(json::JsonError::Syntax { .. }) => Err(Status::bad_request("invalid JSON patch")),
+            Ok(_) | Err(json::JsonError::Range(_)) => Ok(()),
         },
     }
 }

@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::write::metadata::ensure_namespace;
 
 use super::admit::Admitted;
-use super::write::KeptText;
+use super::write::RawField;
 use super::{CreateRequest, Registry, Resource, Subresource, Target, Warnings, Written, built_in};
 
 type SentResources = Vec<(&'static Kind, Arc<Resource>)>;
@@ -93,7 +93,7 @@ impl Registry {
             let changed = change(&object)?;
             let conditions = (self.guards(target).await?, Vec::new());
             if let Some(written) =
-                self.commit_change(target, (changed, &KeptText::default()), stored, conditions, dry_run).await?
+                self.commit_change(target, (changed, &RawField::default()), stored, conditions, dry_run).await?
             {
                 return Ok(written);
             }

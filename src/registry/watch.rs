@@ -201,6 +201,15 @@ struct Bookmarks {
     start: Revision,
 }
 
+impl Bookmarks {
+    fn new(timeout: Duration, ends: Instant, start: Revision) -> Self {
+        let mut interval = interval_at(Instant::now() + BOOKMARK_EVERY, BOOKMARK_EVERY);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let before_end = (timeout > BOOKMARK_BEFORE_END).then(|| Box::pin(sleep_until(ends - BOOKMARK_BEFORE_END)));
+        Bookmarks { interval, before_end, start }
+    }
+}
+
 impl Registry {
     /// Starts to watch `target`'s collection.
     ///
@@ -208,31 +217,8 @@ impl Registry {
     pub async fn watch(self: &Arc<Self>, target: &Target, request: &WatchRequest) -> Result<Watch, Status> {
         let collection = &target.resource.collection;
         let mut waiting = VecDeque::new();
-        let mut initial = None;
-        let mut ended = false;
-        let after = match request.start {
-            Start::State(revision) => {
-                if let Err(too_large) = self.wait_for(collection, revision).await {
-                    waiting.push_back(WatchEvent::Error(too_large));
-                    ended = true;
-                }
-                let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
-                    store::SnapshotError::Expired { .. } => Status::expired("too old resource version"),
-                    store::SnapshotError::Store(error) => store_failed(collection, "list", error),
-                })?;
-                let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
-                let revision = snapshot.revision();
-                initial = Some(Initial::new(snapshot, prefix, request.marks_initial_end));
-                revision
-            }
-            Start::Past(revision) => {
-                let snapshot = self.snapshot(target, At::Exact(revision)).await?;
-                initial = Some(Initial::new(snapshot, key_prefix(target), request.marks_initial_end));
-                revision
-            }
-            Start::After(revision) => revision,
-            Start::Now => self.storage.revision(collection),
-        };
+        let (after, initial) = self.begin(target, request, &mut waiting).await?;
+        let mut ended = !waiting.is_empty();
         let events = match self.storage.watch(collection, after).await {
             Ok(events) => events,
             Err(WatchError::Expired { compacted }) => {
@@ -245,13 +231,7 @@ impl Registry {
         };
         let definition = self.follow_definition(target).await;
         let ends = Instant::now() + request.timeout;
-        let bookmarks = request.bookmarks.then(|| {
-            let mut interval = interval_at(Instant::now() + BOOKMARK_EVERY, BOOKMARK_EVERY);
-            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let before_end =
-                (request.timeout > BOOKMARK_BEFORE_END).then(|| Box::pin(sleep_until(ends - BOOKMARK_BEFORE_END)));
-            Bookmarks { interval, before_end, start: after }
-        });
+        let bookmarks = request.bookmarks.then(|| Bookmarks::new(request.timeout, ends, after));
         Ok(Watch {
             registry: Arc::clone(self),
             target: target.clone(),
@@ -265,6 +245,37 @@ impl Registry {
             ends: Box::pin(sleep_until(ends)),
             ended,
         })
+    }
+
+    /// The revision from which on changes are told, and the objects that are told before them. A revision that is not there
+    /// yet is an event, after which the watch ends.
+    async fn begin(
+        &self,
+        target: &Target,
+        request: &WatchRequest,
+        waiting: &mut VecDeque<WatchEvent>,
+    ) -> Result<(Revision, Option<Initial>), Status> {
+        let collection = &target.resource.collection;
+        match request.start {
+            Start::State(revision) => {
+                if let Err(too_large) = self.wait_for(collection, revision).await {
+                    waiting.push_back(WatchEvent::Error(too_large));
+                }
+                let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
+                    store::SnapshotError::Expired { .. } => Status::expired("too old resource version"),
+                    store::SnapshotError::Store(error) => store_failed(collection, "list", error),
+                })?;
+                let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
+                let revision = snapshot.revision();
+                Ok((revision, Some(Initial::new(snapshot, prefix, request.marks_initial_end))))
+            }
+            Start::Past(revision) => {
+                let snapshot = self.snapshot(target, At::Exact(revision)).await?;
+                Ok((revision, Some(Initial::new(snapshot, key_prefix(target), request.marks_initial_end))))
+            }
+            Start::After(revision) => Ok((revision, None)),
+            Start::Now => Ok((self.storage.revision(collection), None)),
+        }
     }
 
     /// The changes of the definition of a custom resource, from the state on that the target was resolved from.

@@ -33,7 +33,7 @@ pub struct AllowedOrigins(Vec<Pattern>);
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     #[error(transparent)]
-    Pattern(#[from] pattern::Error),
+    Pattern(#[from] pattern::PatternError),
     #[error("regular expression does not pin to start/end of host in the origin header")]
     Unpinned,
 }

@@ -63,7 +63,7 @@ pub enum MergeError {
     #[error(transparent)]
     File(#[from] io::Error),
     #[error(transparent)]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error("it is not a kubeconfig")]
     NotKubeconfig,
     /// The file that says so is there.

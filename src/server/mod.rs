@@ -42,7 +42,7 @@ mod version_1;
 
 pub use certificates::{Authority, CertificateError, Identity, SECRET as AUTHORITY_SECRET};
 pub use connections::{Connections, Service};
-pub use cors::AllowedOrigins;
+pub use cors::{AllowedOrigins, OriginError};
 pub use descriptors::{STACK_BYTES, addresses, connections_max, threads};
 pub use gate::Gate;
 pub use kubeconfig::{Kubeconfig, write_private};

@@ -29,7 +29,7 @@ pub enum ContinueTokenError {
     #[error("continue key is not valid: illegal base64 data at input byte {0}")]
     Base64(usize),
     #[error("continue key is not valid: {0}")]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
     #[error("continue key is not valid: json: cannot unmarshal {0} into Go value of type storage.continueToken")]
     NotAnObject(&'static str),
     #[error(

@@ -121,7 +121,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
 
-    use super::super::{Address, Client, Endpoint, EndpointAccess, Manner};
+    use super::super::{Address, Endpoint, EndpointAccess, Manner, WebhookClient};
     use super::*;
 
     /// Signed over SHA-1 by an authority of another name, without extensions.
@@ -182,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn calls_of_a_webhook_with_an_old_certificate_are_counted_whether_it_is_believed_or_not() {
         let (url, ca_bundle) = old_webhook().await;
-        let client = Client::new(Vec::new(), Vec::new());
+        let client = WebhookClient::new(Vec::new(), Vec::new());
         let mut endpoint = Endpoint { address: Address::Url(url), ca_bundle, access: None };
         let manner = Manner::of_admission(Duration::from_secs(30));
         let refused = client.call(&endpoint, Bytes::from_static(b"{}"), manner).await.expect_err("it is not believed");

@@ -194,7 +194,7 @@ impl From<String> for FailedCall {
 }
 
 /// Calls webhooks.
-pub struct Client {
+pub struct WebhookClient {
     services: Vec<ServiceAddress>,
     denied: Arc<[IpNet]>,
     connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
@@ -202,14 +202,14 @@ pub struct Client {
     pub old_certificates: OldCertificates,
 }
 
-impl Client {
+impl WebhookClient {
     /// A client that finds services at `services`, and connects to no address in `denied`.
     pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>) -> Self {
         let (connections, old_certificates) = Default::default();
-        Client { services, denied: denied.into(), connections, old_certificates }
+        WebhookClient { services, denied: denied.into(), connections, old_certificates }
     }
 
-    /// Posts as [`Client::call`] does, and again after `backoff` and longer where the reason of a failure may pass. `tell` is
+    /// Posts as [`WebhookClient::call`] does, and again after `backoff` and longer where the reason of a failure may pass. `tell` is
     /// called with what became of each try, and how long it took.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use crate::schema::rules::trace::{PartValue, Trace};
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
 use crate::write::metadata::{generate_name, metadata_mut, wipe_system_fields};
-use crate::write::{Outcome, Write, WrittenTexts};
+use crate::write::{Outcome, RawFieldTexts, Write};
 
 /// The version and the kind of definitions.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
@@ -227,7 +227,7 @@ impl WriteChecker<'_> {
     fn check(&self, decoded: Decoded, old: Option<Value>) -> Checked {
         let WriteChecker { strategy, version, options, .. } = *self;
         let subresource = if options.is_status { Subresource::Status } else { Subresource::Main };
-        let write = Write { strategy, version, subresource, by: None, texts: WrittenTexts::default() };
+        let write = Write { strategy, version, subresource, by: None, texts: RawFieldTexts::default() };
         let mut runs = Vec::new();
         let mut observe = |run: RuleEvaluation<'_, '_>| runs.extend(self.note(run));
         let mut new = decoded.object.clone();

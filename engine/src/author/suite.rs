@@ -258,7 +258,7 @@ enum CaseError {
     #[error(transparent)]
     Patch(#[from] PatchError),
     #[error(transparent)]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
 }
 
 /// What a case begins with, which the rows of its table may vary.

@@ -7,8 +7,8 @@ use super::ast::{
     ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, MapEntry, Select, Struct,
     StructField, operators,
 };
-use super::env::Library;
-use super::parser::Builder;
+use super::builder::Builder;
+use super::language::Library;
 use crate::meta::minor::Minor;
 
 /// A call that looks like a macro but is not used as one.

@@ -85,15 +85,19 @@ pub(crate) mod escape;
 pub(crate) mod lexer;
 pub(crate) mod syntax;
 pub(crate) mod literal;
+pub(crate) mod language;
+pub(crate) mod builder;
 pub(crate) mod macros;
 pub mod parser;
 pub mod print;
 
+pub(crate) mod checked;
 pub(crate) mod checker;
 pub mod cost;
 pub mod env;
 pub mod function;
 pub mod eval;
+pub(crate) mod calendar;
 pub mod library;
 
 #[cfg(test)]

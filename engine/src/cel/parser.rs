@@ -6,22 +6,18 @@ use super::ast::{
     Ast, Call, Constant, Expr, ExprId, ExprKind, ListExpr, Location, MapEntry, Range, Select, SourceInfo, Struct,
     StructField, operators,
 };
-use super::env::Library;
+use super::builder::{Builder, NODES_MAX};
 use super::error::{Issue, Issues};
+use super::language::Library;
 use super::lexer::{self, Token, TokenKind};
 use super::syntax::recovery;
 use super::syntax::tree::{Element, FieldName, Leaf, NodeId, SyntaxEntry, SyntaxField, SyntaxNode, Tree};
 use super::{escape, literal, macros};
-use crate::meta::minor::Minor;
-use crate::work;
 
 /// How many code points an expression may have.
 pub const CODE_POINTS_MAX: usize = 100_000;
 /// How deep operators, selections and calls may nest.
 const DEPTH_MAX: u32 = 250;
-/// How many nodes an expression may have once its macros are expanded.
-// DIFFERS: cel-go has no such limit; chains of `optMap` double the tree at each step there.
-const NODES_MAX: u32 = 200_000;
 
 /// Parses an expression.
 ///
@@ -69,33 +65,7 @@ pub(super) struct TooLarge {
 
 type Built<T> = Result<T, TooLarge>;
 
-/// Makes nodes with ids and places.
-#[derive(Debug)]
-pub(super) struct Builder<'a> {
-    source: SourceInfo,
-    library: &'a Library,
-    keep_macros: bool,
-    next: u32,
-    depth: u32,
-    issues: Vec<Issue>,
-}
-
 impl Builder<'_> {
-    /// A new id for what stands at `range`.
-    pub(super) fn id(&mut self, range: Range) -> ExprId {
-        work::steps(2);
-        let id = ExprId(self.next);
-        self.next += 1;
-        self.source.set_range(id, range);
-        id
-    }
-
-    /// A new id for what a macro puts where `id` stands.
-    pub(super) fn id_at(&mut self, id: ExprId) -> ExprId {
-        let start = self.source.range(id).unwrap_or_default().start;
-        self.id(Range { start, end: start })
-    }
-
     fn drop_id(&mut self, id: ExprId) {
         self.source.clear_range(id);
         if id.0 + 1 == self.next {
@@ -452,20 +422,6 @@ impl Builder<'_> {
                 })
             }
         }
-    }
-
-    /// The version of Kubernetes that the text is read for.
-    pub(super) fn minor(&self) -> Minor {
-        self.library.minor
-    }
-
-    /// Whether the tree has as many nodes as it may have.
-    pub(super) fn is_full(&self) -> bool {
-        self.next > NODES_MAX
-    }
-
-    pub(super) fn range_of(&self, id: ExprId) -> Range {
-        self.source.range(id).unwrap_or_default()
     }
 }
 

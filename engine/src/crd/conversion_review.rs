@@ -27,7 +27,7 @@ const NOTHING: &str = "unexpected end of JSON input";
 
 /// How a review is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReviewVersion {
+pub enum ConversionReviewVersion {
     /// `apiextensions.k8s.io/v1`
     V1,
     /// `apiextensions.k8s.io/v1beta1`
@@ -64,7 +64,7 @@ pub enum ConversionError {
     Crowded(&'static str),
 }
 
-impl ReviewVersion {
+impl ConversionReviewVersion {
     /// The first of a definition's `conversionReviewVersions` that this server speaks.
     ///
     /// # Errors
@@ -72,8 +72,8 @@ impl ReviewVersion {
     /// There is none.
     pub fn choose(versions: &[String]) -> Result<Self, ConversionError> {
         let known = versions.iter().find_map(|version| match version.as_str() {
-            "v1" => Some(ReviewVersion::V1),
-            "v1beta1" => Some(ReviewVersion::V1Beta1),
+            "v1" => Some(ConversionReviewVersion::V1),
+            "v1beta1" => Some(ConversionReviewVersion::V1Beta1),
             _ => None,
         });
         known.ok_or(ConversionError::NoReviewVersion)
@@ -81,8 +81,8 @@ impl ReviewVersion {
 
     const fn name(self) -> &'static str {
         match self {
-            ReviewVersion::V1 => "v1",
-            ReviewVersion::V1Beta1 => "v1beta1",
+            ConversionReviewVersion::V1 => "v1",
+            ConversionReviewVersion::V1Beta1 => "v1beta1",
         }
     }
 }
@@ -91,7 +91,7 @@ impl ReviewVersion {
 #[derive(Clone, Copy, Debug)]
 pub struct Review<'a> {
     /// The version of the review.
-    pub version: ReviewVersion,
+    pub version: ConversionReviewVersion,
     /// Chosen by the caller; the answer repeats it.
     pub uid: &'a str,
     /// The `apiVersion` that objects are wanted in.
@@ -167,12 +167,12 @@ impl Review<'_> {
 
     fn objects(&self, answered: ConversionAnswer) -> Result<Vec<Value>, ReviewError> {
         let ConversionAnswer { api_version, kind, response } = answered;
-        if self.version == ReviewVersion::V1 && (api_version != format!("{GROUP}/v1") || kind != KIND) {
+        if self.version == ConversionReviewVersion::V1 && (api_version != format!("{GROUP}/v1") || kind != KIND) {
             let (group, version) = split_api_version(&api_version).unwrap_or_default();
             return Err(ReviewError::OtherReview { found: format!("{group}/{version}, Kind={kind}") });
         }
         let response = response.ok_or(ReviewError::NoResponse)?;
-        if self.version == ReviewVersion::V1 && response.uid != self.uid {
+        if self.version == ConversionReviewVersion::V1 && response.uid != self.uid {
             return Err(ReviewError::OtherUid { expected: self.uid.to_owned(), found: response.uid });
         }
         if response.status != SUCCESS {
@@ -272,7 +272,7 @@ struct Response {
     message: String,
 }
 
-fn decode(body: &[u8], version: ReviewVersion) -> Result<ConversionAnswer, AnswerError> {
+fn decode(body: &[u8], version: ConversionReviewVersion) -> Result<ConversionAnswer, AnswerError> {
     let wanted = SentReview {
         group: GROUP,
         version: version.name(),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     fn answer(object: &Value, body: &str) -> Result<Value, ConversionError> {
-        let review = Review { version: ReviewVersion::V1, uid: "u", desired: "g/v2", object };
+        let review = Review { version: ConversionReviewVersion::V1, uid: "u", desired: "g/v2", object };
         review.response(body.as_bytes())
     }
 

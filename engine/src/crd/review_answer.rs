@@ -45,10 +45,10 @@ pub struct Answered {
 pub enum AnswerError {
     /// It is not JSON.
     #[error("couldn't get version/kind; json parse error: {0}")]
-    Json(json::Error),
+    Json(json::JsonError),
     /// It is not YAML.
     #[error("{0}")]
-    Yaml(yaml::Error),
+    Yaml(yaml::YamlError),
     /// Its type and version can't be read.
     #[error("couldn't get version/kind; json parse error: {0}")]
     TypeMeta(UnmarshalError),

@@ -64,7 +64,7 @@ pub fn in_lines(json: &str) -> String {
 
 /// `size` lines that both have, from `old` and from `new` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Block {
+struct MatchingBlock {
     old: usize,
     new: usize,
     size: usize,
@@ -110,7 +110,7 @@ impl Matcher {
     }
 
     /// All blocks, in order.
-    fn blocks(&mut self) -> Vec<Block> {
+    fn blocks(&mut self) -> Vec<MatchingBlock> {
         let mut found = Vec::new();
         let mut open = vec![((0, self.old.len()), (0, self.new.len()))];
         while let Some((old, new)) = open.pop() {
@@ -128,7 +128,7 @@ impl Matcher {
             }
         }
         found.sort_unstable_by_key(|block| block.old);
-        let mut blocks: Vec<Block> = Vec::with_capacity(found.len() + 1);
+        let mut blocks: Vec<MatchingBlock> = Vec::with_capacity(found.len() + 1);
         for block in found {
             match blocks.last_mut() {
                 Some(last) if last.old + last.size == block.old && last.new + last.size == block.new => {
@@ -137,13 +137,13 @@ impl Matcher {
                 _ => blocks.push(block),
             }
         }
-        blocks.push(Block { old: self.old.len(), new: self.new.len(), size: 0 });
+        blocks.push(MatchingBlock { old: self.old.len(), new: self.new.len(), size: 0 });
         blocks
     }
 
     /// The longest block within two ranges, the first of those.
-    fn longest(&mut self, old: (usize, usize), new: (usize, usize)) -> Block {
-        let mut best = Block { old: old.0, new: new.0, size: 0 };
+    fn longest(&mut self, old: (usize, usize), new: (usize, usize)) -> MatchingBlock {
+        let mut best = MatchingBlock { old: old.0, new: new.0, size: 0 };
         let mut lengths: HashMap<usize, usize> = HashMap::new();
         for at in old.0..old.1 {
             if self.steps_left == 0 {
@@ -165,7 +165,7 @@ impl Matcher {
                 let size = before + 1;
                 next.insert(place, size);
                 if size > best.size {
-                    best = Block { old: at + 1 - size, new: place + 1 - size, size };
+                    best = MatchingBlock { old: at + 1 - size, new: place + 1 - size, size };
                 }
             }
             lengths = next;
@@ -174,9 +174,9 @@ impl Matcher {
     }
 
     /// The block with the lines around it that are the same, too, however often they stand.
-    fn widen(&self, mut block: Block, old: (usize, usize), new: (usize, usize)) -> Block {
+    fn widen(&self, mut block: MatchingBlock, old: (usize, usize), new: (usize, usize)) -> MatchingBlock {
         while block.old > old.0 && block.new > new.0 && self.old[block.old - 1] == self.new[block.new - 1] {
-            block = Block { old: block.old - 1, new: block.new - 1, size: block.size + 1 };
+            block = MatchingBlock { old: block.old - 1, new: block.new - 1, size: block.size + 1 };
         }
         while block.old + block.size < old.1
             && block.new + block.size < new.1
@@ -190,7 +190,7 @@ impl Matcher {
 }
 
 /// What has to be done between blocks, and the blocks.
-fn edits(blocks: &[Block]) -> Vec<Edit> {
+fn edits(blocks: &[MatchingBlock]) -> Vec<Edit> {
     let (mut old, mut new) = (0, 0);
     let mut edits = Vec::new();
     for block in blocks {

@@ -335,7 +335,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// The immutable field whose bytes Go keeps as they were sent: it has changed where they have, even if only by a space.
-    fn kept_as_written(&self) -> Option<&'static str> {
+    fn raw_field(&self) -> Option<&'static str> {
         None
     }
 

@@ -120,22 +120,39 @@ fn parse_v4(text: &str) -> Result<Ipv4Addr, UnreadableAddress<'_>> {
 }
 
 fn parse_v6(text: &str) -> Result<Address<'_>, UnreadableAddress<'_>> {
-    let (mut rest, zone) = match text.split_once('%') {
+    let (rest, zone) = match text.split_once('%') {
         Some((_, "")) => return Err(UnreadableAddress::new("zone must be a non-empty string")),
         Some((rest, zone)) => (rest, Some(zone)),
         None => (text, None),
     };
-    let mut bytes = [0_u8; 16];
-    let mut filled = 0;
-    let mut gap = None;
+    let mut groups = Groups { rest, bytes: [0; 16], filled: 0, gap: None };
     if let Some(after) = rest.strip_prefix("::") {
-        gap = Some(0);
-        rest = after;
-        if rest.is_empty() {
-            return Ok(Address { ip: IpAddr::V6(Ipv6Addr::UNSPECIFIED), zone });
-        }
+        (groups.rest, groups.gap) = (after, Some(0));
     }
-    while filled < 16 {
+    while (groups.filled < 16 && !groups.rest.is_empty()) || groups.is_nothing() {
+        groups.read()?;
+    }
+    Ok(Address { ip: IpAddr::V6(groups.expanded()?), zone })
+}
+
+/// What is read of an IPv6 address.
+struct Groups<'t> {
+    /// What is not read yet.
+    rest: &'t str,
+    bytes: [u8; 16],
+    filled: usize,
+    /// Where `::` stands.
+    gap: Option<usize>,
+}
+
+impl<'t> Groups<'t> {
+    fn is_nothing(&self) -> bool {
+        self.filled == 0 && self.gap.is_none()
+    }
+
+    /// Reads a group, or an IPv4 address at the end, and what separates it from the next one.
+    fn read(&mut self) -> Result<(), UnreadableAddress<'t>> {
+        let rest = self.rest;
         let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
         match digits {
             0 => return Err(UnreadableAddress::at("each colon-separated field must have at least one digit", rest)),
@@ -144,57 +161,61 @@ fn parse_v6(text: &str) -> Result<Address<'_>, UnreadableAddress<'_>> {
         }
         let (group, after) = rest.split_at(digits);
         if after.starts_with('.') {
-            if gap.is_none() && filled != 12 {
-                let what = "embedded IPv4 address must replace the final 2 fields of the address";
-                return Err(UnreadableAddress::at(what, rest));
-            }
-            if filled > 12 {
-                let what = "too many hex fields to fit an embedded IPv4 at the end of the address";
-                return Err(UnreadableAddress::at(what, rest));
-            }
-            bytes[filled..filled + 4].copy_from_slice(&parse_v4(rest)?.octets());
-            filled += 4;
-            rest = "";
-            break;
+            return self.read_v4();
         }
         let group = group.chars().filter_map(|digit| digit.to_digit(16)).fold(0, |group, digit| group << 4 | digit);
-        bytes[filled..filled + 2].copy_from_slice(&(group as u16).to_be_bytes());
-        filled += 2;
-        rest = match after.strip_prefix(':') {
+        self.fill(&(group as u16).to_be_bytes());
+        self.rest = match after.strip_prefix(':') {
             _ if after.is_empty() => "",
             None => return Err(UnreadableAddress::at("unexpected character, want colon", after)),
             Some("") => return Err(UnreadableAddress::at("colon must be followed by more characters", after)),
             Some(after) => after,
         };
-        if rest.is_empty() {
-            break;
-        }
-        if let Some(after) = rest.strip_prefix(':') {
-            if gap.is_some() {
-                return Err(UnreadableAddress::at("multiple :: in address", rest));
+        if let Some(after) = self.rest.strip_prefix(':') {
+            if self.gap.is_some() {
+                return Err(UnreadableAddress::at("multiple :: in address", self.rest));
             }
-            gap = Some(filled);
-            rest = after;
-            if rest.is_empty() {
-                break;
+            (self.gap, self.rest) = (Some(self.filled), after);
+        }
+        Ok(())
+    }
+
+    fn read_v4(&mut self) -> Result<(), UnreadableAddress<'t>> {
+        if self.gap.is_none() && self.filled != 12 {
+            let what = "embedded IPv4 address must replace the final 2 fields of the address";
+            return Err(UnreadableAddress::at(what, self.rest));
+        }
+        if self.filled > 12 {
+            let what = "too many hex fields to fit an embedded IPv4 at the end of the address";
+            return Err(UnreadableAddress::at(what, self.rest));
+        }
+        self.fill(&parse_v4(self.rest)?.octets());
+        self.rest = "";
+        Ok(())
+    }
+
+    fn fill(&mut self, bytes: &[u8]) {
+        self.bytes[self.filled..self.filled + bytes.len()].copy_from_slice(bytes);
+        self.filled += bytes.len();
+    }
+
+    /// The address, with zeros for `::`.
+    fn expanded(mut self) -> Result<Ipv6Addr, UnreadableAddress<'t>> {
+        let filled = self.filled;
+        if !self.rest.is_empty() {
+            return Err(UnreadableAddress::at("trailing garbage after address", self.rest));
+        }
+        match self.gap {
+            None if filled < 16 => Err(UnreadableAddress::new("address string too short")),
+            Some(_) if filled == 16 => Err(UnreadableAddress::new("the :: must expand to at least one field of zeros")),
+            Some(gap) => {
+                self.bytes.copy_within(gap..filled, 16 - (filled - gap));
+                self.bytes[gap..16 - (filled - gap)].fill(0);
+                Ok(self.bytes.into())
             }
+            None => Ok(self.bytes.into()),
         }
     }
-    if !rest.is_empty() {
-        return Err(UnreadableAddress::at("trailing garbage after address", rest));
-    }
-    match gap {
-        None if filled < 16 => return Err(UnreadableAddress::new("address string too short")),
-        Some(_) if filled == 16 => {
-            return Err(UnreadableAddress::new("the :: must expand to at least one field of zeros"));
-        }
-        Some(gap) => {
-            bytes.copy_within(gap..filled, 16 - (filled - gap));
-            bytes[gap..16 - (filled - gap)].fill(0);
-        }
-        None => {}
-    }
-    Ok(Address { ip: IpAddr::V6(bytes.into()), zone })
 }
 
 /// An address and how many of its leading bits are the network's.

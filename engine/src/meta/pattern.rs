@@ -12,7 +12,7 @@
 //! assert!(pattern.is_match("abc"));
 //! let error = Pattern::new("a(").unwrap_err();
 //! assert_eq!(error.to_string(), "error parsing regexp: missing closing ): `a(`");
-//! # Ok::<(), kubeskiff_engine::meta::pattern::Error>(())
+//! # Ok::<(), kubeskiff_engine::meta::pattern::PatternError>(())
 //! ```
 //!
 //! Source: Go's documentation of `regexp/syntax` with flags as `regexp.Compile` sets them, Go 1.26 (Unicode 15).
@@ -57,7 +57,7 @@ impl Pattern {
     /// # Errors
     ///
     /// What is wrong with it, in Go's words; and a pattern that needs too many states.
-    pub fn new(source: &str) -> Result<Self, Error> {
+    pub fn new(source: &str) -> Result<Self, PatternError> {
         let (_, states) = PatternParser::new(source).parse()?;
         Ok(Pattern { source: source.to_owned(), states, regex: OnceLock::new(), automaton: OnceLock::new() })
     }
@@ -149,7 +149,7 @@ impl PartialEq for Pattern {
 /// Why a text is not a pattern; prints as Go's error does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {code}: `{fragment}`")]
-pub struct Error {
+pub struct PatternError {
     code: &'static str,
     fragment: String,
 }

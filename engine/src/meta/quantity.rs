@@ -56,7 +56,7 @@ enum SuffixFamily {
 
 /// Why a text is not a quantity, or a sum not representable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum QuantityError {
     /// It is not a quantity.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Format,
@@ -80,7 +80,7 @@ struct QuantityParts<'t> {
 }
 
 impl<'t> QuantityParts<'t> {
-    fn of(text: &'t str) -> Result<Self, Error> {
+    fn of(text: &'t str) -> Result<Self, QuantityError> {
         let negative = text.starts_with('-');
         let number = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, rest) = split_digits(number.trim_start_matches('0'));
@@ -91,7 +91,7 @@ impl<'t> QuantityParts<'t> {
             rest => rest.strip_prefix(['-', '+']).unwrap_or(rest),
         };
         if !split_digits(after_sign).1.is_empty() {
-            return Err(Error::Format);
+            return Err(QuantityError::Format);
         }
         // Nothing at all is zero; a point alone is none unless it is small.
         let has_digits = number.starts_with(|first: char| first.is_ascii_digit()) || !fraction.is_empty();
@@ -148,9 +148,9 @@ impl Quantity {
     /// # Errors
     ///
     /// In Kubernetes' words.
-    pub fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
         if text.is_empty() {
-            return Err(Error::Format);
+            return Err(QuantityError::Format);
         }
         if text == "0" {
             let amount = Amount::Small { value: 0, exponent: 0 };
@@ -158,7 +158,7 @@ impl Quantity {
         }
         work::bytes(text.len());
         let parts = QuantityParts::of(text)?;
-        let (factor, format) = factor_of(parts.suffix).ok_or(Error::Suffix)?;
+        let (factor, format) = factor_of(parts.suffix).ok_or(QuantityError::Suffix)?;
         match small(&parts, &factor) {
             Some(small) => {
                 let canonical = small.is_canonical.then(|| text.to_owned());
@@ -279,8 +279,8 @@ impl Quantity {
     ///
     /// # Errors
     ///
-    /// [`Error::Numeric`] if the two are too far apart.
-    pub fn add(&self, other: &Quantity) -> Result<Self, Error> {
+    /// [`QuantityError::Numeric`] if the two are too far apart.
+    pub fn add(&self, other: &Quantity) -> Result<Self, QuantityError> {
         let format = if self.signum() == 0 { other.format } else { self.format };
         if let (Amount::Small { .. }, Amount::Small { .. }) = (&self.amount, &other.amount)
             && let Some(amount) = add_small(&self.amount, &other.amount)
@@ -296,8 +296,8 @@ impl Quantity {
     ///
     /// # Errors
     ///
-    /// [`Error::Numeric`] if the two are too far apart.
-    pub fn sub(&self, other: &Quantity) -> Result<Self, Error> {
+    /// [`QuantityError::Numeric`] if the two are too far apart.
+    pub fn sub(&self, other: &Quantity) -> Result<Self, QuantityError> {
         let amount = match &other.amount {
             // The least number is its own negative: so it is in Kubernetes.
             Amount::Small { value, exponent } => {
@@ -349,10 +349,10 @@ fn small(parts: &QuantityParts<'_>, factor: &Factor) -> Option<Small> {
     Some(Small { amount: Amount::Small { value, exponent }, is_canonical })
 }
 
-fn large(parts: &QuantityParts<'_>, factor: &Factor, mut format: SuffixFamily) -> Result<Quantity, Error> {
+fn large(parts: &QuantityParts<'_>, factor: &Factor, mut format: SuffixFamily) -> Result<Quantity, QuantityError> {
     let digit_count = parts.whole.len() + parts.fraction.len();
     if !parts.has_digits || digit_count > DIGITS_MAX {
-        return Err(Error::Numeric);
+        return Err(QuantityError::Numeric);
     }
     count_arithmetic(digit_count);
     let mut magnitude = parse_digits(parts.digits().as_bytes());
@@ -397,7 +397,7 @@ fn parse_digits(digits: &[u8]) -> BigUint {
 }
 
 /// `magnitude / 10^scale` in billionths, rounded away from zero.
-fn round_up(magnitude: BigUint, scale: i32) -> Result<BigUint, Error> {
+fn round_up(magnitude: BigUint, scale: i32) -> Result<BigUint, QuantityError> {
     let shift = i64::from(SCALE_NANO) - i64::from(scale);
     if shift >= 0 {
         return Ok(magnitude * ten_to(shift)?);
@@ -417,10 +417,10 @@ fn decimal_digits_max(magnitude: &BigUint) -> i64 {
     i64::try_from(magnitude.bits()).unwrap_or(i64::MAX) / 3 + 1
 }
 
-fn ten_to(exponent: i64) -> Result<BigUint, Error> {
+fn ten_to(exponent: i64) -> Result<BigUint, QuantityError> {
     match u32::try_from(exponent) {
         Ok(small) if exponent <= DIGITS_MAX as i64 => Ok(BigUint::from(10_u32).pow(small)),
-        _ => Err(Error::Numeric),
+        _ => Err(QuantityError::Numeric),
     }
 }
 
@@ -479,8 +479,8 @@ impl Decimal {
 }
 
 /// The two with as many places behind the point.
-fn upscale(left: Decimal, right: Decimal) -> Result<(Decimal, Decimal), Error> {
-    let raise = |decimal: Decimal, scale: i32| -> Result<Decimal, Error> {
+fn upscale(left: Decimal, right: Decimal) -> Result<(Decimal, Decimal), QuantityError> {
+    let raise = |decimal: Decimal, scale: i32| -> Result<Decimal, QuantityError> {
         let shift = i64::from(scale) - i64::from(decimal.scale);
         Ok(match shift {
             0 => decimal,
@@ -682,7 +682,7 @@ mod tests {
         assert_eq!(sum("1Gi", "512Mi"), Ok("1536Mi".to_owned()));
         assert_eq!(sum("0", "1Ki"), Ok("1Ki".to_owned()));
         assert_eq!(sum("999999999999999999", "999999999999999999E"), Ok("999999999999999999999999999999999999".into()));
-        assert_eq!(sum("1e2000000000", "1"), Err(Error::Numeric));
+        assert_eq!(sum("1e2000000000", "1"), Err(QuantityError::Numeric));
         assert_eq!(quantity("1").sub(&quantity("1n")).map(|rest| rest.to_string()), Ok("999999999n".to_owned()));
     }
 
@@ -707,7 +707,7 @@ mod tests {
         assert_eq!(quantity(&digits(DIGITS_MAX)).to_string(), digits(DIGITS_MAX));
         for text in [digits(1 << 20), format!("0.{}", digits(1 << 20)), format!("-1.{}Ki", digits(1 << 20))] {
             let (result, steps) = work::counted(|| Quantity::parse(&text));
-            assert_eq!(result.err(), Some(Error::Numeric));
+            assert_eq!(result.err(), Some(QuantityError::Numeric));
             assert!(steps < 2 * (text.len() / 64) as u64, "{steps}");
         }
         let (_, steps) = work::counted(|| quantity(&digits(DIGITS_MAX)).to_string());
@@ -716,8 +716,8 @@ mod tests {
 
     #[test]
     fn what_is_no_quantity_is_told_in_kubernetes_words() {
-        assert_eq!(Quantity::parse("1.2.3"), Err(Error::Format));
-        assert_eq!(Quantity::parse("1K"), Err(Error::Suffix));
-        assert_eq!(Quantity::parse("1e99999999999999999999"), Err(Error::Suffix));
+        assert_eq!(Quantity::parse("1.2.3"), Err(QuantityError::Format));
+        assert_eq!(Quantity::parse("1K"), Err(QuantityError::Suffix));
+        assert_eq!(Quantity::parse("1e99999999999999999999"), Err(QuantityError::Suffix));
     }
 }

@@ -16,10 +16,10 @@ pub(crate) const GO_TYPE: &str =
 pub enum TypeMetaError {
     /// It is not JSON.
     #[error("couldn't get version/kind; json parse error: {0}")]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
     /// It is not YAML.
     #[error("couldn't get version/kind; json parse error: {0}")]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     /// It is not an object, or says with another value than a text what it is.
     #[error("couldn't get version/kind; json parse error: {0}")]
     Type(#[from] UnmarshalError),

@@ -252,52 +252,55 @@ impl JsonPatchOperation {
                 Ok(place.remove().map(drop).map_err(failed("remove", "path", path))?)
             }
             "replace" => Ok(self.replace(value(), document)?),
-            "move" => {
-                let from = self.from("move")?;
-                let place = find(document, from).ok_or_else(|| unreachable("move", "doc is", "from path", from))?;
-                let key = place.key().to_owned();
-                let moved = place.remove().map_err(failed("move", "path", &key))?;
-                let path = self.path("move")?;
-                let place =
-                    find(document, path).ok_or_else(|| unreachable("move", "doc is", "destination path", path))?;
-                Ok(place.add(moved).map_err(failed("move", "path", path))?)
-            }
-            "copy" => {
-                let from = self.from("copy")?;
-                let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
-                let value = place.get().map_err(failed("copy", "from", from))?;
-                let value = value.cloned().unwrap_or(WrittenValue::Null);
-                if !value.is_null() {
-                    copied.add(&value.to_text());
-                }
-                let path = self.path("copy")?;
-                let place =
-                    find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
-                copied.check()?;
-                Ok(place.add(value).map_err(OperationError::Copied)?)
-            }
-            "test" => {
-                let path = self.path("test")?;
-                let value = value();
-                let is_equal = match path {
-                    "" => value.is_some_and(|value| document.equals(&value)),
-                    _ => {
-                        let place = find(document, path).ok_or_else(|| unreachable("test", "is", "path", path))?;
-                        let present = place.get().map_err(failed("test", "path", path))?;
-                        match (present, value) {
-                            (None | Some(WrittenValue::Null), value) => value.is_none_or(|value| value.is_null()),
-                            (Some(present), value) => value.is_some_and(|value| present.equals(&value)),
-                        }
-                    }
-                };
-                if is_equal {
-                    Ok(())
-                } else {
-                    Err(OperationFailure::Test(format!("testing value {path} failed: test failed")))
-                }
-            }
+            "move" => self.move_value(document),
+            "copy" => self.copy(document, copied),
+            "test" => self.test(value(), document),
             other => Err(OperationFailure::Other(format!("Unexpected kind: {other}"))),
         }
+    }
+
+    fn move_value<'p>(&'p self, document: &mut WrittenValue<'p>) -> Result<(), OperationFailure> {
+        let from = self.from("move")?;
+        let place = find(document, from).ok_or_else(|| unreachable("move", "doc is", "from path", from))?;
+        let key = place.key().to_owned();
+        let moved = place.remove().map_err(failed("move", "path", &key))?;
+        let path = self.path("move")?;
+        let place = find(document, path).ok_or_else(|| unreachable("move", "doc is", "destination path", path))?;
+        Ok(place.add(moved).map_err(failed("move", "path", path))?)
+    }
+
+    fn copy<'p>(&'p self, document: &mut WrittenValue<'p>, copied: &mut Copied) -> Result<(), OperationFailure> {
+        let from = self.from("copy")?;
+        let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
+        let value = place.get().map_err(failed("copy", "from", from))?;
+        let value = value.cloned().unwrap_or(WrittenValue::Null);
+        if !value.is_null() {
+            copied.add(&value.to_text());
+        }
+        let path = self.path("copy")?;
+        let place = find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
+        copied.check()?;
+        Ok(place.add(value).map_err(OperationError::Copied)?)
+    }
+
+    fn test<'p>(
+        &'p self,
+        value: Option<WrittenValue<'p>>,
+        document: &mut WrittenValue<'p>,
+    ) -> Result<(), OperationFailure> {
+        let path = self.path("test")?;
+        let is_equal = match path {
+            "" => value.is_some_and(|value| document.equals(&value)),
+            _ => {
+                let place = find(document, path).ok_or_else(|| unreachable("test", "is", "path", path))?;
+                let present = place.get().map_err(failed("test", "path", path))?;
+                match (present, value) {
+                    (None | Some(WrittenValue::Null), value) => value.is_none_or(|value| value.is_null()),
+                    (Some(present), value) => value.is_some_and(|value| present.equals(&value)),
+                }
+            }
+        };
+        if is_equal { Ok(()) } else { Err(OperationFailure::Test(format!("testing value {path} failed: test failed"))) }
     }
 
     fn replace<'p>(

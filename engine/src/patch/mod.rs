@@ -43,7 +43,7 @@ impl PatchError {
 /// The text of a patch, if it is JSON. Numbers may be out of range.
 fn text_of(bytes: &[u8]) -> Result<String, PatchError> {
     match json::decode(bytes) {
-        Err(error @ json::Error::Syntax { .. }) => Err(PatchError::decode(error)),
-        Ok(_) | Err(json::Error::Range(_)) => Ok(json::text_of(bytes).into_owned()),
+        Err(error @ json::JsonError::Syntax { .. }) => Err(PatchError::decode(error)),
+        Ok(_) | Err(json::JsonError::Range(_)) => Ok(json::text_of(bytes).into_owned()),
     }
 }

@@ -7,7 +7,7 @@ use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Key, Map, Value, base64, json, yaml};
 use crate::work;
 
-use super::Error;
+use super::ProtobufError;
 use super::node::{DEPTH_MAX, WireMessage, WireValue};
 
 /// Reads `bytes` as a message and gives its JSON.
@@ -15,32 +15,17 @@ use super::node::{DEPTH_MAX, WireMessage, WireValue};
 /// # Errors
 ///
 /// The bytes are malformed, or hold what JSON can't: a year of five digits, a number that is none, nesting beyond measure.
-pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
+pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Value, ProtobufError> {
     of_message(message, &WireMessage::read(message, bytes)?, 1)
 }
 
-fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -> Result<Value, Error> {
+fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -> Result<Value, ProtobufError> {
     if depth > DEPTH_MAX {
-        return Err(Error::TooDeep);
+        return Err(ProtobufError::TooDeep);
     }
     let field = |index: usize| of_field(&message.fields[index], node.part(index), depth);
     match message.codec {
-        Codec::Object => {
-            let mut members = Vec::with_capacity(message.fields.len());
-            for (index, described) in message.fields.iter().enumerate() {
-                let part = node.part(index);
-                if part.is_none() && !described.always {
-                    continue;
-                }
-                let value = of_field(described, part, depth)?;
-                match (described.shape, value) {
-                    (Shape::Extensions | Shape::Inline, Value::Object(inner)) => members.extend(inner),
-                    (Shape::Value, value) if !described.always && is_zero(&value) => {}
-                    (_, value) => members.push((Key::new_static(described.json), value)),
-                }
-            }
-            Ok(Value::Object(Map::from_fields(members)))
-        }
+        Codec::Object => of_object(message, node, depth),
         // Nothing on the wire is Go's time before all times.
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
         Codec::Quantity => field(0),
@@ -52,20 +37,8 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
             Some(WireValue::Varint(nanoseconds)) => Value::String(duration::print_go(*nanoseconds as i64)),
             _ => Value::from("0s"),
         }),
-        Codec::Json => match node.part(0) {
-            Some(WireValue::Bytes(text)) if !text.is_empty() => {
-                let value = json::decode(text).map_err(|error| Error::NotJson(error.to_string()))?;
-                if is_deeper(&value, DEPTH_MAX - depth) { Err(Error::TooDeep) } else { Ok(value) }
-            }
-            _ => Ok(Value::Null),
-        },
-        Codec::FieldsV1 => match node.part(0) {
-            Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {
-                Ok(value) if !is_deeper(&value, DEPTH_MAX - depth) => Ok(value),
-                _ => Ok(Value::String(json::text_of(text).into_owned())),
-            },
-            _ => Ok(Value::Null),
-        },
+        Codec::Json => of_json(node.part(0), depth),
+        Codec::FieldsV1 => Ok(of_fields(node.part(0), depth)),
         Codec::List => match node.part(0) {
             Some(_) => field(0),
             None => Ok(Value::Array(Vec::new())),
@@ -79,7 +52,9 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
             _ => field(0),
         },
         Codec::Any => match node.part(0) {
-            Some(WireValue::Bytes(text)) => yaml::decode(text).map_err(|error| Error::NotJson(error.to_string())),
+            Some(WireValue::Bytes(text)) => {
+                yaml::decode(text).map_err(|error| ProtobufError::NotJson(error.to_string()))
+            }
             _ => Ok(Value::Null),
         },
         Codec::Choice(_) => match (0..message.fields.len()).find(|index| node.part(*index).is_some()) {
@@ -99,7 +74,46 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
     }
 }
 
-fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, Error> {
+fn of_object(message: &'static Message, node: &WireMessage<'_>, depth: usize) -> Result<Value, ProtobufError> {
+    let mut members = Vec::with_capacity(message.fields.len());
+    for (index, described) in message.fields.iter().enumerate() {
+        let part = node.part(index);
+        if part.is_none() && !described.always {
+            continue;
+        }
+        let value = of_field(described, part, depth)?;
+        match (described.shape, value) {
+            (Shape::Extensions | Shape::Inline, Value::Object(inner)) => members.extend(inner),
+            (Shape::Value, value) if !described.always && is_zero(&value) => {}
+            (_, value) => members.push((Key::new_static(described.json), value)),
+        }
+    }
+    Ok(Value::Object(Map::from_fields(members)))
+}
+
+/// JSON as it was written.
+fn of_json(part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
+    match part {
+        Some(WireValue::Bytes(text)) if !text.is_empty() => {
+            let value = json::decode(text).map_err(|error| ProtobufError::NotJson(error.to_string()))?;
+            if is_deeper(&value, DEPTH_MAX - depth) { Err(ProtobufError::TooDeep) } else { Ok(value) }
+        }
+        _ => Ok(Value::Null),
+    }
+}
+
+/// JSON, or the text that is none.
+fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
+    match part {
+        Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {
+            Ok(value) if !is_deeper(&value, DEPTH_MAX - depth) => value,
+            _ => Value::String(json::text_of(text).into_owned()),
+        },
+        _ => Value::Null,
+    }
+}
+
+fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
     match part {
         None => match (field.shape, field.kind) {
             (Shape::Value | Shape::Inline, FieldKind::Message(message)) => {
@@ -119,13 +133,13 @@ fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -
             let entries = entries
                 .iter()
                 .map(|(name, value)| Ok((json::text_of(name).into(), of_part(field.kind, value, depth + 1)?)));
-            Ok(Value::Object(Map::from_fields(entries.collect::<Result<_, Error>>()?)))
+            Ok(Value::Object(Map::from_fields(entries.collect::<Result<_, ProtobufError>>()?)))
         }
         Some(part) => of_part(field.kind, part, depth),
     }
 }
 
-fn of_part(kind: FieldKind, part: &WireValue<'_>, depth: usize) -> Result<Value, Error> {
+fn of_part(kind: FieldKind, part: &WireValue<'_>, depth: usize) -> Result<Value, ProtobufError> {
     work::step();
     Ok(match (kind, part) {
         (FieldKind::Bool, WireValue::Varint(number)) => Value::Bool(*number != 0),
@@ -140,20 +154,20 @@ fn of_part(kind: FieldKind, part: &WireValue<'_>, depth: usize) -> Result<Value,
     })
 }
 
-fn of_double(number: f64) -> Result<Value, Error> {
+fn of_double(number: f64) -> Result<Value, ProtobufError> {
     /// The first double that is not an `i64` any more.
     const END: f64 = 9_223_372_036_854_775_808.0;
     match number {
-        _ if number.is_nan() => Err(Error::UnsupportedNumber("NaN")),
-        f64::INFINITY => Err(Error::UnsupportedNumber("+Inf")),
-        f64::NEG_INFINITY => Err(Error::UnsupportedNumber("-Inf")),
+        _ if number.is_nan() => Err(ProtobufError::UnsupportedNumber("NaN")),
+        f64::INFINITY => Err(ProtobufError::UnsupportedNumber("+Inf")),
+        f64::NEG_INFINITY => Err(ProtobufError::UnsupportedNumber("-Inf")),
         // As it reads back from JSON, where a whole number has no point.
         _ if number.fract() == 0.0 && (-END..END).contains(&number) => Ok(Value::Int(number as i64)),
         _ => Ok(Value::Float(number)),
     }
 }
 
-fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
+fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, ProtobufError> {
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
@@ -169,7 +183,7 @@ fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
     };
     let time = Timestamp::from_second(seconds).ok();
     let time = time.and_then(|time| time.checked_add(jiff::SignedDuration::from_micros(micros)).ok());
-    let time = time.filter(|time| *time >= YEAR_ZERO).ok_or(Error::YearOutOfRange)?;
+    let time = time.filter(|time| *time >= YEAR_ZERO).ok_or(ProtobufError::YearOutOfRange)?;
     Ok(match message.codec {
         _ if time == NO_TIME => Value::Null,
         Codec::MicroTime => Value::String(format!("{time:.6}")),

@@ -6,7 +6,7 @@
 use crate::types::Message;
 use crate::value::Value;
 
-use super::Error;
+use super::ProtobufError;
 use super::encode::write_message;
 use super::messages::UNKNOWN;
 use super::node::{WireMessage, WireValue};
@@ -31,13 +31,13 @@ pub struct Envelope<'b> {
 /// # Errors
 ///
 /// The bytes are not such a body.
-pub fn open(body: &[u8]) -> Result<Envelope<'_>, Error> {
+pub fn open(body: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
     if body.is_empty() {
-        return Err(Error::Empty);
+        return Err(ProtobufError::Empty);
     }
-    let unknown = body.strip_prefix(PREFIX).ok_or(Error::NoEnvelope)?;
+    let unknown = body.strip_prefix(PREFIX).ok_or(ProtobufError::NoEnvelope)?;
     if unknown.is_empty() {
-        return Err(Error::EmptyBody);
+        return Err(ProtobufError::EmptyBody);
     }
     let node = WireMessage::read(&UNKNOWN, unknown)?;
     let text = |index| match node.part(0) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A fault in protobuf bytes, or in what they hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum ProtobufError {
     /// There are no bytes at all.
     Empty,
     /// The bytes don't begin as an envelope.
@@ -54,32 +54,32 @@ pub enum Error {
     NotJson(String),
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for ProtobufError {}
 
-impl fmt::Display for Error {
+impl fmt::Display for ProtobufError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Empty => out.write_str("empty data"),
-            Error::NoEnvelope => {
+            ProtobufError::Empty => out.write_str("empty data"),
+            ProtobufError::NoEnvelope => {
                 out.write_str("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
             }
-            Error::EmptyBody => out.write_str("empty body"),
-            Error::UnexpectedEnd => out.write_str("unexpected EOF"),
-            Error::IntegerOverflow => out.write_str("proto: integer overflow"),
-            Error::NegativeLength => out.write_str("proto: negative length found during unmarshaling"),
-            Error::UnexpectedEndGroup => out.write_str("proto: unexpected end of group"),
-            Error::IllegalWireType(wire_type) => write!(out, "proto: illegal wireType {wire_type}"),
-            Error::IllegalTag { message, number, tag } => {
+            ProtobufError::EmptyBody => out.write_str("empty body"),
+            ProtobufError::UnexpectedEnd => out.write_str("unexpected EOF"),
+            ProtobufError::IntegerOverflow => out.write_str("proto: integer overflow"),
+            ProtobufError::NegativeLength => out.write_str("proto: negative length found during unmarshaling"),
+            ProtobufError::UnexpectedEndGroup => out.write_str("proto: unexpected end of group"),
+            ProtobufError::IllegalWireType(wire_type) => write!(out, "proto: illegal wireType {wire_type}"),
+            ProtobufError::IllegalTag { message, number, tag } => {
                 write!(out, "proto: {message}: illegal tag {number} (wire type {tag})")
             }
-            Error::EndGroup { message } => write!(out, "proto: {message}: wiretype end group for non-group"),
-            Error::WrongWireType { wire_type, field } => {
+            ProtobufError::EndGroup { message } => write!(out, "proto: {message}: wiretype end group for non-group"),
+            ProtobufError::WrongWireType { wire_type, field } => {
                 write!(out, "proto: wrong wireType = {wire_type} for field {field}")
             }
-            Error::TooDeep => out.write_str("exceeded max depth"),
-            Error::YearOutOfRange => out.write_str("Time.MarshalJSON: year outside of range [0,9999]"),
-            Error::UnsupportedNumber(number) => write!(out, "json: unsupported value: {number}"),
-            Error::NotJson(why) => out.write_str(why),
+            ProtobufError::TooDeep => out.write_str("exceeded max depth"),
+            ProtobufError::YearOutOfRange => out.write_str("Time.MarshalJSON: year outside of range [0,9999]"),
+            ProtobufError::UnsupportedNumber(number) => write!(out, "json: unsupported value: {number}"),
+            ProtobufError::NotJson(why) => out.write_str(why),
         }
     }
 }

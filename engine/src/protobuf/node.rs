@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use crate::types::{Codec, Field, FieldKind, Message, Shape};
 
-use super::Error;
+use super::ProtobufError;
 use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, VARINT, WireReader};
 
 /// Messages are nested no deeper than JSON is.
@@ -30,9 +30,9 @@ impl ReadDepth<'_> {
         ReadDepth { depth: self.depth + 1, ..self }
     }
 
-    fn count_overlap(self, bytes: usize) -> Result<(), Error> {
+    fn count_overlap(self, bytes: usize) -> Result<(), ProtobufError> {
         self.overlapped_bytes.set(self.overlapped_bytes.get() + bytes);
-        if self.overlapped_bytes.get() > OVERLAPPED_BYTES_MAX { Err(Error::UnexpectedEnd) } else { Ok(()) }
+        if self.overlapped_bytes.get() > OVERLAPPED_BYTES_MAX { Err(ProtobufError::UnexpectedEnd) } else { Ok(()) }
     }
 }
 
@@ -62,7 +62,7 @@ impl<'b> WireMessage<'b> {
     /// # Errors
     ///
     /// The bytes are not a message.
-    pub fn read(message: &'static Message, bytes: &'b [u8]) -> Result<Self, Error> {
+    pub fn read(message: &'static Message, bytes: &'b [u8]) -> Result<Self, ProtobufError> {
         let mut node = WireMessage::default();
         let overlapped_bytes = Cell::new(0);
         node.add(message, bytes, ReadDepth { depth: 0, overlapped_bytes: &overlapped_bytes })?;
@@ -75,9 +75,9 @@ impl<'b> WireMessage<'b> {
     }
 
     /// Reads more of the message.
-    fn add(&mut self, message: &'static Message, bytes: &'b [u8], level: ReadDepth<'_>) -> Result<(), Error> {
+    fn add(&mut self, message: &'static Message, bytes: &'b [u8], level: ReadDepth<'_>) -> Result<(), ProtobufError> {
         if level.depth > DEPTH_MAX {
-            return Err(Error::TooDeep);
+            return Err(ProtobufError::TooDeep);
         }
         let mut reader = WireReader::new(bytes);
         while !reader.is_at_end() {
@@ -85,10 +85,10 @@ impl<'b> WireMessage<'b> {
             let tag = reader.varint()?;
             let (number, wire_type) = ((tag >> 3) as i32, (tag & 7) as u8);
             if wire_type == END_GROUP {
-                return Err(Error::EndGroup { message: message.name });
+                return Err(ProtobufError::EndGroup { message: message.name });
             }
             if number <= 0 {
-                return Err(Error::IllegalTag { message: message.name, number, tag });
+                return Err(ProtobufError::IllegalTag { message: message.name, number, tag });
             }
             let Some(index) = message.fields.iter().position(|field| i64::from(field.number) == i64::from(number))
             else {
@@ -98,7 +98,7 @@ impl<'b> WireMessage<'b> {
             };
             let field = &message.fields[index];
             if wire_type != field.wire_type() {
-                return Err(Error::WrongWireType { wire_type, field: field.go_name() });
+                return Err(ProtobufError::WrongWireType { wire_type, field: field.go_name() });
             }
             self.read_part(index, field, &mut reader, level)?;
         }
@@ -111,7 +111,7 @@ impl<'b> WireMessage<'b> {
         field: &Field,
         reader: &mut WireReader<'b>,
         level: ReadDepth<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ProtobufError> {
         match field.shape {
             Shape::Value | Shape::Pointer | Shape::Inline => match (field.kind, self.part_mut(index)) {
                 (FieldKind::Message(message), Some(WireValue::Node(node))) => {
@@ -143,7 +143,11 @@ impl<'b> WireMessage<'b> {
     }
 }
 
-fn read_one<'b>(kind: FieldKind, reader: &mut WireReader<'b>, level: ReadDepth<'_>) -> Result<WireValue<'b>, Error> {
+fn read_one<'b>(
+    kind: FieldKind,
+    reader: &mut WireReader<'b>,
+    level: ReadDepth<'_>,
+) -> Result<WireValue<'b>, ProtobufError> {
     Ok(match kind {
         FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 => WireValue::Varint(reader.varint()?),
         FieldKind::Double => WireValue::Double(reader.fixed64()?),
@@ -166,7 +170,7 @@ fn read_entry<'b>(
     kind: FieldKind,
     reader: &mut WireReader<'b>,
     level: ReadDepth<'_>,
-) -> Result<(&'b [u8], WireValue<'b>), Error> {
+) -> Result<(&'b [u8], WireValue<'b>), ProtobufError> {
     let length = reader.length_delimited()?.len();
     let end = reader.at;
     let mut entry = WireReader { bytes: reader.bytes, at: end - length };
@@ -186,7 +190,7 @@ fn read_entry<'b>(
                 entry = start;
                 entry.skip()?;
                 if entry.at > end {
-                    return Err(Error::UnexpectedEnd);
+                    return Err(ProtobufError::UnexpectedEnd);
                 }
             }
         }

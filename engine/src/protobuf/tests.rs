@@ -207,8 +207,8 @@ fn nesting_ends_where_it_does_in_json() {
         let decoded = decode(message, &nested_schemas(9_990)).expect("JSON may be as deep");
         assert_eq!(json::decode(&json::encode(&decoded)).as_ref(), Ok(&decoded));
         assert_eq!(decode(message, &encode(message, &decoded)), Ok(decoded));
-        assert_eq!(decode(message, &nested_schemas(10_000)), Err(Error::TooDeep));
-        assert_eq!(decode(message, &nested_schemas(400_000)), Err(Error::TooDeep));
+        assert_eq!(decode(message, &nested_schemas(10_000)), Err(ProtobufError::TooDeep));
+        assert_eq!(decode(message, &nested_schemas(400_000)), Err(ProtobufError::TooDeep));
     });
 }
 
@@ -225,7 +225,7 @@ fn json_within_counts_as_nesting() {
         };
         let text = decoded(9_990).expect("it is not too deep");
         assert!(json::decode(&text).is_ok());
-        assert_eq!(decoded(9_999), Err(Error::TooDeep));
+        assert_eq!(decoded(9_999), Err(ProtobufError::TooDeep));
     });
 }
 

@@ -3,7 +3,7 @@
 //! A [`WireReader`] accepts what Go's generated decoders accept, and fails in their order, for their errors are what clients
 //! see; no published library does. A [`WireWriter`] goes backwards, so that a length is known when it is written.
 
-use super::Error;
+use super::ProtobufError;
 use crate::work;
 
 /// How the bytes of a field are laid out.
@@ -35,18 +35,18 @@ impl<'b> WireReader<'b> {
     /// # Errors
     ///
     /// The bytes end, or the number has more than 64 bits.
-    pub fn varint(&mut self) -> Result<u64, Error> {
+    pub fn varint(&mut self) -> Result<u64, ProtobufError> {
         work::step();
         let mut number = 0;
         for shift in (0..64).step_by(7) {
-            let byte = *self.bytes.get(self.at).ok_or(Error::UnexpectedEnd)?;
+            let byte = *self.bytes.get(self.at).ok_or(ProtobufError::UnexpectedEnd)?;
             self.at += 1;
             number |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(number);
             }
         }
-        Err(Error::IntegerOverflow)
+        Err(ProtobufError::IntegerOverflow)
     }
 
     /// A double.
@@ -54,8 +54,8 @@ impl<'b> WireReader<'b> {
     /// # Errors
     ///
     /// The bytes end.
-    pub fn fixed64(&mut self) -> Result<f64, Error> {
-        let (bytes, _) = self.bytes[self.at..].split_first_chunk().ok_or(Error::UnexpectedEnd)?;
+    pub fn fixed64(&mut self) -> Result<f64, ProtobufError> {
+        let (bytes, _) = self.bytes[self.at..].split_first_chunk().ok_or(ProtobufError::UnexpectedEnd)?;
         self.at += bytes.len();
         Ok(f64::from_le_bytes(*bytes))
     }
@@ -65,17 +65,18 @@ impl<'b> WireReader<'b> {
     /// # Errors
     ///
     /// The bytes end, or the length is negative.
-    pub fn length_delimited(&mut self) -> Result<&'b [u8], Error> {
+    pub fn length_delimited(&mut self) -> Result<&'b [u8], ProtobufError> {
         let end = self.length_end()?;
-        let bytes = self.bytes.get(self.at..end).ok_or(Error::UnexpectedEnd)?;
+        let bytes = self.bytes.get(self.at..end).ok_or(ProtobufError::UnexpectedEnd)?;
         self.at = end;
         Ok(bytes)
     }
 
     /// Reads a length and says where what it measures ends, which may be behind the end.
-    fn length_end(&mut self) -> Result<usize, Error> {
-        let length = i64::try_from(self.varint()?).map_err(|_| Error::NegativeLength)?;
-        let end = i64::try_from(self.at).ok().and_then(|at| at.checked_add(length)).ok_or(Error::NegativeLength)?;
+    fn length_end(&mut self) -> Result<usize, ProtobufError> {
+        let length = i64::try_from(self.varint()?).map_err(|_| ProtobufError::NegativeLength)?;
+        let end =
+            i64::try_from(self.at).ok().and_then(|at| at.checked_add(length)).ok_or(ProtobufError::NegativeLength)?;
         Ok(usize::try_from(end).unwrap_or(usize::MAX))
     }
 
@@ -84,7 +85,7 @@ impl<'b> WireReader<'b> {
     /// # Errors
     ///
     /// The bytes end, or are not a field.
-    pub fn skip(&mut self) -> Result<(), Error> {
+    pub fn skip(&mut self) -> Result<(), ProtobufError> {
         let mut depth = 0_usize;
         while !self.is_at_end() {
             let wire_type = (self.varint()? & 7) as u8;
@@ -93,15 +94,15 @@ impl<'b> WireReader<'b> {
                 FIXED64 => self.at += 8,
                 LENGTH_DELIMITED => self.at = self.length_end()?,
                 START_GROUP => depth += 1,
-                END_GROUP => depth = depth.checked_sub(1).ok_or(Error::UnexpectedEndGroup)?,
+                END_GROUP => depth = depth.checked_sub(1).ok_or(ProtobufError::UnexpectedEndGroup)?,
                 FIXED32 => self.at += 4,
-                _ => return Err(Error::IllegalWireType(wire_type)),
+                _ => return Err(ProtobufError::IllegalWireType(wire_type)),
             }
             if depth == 0 {
-                return if self.at > self.bytes.len() { Err(Error::UnexpectedEnd) } else { Ok(()) };
+                return if self.at > self.bytes.len() { Err(ProtobufError::UnexpectedEnd) } else { Ok(()) };
             }
         }
-        Err(Error::UnexpectedEnd)
+        Err(ProtobufError::UnexpectedEnd)
     }
 }
 
@@ -180,8 +181,8 @@ mod tests {
 
     #[test]
     fn numbers_end_after_ten_bytes() {
-        assert_eq!(WireReader::new(&[0xff; 11]).varint(), Err(Error::IntegerOverflow));
-        assert_eq!(WireReader::new(&[0x80; 3]).varint(), Err(Error::UnexpectedEnd));
+        assert_eq!(WireReader::new(&[0xff; 11]).varint(), Err(ProtobufError::IntegerOverflow));
+        assert_eq!(WireReader::new(&[0x80; 3]).varint(), Err(ProtobufError::UnexpectedEnd));
         let mut nine = [0xff; 10];
         nine[9] = 0x7f;
         assert_eq!(WireReader::new(&nine).varint(), Ok(u64::MAX));
@@ -189,23 +190,27 @@ mod tests {
 
     #[test]
     fn lengths_stay_within_the_bytes() {
-        assert_eq!(WireReader::new(&[4, 1, 2, 3]).length_delimited(), Err(Error::UnexpectedEnd));
+        assert_eq!(WireReader::new(&[4, 1, 2, 3]).length_delimited(), Err(ProtobufError::UnexpectedEnd));
         let mut negative = [0xff; 10];
         negative[9] = 1;
-        assert_eq!(WireReader::new(&negative).length_delimited(), Err(Error::NegativeLength));
+        assert_eq!(WireReader::new(&negative).length_delimited(), Err(ProtobufError::NegativeLength));
         negative[9] = 0;
-        assert_eq!(WireReader::new(&negative).length_delimited(), Err(Error::NegativeLength), "the end overflows");
+        assert_eq!(
+            WireReader::new(&negative).length_delimited(),
+            Err(ProtobufError::NegativeLength),
+            "the end overflows"
+        );
     }
 
     #[test]
     fn groups_are_skipped_without_recursion() {
         let mut groups = vec![0x0b; 1 << 20];
-        assert_eq!(WireReader::new(&groups).skip(), Err(Error::UnexpectedEnd));
+        assert_eq!(WireReader::new(&groups).skip(), Err(ProtobufError::UnexpectedEnd));
         groups.resize(2 << 20, 0x0c);
         let mut reader = WireReader::new(&groups);
         assert_eq!(reader.skip(), Ok(()));
         assert!(reader.is_at_end());
-        assert_eq!(WireReader::new(&[0x0c]).skip(), Err(Error::UnexpectedEndGroup));
-        assert_eq!(WireReader::new(&[0x0e]).skip(), Err(Error::IllegalWireType(6)));
+        assert_eq!(WireReader::new(&[0x0c]).skip(), Err(ProtobufError::UnexpectedEndGroup));
+        assert_eq!(WireReader::new(&[0x0e]).skip(), Err(ProtobufError::IllegalWireType(6)));
     }
 }

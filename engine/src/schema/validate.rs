@@ -511,70 +511,94 @@ fn check_junctors(place: &ValuePath<'_>, value: &Value, keywords: &ValueValidati
         validate_value(place, value, SchemaNode::Nested(schema), None, &mut attempt);
         attempt
     };
-    let quoted_place = || go_quote(&place.to_string());
-
     if !junctors.any_of.is_empty() {
-        let mut best: Option<ValidationResult> = None;
-        for schema in &junctors.any_of {
-            let result = attempt(schema);
-            let found = result.is_valid();
-            if found || best.as_ref().is_none_or(|best| result.matches > best.matches) {
-                best = Some(result);
-            }
-            if found {
-                break;
-            }
-        }
-        if let Some(best) = best {
-            if !best.is_valid() {
-                outcome.placeless(format!("{} must validate at least one schema (anyOf)", quoted_place()));
-            }
-            outcome.merge(best);
-        }
+        check_any_of(place, &junctors.any_of, attempt, outcome);
     }
-
     if !junctors.one_of.is_empty() {
-        let mut best_failure: Option<ValidationResult> = None;
-        let mut first_success: Option<ValidationResult> = None;
-        let mut valid = 0;
-        for schema in &junctors.one_of {
-            let result = attempt(schema);
-            if result.is_valid() {
-                valid += 1;
-                best_failure = None;
-                first_success.get_or_insert(result);
-            } else if valid == 0 && best_failure.as_ref().is_none_or(|best| result.matches > best.matches) {
-                best_failure = Some(result);
-            }
-        }
-        if valid != 1 {
-            let found = match valid {
-                0 => "Found none valid".to_owned(),
-                _ => format!("Found {valid} valid alternatives"),
-            };
-            outcome.placeless(format!("{} must validate one and only one schema (oneOf). {found}", quoted_place()));
-        }
-        let told = if valid == 1 { first_success } else { best_failure };
-        outcome.merge(told.unwrap_or_default());
+        check_one_of(place, &junctors.one_of, attempt, outcome);
     }
-
     if !junctors.all_of.is_empty() {
-        let mut valid = 0;
-        for schema in &junctors.all_of {
-            let result = attempt(schema);
-            valid += usize::from(result.is_valid());
-            outcome.merge(result);
-        }
-        if valid != junctors.all_of.len() {
-            let none = if valid == 0 { ". None validated" } else { "" };
-            outcome.placeless(format!("{} must validate all the schemas (allOf){none}", quoted_place()));
-        }
+        check_all_of(place, &junctors.all_of, attempt, outcome);
     }
-
     if let Some(schema) = &junctors.not
         && attempt(schema).is_valid()
     {
-        outcome.placeless(format!("{} must not validate the schema (not)", quoted_place()));
+        outcome.placeless(format!("{} must not validate the schema (not)", go_quote(&place.to_string())));
+    }
+}
+
+/// What is told of an alternative that is not the right one: that which matches best.
+fn check_any_of(
+    place: &ValuePath<'_>,
+    schemas: &[NestedValueValidation],
+    attempt: impl Fn(&NestedValueValidation) -> ValidationResult,
+    outcome: &mut ValidationResult,
+) {
+    let mut best: Option<ValidationResult> = None;
+    for schema in schemas {
+        let result = attempt(schema);
+        let found = result.is_valid();
+        if found || best.as_ref().is_none_or(|best| result.matches > best.matches) {
+            best = Some(result);
+        }
+        if found {
+            break;
+        }
+    }
+    let Some(best) = best else { return };
+    if !best.is_valid() {
+        let place = go_quote(&place.to_string());
+        outcome.placeless(format!("{place} must validate at least one schema (anyOf)"));
+    }
+    outcome.merge(best);
+}
+
+fn check_one_of(
+    place: &ValuePath<'_>,
+    schemas: &[NestedValueValidation],
+    attempt: impl Fn(&NestedValueValidation) -> ValidationResult,
+    outcome: &mut ValidationResult,
+) {
+    let mut best_failure: Option<ValidationResult> = None;
+    let mut first_success: Option<ValidationResult> = None;
+    let mut valid = 0;
+    for schema in schemas {
+        let result = attempt(schema);
+        if result.is_valid() {
+            valid += 1;
+            best_failure = None;
+            first_success.get_or_insert(result);
+        } else if valid == 0 && best_failure.as_ref().is_none_or(|best| result.matches > best.matches) {
+            best_failure = Some(result);
+        }
+    }
+    if valid != 1 {
+        let found = match valid {
+            0 => "Found none valid".to_owned(),
+            _ => format!("Found {valid} valid alternatives"),
+        };
+        let place = go_quote(&place.to_string());
+        outcome.placeless(format!("{place} must validate one and only one schema (oneOf). {found}"));
+    }
+    let told = if valid == 1 { first_success } else { best_failure };
+    outcome.merge(told.unwrap_or_default());
+}
+
+fn check_all_of(
+    place: &ValuePath<'_>,
+    schemas: &[NestedValueValidation],
+    attempt: impl Fn(&NestedValueValidation) -> ValidationResult,
+    outcome: &mut ValidationResult,
+) {
+    let mut valid = 0;
+    for schema in schemas {
+        let result = attempt(schema);
+        valid += usize::from(result.is_valid());
+        outcome.merge(result);
+    }
+    if valid != schemas.len() {
+        let (place, none) = (go_quote(&place.to_string()), if valid == 0 { ". None validated" } else { "" });
+        outcome.placeless(format!("{place} must validate all the schemas (allOf){none}"));
     }
 }
 
@@ -666,22 +690,8 @@ fn check_number(
     };
 
     if let Some(factor) = bounds.multiple_of {
-        let (number, factor, positive, multiple) = match bound(factor, "MultipleOf", outcome) {
-            NumberBound::Int(number, factor) => {
-                (Value::Int(number), Value::Int(factor), factor > 0, factor > 0 && number % factor == 0)
-            }
-            NumberBound::Float(factor) => {
-                let quotient = if factor < 1.0 { 1.0 / factor * data } else { data / factor };
-                (Value::Float(data), Value::Float(factor), factor > 0.0, factor > 0.0 && is_whole(quotient))
-            }
-        };
-        if !positive {
-            let message = format!("factor MultipleOf declared for {place} must be positive: {}", plain(&factor));
-            let kind = FaultKind::Invalid { value: factor };
-            outcome.push(ValueError { place: Some(place.to_string()), message, kind });
-        } else if !multiple {
-            outcome.invalid(place, number, format_args!("should be a multiple of {}", plain(&factor)));
-        }
+        let factor = bound(factor, "MultipleOf", outcome);
+        check_multiple(place, data, factor, outcome);
     }
     if let Some(min) = bounds.minimum {
         let or_equal = if bounds.exclusive_minimum { "" } else { " or equal to" };
@@ -696,6 +706,25 @@ fn check_number(
         if order.is_gt() || order.is_eq() && bounds.exclusive_maximum {
             outcome.invalid(place, number, format_args!("should be less than{or_equal} {}", plain(&max)));
         }
+    }
+}
+
+fn check_multiple(place: &ValuePath<'_>, data: f64, factor: NumberBound, outcome: &mut ValidationResult) {
+    let (number, factor, positive, multiple) = match factor {
+        NumberBound::Int(number, factor) => {
+            (Value::Int(number), Value::Int(factor), factor > 0, factor > 0 && number % factor == 0)
+        }
+        NumberBound::Float(factor) => {
+            let quotient = if factor < 1.0 { 1.0 / factor * data } else { data / factor };
+            (Value::Float(data), Value::Float(factor), factor > 0.0, factor > 0.0 && is_whole(quotient))
+        }
+    };
+    if !positive {
+        let message = format!("factor MultipleOf declared for {place} must be positive: {}", plain(&factor));
+        let kind = FaultKind::Invalid { value: factor };
+        outcome.push(ValueError { place: Some(place.to_string()), message, kind });
+    } else if !multiple {
+        outcome.invalid(place, number, format_args!("should be a multiple of {}", plain(&factor)));
     }
 }
 

@@ -34,12 +34,12 @@ pub struct Write<'a> {
     /// `None` where nobody is known, as in the author's tools: fields that note the writer stay as they are.
     pub by: Option<Writer<'a>>,
     /// How the field that the kind keeps as it was written is written.
-    pub texts: WrittenTexts<'a>,
+    pub texts: RawFieldTexts<'a>,
 }
 
-/// The texts of the field of [`Strategy::kept_as_written`], where they are not those of its value.
+/// The texts of the field of [`Strategy::raw_field`], where they are not those of its value.
 #[derive(Clone, Copy, Default)]
-pub struct WrittenTexts<'a> {
+pub struct RawFieldTexts<'a> {
     /// In the new object.
     pub new: Option<&'a str>,
     /// In the old one.
@@ -121,7 +121,7 @@ impl Write<'_> {
     ///
     /// A text without space between its tokens is as good as its value, though Go compares the bytes of that, too.
     fn rewritten(&self, new: &Value, old: &Value) -> Option<Error> {
-        let field = self.strategy.kept_as_written()?;
+        let field = self.strategy.raw_field()?;
         let spaced = |text: Option<&'_ str>| text.filter(|text| written::is_spaced(text)).map(str::to_owned);
         if new.get(field) == old.get(field) && spaced(self.texts.new) == spaced(self.texts.old) {
             return None;
@@ -196,7 +196,7 @@ spec:
         let versions: Vec<_> = crd::compile(&definition).into_iter().map(Arc::new).collect();
         let decode = |object| Custom.decode(object, &versions).expect("it is an object").object;
         let write =
-            Write { strategy: &Custom, version: &versions[0], subresource, by: None, texts: WrittenTexts::default() };
+            Write { strategy: &Custom, version: &versions[0], subresource, by: None, texts: RawFieldTexts::default() };
         let (mut runs, new) = (0, decode(widget(new)));
         let outcome = match old {
             None => write.create(new, &mut |_| runs += 1),
@@ -233,7 +233,7 @@ spec:
     }
 
     #[test]
-    fn a_field_that_is_kept_as_written_has_changed_where_its_text_has() {
+    fn a_field_that_is_raw_field_has_changed_where_its_text_has() {
         let strategy = kinds::find("apps", "controllerrevisions").expect("the kind is there");
         let version = strategy.served_version();
         let revision = |data: &str| {
@@ -243,7 +243,7 @@ spec:
             value(&text)
         };
         let check = |new: (&str, Option<&str>), old: (&str, Option<&str>), expect: &[&str]| {
-            let texts = WrittenTexts { new: new.1, old: old.1 };
+            let texts = RawFieldTexts { new: new.1, old: old.1 };
             let (strategy, subresource) = (strategy.strategy, Subresource::Main);
             let write = Write { strategy, version: &version, subresource, by: None, texts };
             let errors = write.update(revision(new.0), &revision(old.0), &mut |_| {}).errors;

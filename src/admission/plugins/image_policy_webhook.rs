@@ -23,7 +23,7 @@ use crate::meta::{Status, duration};
 use crate::object;
 use crate::schema::typed::{Stop, TypedDecoder};
 use crate::value::{Map, Value, json};
-use crate::webhook::{Client, Endpoint, FailedCall, Manner, patience};
+use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
 
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
@@ -185,12 +185,12 @@ struct Remembered {
 pub struct ImagePolicyWebhook {
     policy: ImagePolicy,
     endpoint: Endpoint,
-    client: Arc<Client>,
+    client: Arc<WebhookClient>,
     decisions: Mutex<HashMap<String, Remembered>>,
 }
 
 impl ImagePolicyWebhook {
-    pub fn new(policy: ImagePolicy, endpoint: Endpoint, client: Arc<Client>) -> Self {
+    pub fn new(policy: ImagePolicy, endpoint: Endpoint, client: Arc<WebhookClient>) -> Self {
         ImagePolicyWebhook { policy, endpoint, client, decisions: Mutex::default() }
     }
 

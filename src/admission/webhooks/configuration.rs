@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::review::ReviewVersion;
+use super::review::AdmissionReviewVersion;
 use crate::policy::expression::Expression;
 use crate::policy::{Criteria, conditions};
 use crate::value::{Value, base64};
@@ -49,7 +49,7 @@ pub struct Webhook {
     pub side_effects: SideEffects,
     pub timeout: Duration,
     /// `None` where it takes none that this server speaks.
-    pub review_version: Option<ReviewVersion>,
+    pub review_version: Option<AdmissionReviewVersion>,
     /// Whether it is called again where others have changed the object since.
     pub is_reinvoked: bool,
     pub conditions: Vec<Expression>,
@@ -90,7 +90,7 @@ impl Webhook {
                 Some(_) => SideEffects::Possible,
             },
             timeout: Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS)),
-            review_version: ReviewVersion::choose(webhook.items_at(&["admissionReviewVersions"])),
+            review_version: AdmissionReviewVersion::choose(webhook.items_at(&["admissionReviewVersions"])),
             is_reinvoked: is("reinvocationPolicy", "IfNeeded"),
             conditions: conditions::of_webhook(webhook),
             endpoint: endpoint(webhook.get("clientConfig").unwrap_or(&Value::Null)),

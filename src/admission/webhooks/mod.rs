@@ -40,7 +40,7 @@ use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::{Value, go_quote};
-use crate::webhook::{Client, Credentials, Endpoint, Manner, patience};
+use crate::webhook::{Credentials, Endpoint, Manner, WebhookClient, patience};
 
 use configuration::SideEffects;
 use review::{WebhookAnswerError, WebhookVerdict};
@@ -76,7 +76,7 @@ pub trait WebhookSource: NamespaceLabels {
 /// The step of admission that calls webhooks.
 pub struct Webhooks<S> {
     pub source: S,
-    pub client: Arc<Client>,
+    pub client: Arc<WebhookClient>,
     /// Who calls them.
     pub credentials: Arc<Credentials>,
     /// Whom the variable `authorizer` of match conditions asks.

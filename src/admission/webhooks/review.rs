@@ -19,31 +19,31 @@ const KIND: &str = "AdmissionReview";
 
 /// How a review is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReviewVersion {
+pub enum AdmissionReviewVersion {
     V1,
     V1Beta1,
 }
 
-impl ReviewVersion {
+impl AdmissionReviewVersion {
     /// The first of a webhook's `admissionReviewVersions` that this server speaks.
     pub fn choose(versions: &[Value]) -> Option<Self> {
         versions.iter().find_map(|version| match version.as_str() {
-            Some("v1") => Some(ReviewVersion::V1),
-            Some("v1beta1") => Some(ReviewVersion::V1Beta1),
+            Some("v1") => Some(AdmissionReviewVersion::V1),
+            Some("v1beta1") => Some(AdmissionReviewVersion::V1Beta1),
             _ => None,
         })
     }
 
     const fn name(self) -> &'static str {
         match self {
-            ReviewVersion::V1 => "v1",
-            ReviewVersion::V1Beta1 => "v1beta1",
+            AdmissionReviewVersion::V1 => "v1",
+            AdmissionReviewVersion::V1Beta1 => "v1beta1",
         }
     }
 }
 
 /// The body of a call: compact JSON.
-pub fn encode(version: ReviewVersion, uid: &str, mut request: Value, object: &Value, old: &Value) -> Vec<u8> {
+pub fn encode(version: AdmissionReviewVersion, uid: &str, mut request: Value, object: &Value, old: &Value) -> Vec<u8> {
     let fields = request.make_object();
     fields.insert("uid", Value::from(uid));
     fields.insert("object", object.clone());
@@ -77,7 +77,7 @@ pub enum WebhookAnswerError {
 
 /// Reads the answer to the call `uid`; one of a webhook that may not change the object has no patch.
 pub fn verdict(
-    version: ReviewVersion,
+    version: AdmissionReviewVersion,
     uid: &str,
     may_patch: bool,
     body: &[u8],
@@ -91,7 +91,7 @@ pub fn verdict(
         Response::decode(&answered.body).map_err(|error| WebhookAnswerError::Unreadable(error.to_string()))?;
     let response = response.ok_or_else(absent)?;
     let Response { uid: answered_uid, patch_type, mut verdict } = response;
-    if version == ReviewVersion::V1Beta1 {
+    if version == AdmissionReviewVersion::V1Beta1 {
         // Neither type nor uid were looked at then, and a patch had one type.
         let is_patch = may_patch && !verdict.patch.is_empty();
         verdict.patch_type = if is_patch { "JSONPatch".to_owned() } else { String::new() };
@@ -238,7 +238,7 @@ mod tests {
 
     #[track_caller]
     fn check(may_patch: bool, body: &str, expected: &str) {
-        let fault = verdict(ReviewVersion::V1, "u", may_patch, body.as_bytes()).expect_err("it is no verdict");
+        let fault = verdict(AdmissionReviewVersion::V1, "u", may_patch, body.as_bytes()).expect_err("it is no verdict");
         let (WebhookAnswerError::Unreadable(text) | WebhookAnswerError::Invalid(text)) = fault;
         assert_eq!(text, expected, "{body}");
     }
@@ -303,7 +303,7 @@ mod tests {
     fn a_patch_is_base64_or_a_list_of_bytes() {
         for patch in [r#""W10=""#, "[91,93]"] {
             let body = v1(&format!(r#"{{"uid":"u","allowed":true,"patchType":"JSONPatch","patch":{patch}}}"#));
-            let verdict = verdict(ReviewVersion::V1, "u", true, body.as_bytes()).expect("it is a verdict");
+            let verdict = verdict(AdmissionReviewVersion::V1, "u", true, body.as_bytes()).expect("it is a verdict");
             assert_eq!(verdict.patch, b"[]");
         }
         check(
@@ -317,7 +317,7 @@ mod tests {
     fn a_refusal_is_a_failure_whatever_the_webhook_says() {
         let refused = |status: &str| {
             let body = v1(&format!(r#"{{"uid":"u","allowed":false,"status":{status}}}"#));
-            let verdict = verdict(ReviewVersion::V1, "u", false, body.as_bytes()).expect("it is a verdict");
+            let verdict = verdict(AdmissionReviewVersion::V1, "u", false, body.as_bytes()).expect("it is a verdict");
             let status = refusal("a.b.c", verdict.status);
             (status.code, status.message, status.reason)
         };

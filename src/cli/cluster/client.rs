@@ -54,7 +54,7 @@ pub enum ClientError {
 }
 
 /// A server, and who asks it.
-pub struct Client {
+pub struct ClusterClient {
     config: Config,
     uri: Uri,
     /// `None` for plain HTTP.
@@ -77,7 +77,7 @@ pub struct Unanswered {
     text: String,
 }
 
-impl Client {
+impl ClusterClient {
     /// Makes ready to ask.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Client {
             Some("http") => None,
             _ => return Err(ClientError::Scheme(config.server)),
         };
-        Ok(Client { config, uri, tls, connection: Mutex::default() })
+        Ok(ClusterClient { config, uri, tls, connection: Mutex::default() })
     }
 
     pub fn url(&self) -> &str {
@@ -135,7 +135,7 @@ impl Client {
     /// # Errors
     /// That it is not JSON.
     pub fn read(&self, path: &str, body: &[u8]) -> Result<Value, Unanswered> {
-        let unreadable = |error: json::Error| Unanswered {
+        let unreadable = |error: json::JsonError| Unanswered {
             status: None,
             text: format!("the answer of `{}{path}` can't be understood: {error}", self.url()),
         };

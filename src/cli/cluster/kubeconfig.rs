@@ -20,11 +20,11 @@ use crate::value::{Value, json, yaml};
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
     #[error("the kubeconfig can't be read: {0}")]
-    Text(#[from] yaml::Error),
+    Text(#[from] yaml::YamlError),
     #[error("the kubeconfig `{}` can't be read: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("the kubeconfig `{}` can't be read: {source}", path.display())]
-    FileText { path: PathBuf, source: yaml::Error },
+    FileText { path: PathBuf, source: yaml::YamlError },
     #[error("no file that KUBECONFIG names is there")]
     NoFile,
     #[error("the kubeconfig has no current context: name one with --context")]
@@ -60,7 +60,7 @@ pub enum PluginFault {
     #[error("{0}")]
     Status(ExitStatus),
     #[error(transparent)]
-    Answer(#[from] json::Error),
+    Answer(#[from] json::JsonError),
 }
 
 /// How to reach a server.

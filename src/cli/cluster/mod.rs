@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-pub use client::{Client, ClientError, Forwarded, Unanswered};
+pub use client::{ClientError, ClusterClient, Forwarded, Unanswered};
 pub use kubeconfig::{Config, KubeconfigError};
 
 use crate::author::DefinedKind;
@@ -53,13 +53,13 @@ pub enum ClusterError {
 ///
 /// # Errors
 /// A kubeconfig that is missing, faulty, or wants what skiff can't do.
-pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, ClusterError> {
-    Ok(Client::new(Config::read(kubeconfig, context)?)?)
+pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<ClusterClient, ClusterError> {
+    Ok(ClusterClient::new(Config::read(kubeconfig, context)?)?)
 }
 
 /// A live server.
 pub struct Cluster {
-    client: Client,
+    client: ClusterClient,
 }
 
 impl Cluster {

@@ -127,7 +127,7 @@ impl Oversee for TimeLimit {
 #[derive(Debug, thiserror::Error)]
 enum QuestionError {
     #[error("the body is not JSON: {0}")]
-    Body(#[from] json::Error),
+    Body(#[from] json::JsonError),
     #[error(transparent)]
     Inputs(#[from] InputError),
     #[error("`{0}` is not a number")]

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use super::super::cost::share;
 use super::super::definitions::is_definition;
 use super::super::documents::ManifestText;
+use super::super::shares::share;
 use super::values;
 use crate::author::Catalog;
 use crate::author::policies::is_policy;

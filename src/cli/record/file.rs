@@ -208,7 +208,7 @@ pub enum FileError {
 #[derive(Debug, thiserror::Error)]
 pub enum LineFault {
     #[error(transparent)]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
     #[error(transparent)]
     Base64(#[from] base64::DecodeError),
     #[error("it has no id")]

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::super::cluster::{Client, Forwarded};
+use super::super::cluster::{ClusterClient, Forwarded};
 use super::file::{EndedStream, Headers, RecordWriter, RecordedAnswer, RecordedContent, RecordedRequest, StreamEnd};
 use super::frames::{Splitter, StreamFraming};
 use super::mask::Sensitive;
@@ -53,7 +53,7 @@ const IMPERSONATE: &str = "impersonate-";
 
 /// What requests are passed on with.
 pub struct Proxy {
-    pub client: Client,
+    pub client: ClusterClient,
     pub writer: RecordWriter,
 }
 

@@ -1,10 +1,10 @@
 //! The audit log that the flags of kube-apiserver ask for.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use super::flags::Flags;
-use crate::audit::{Log, Policy, RotatedFile, Rotation};
+use crate::audit::{Log, Policy, PolicyFileError, RotatedFile, Rotation};
 
 /// What stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
@@ -15,19 +15,32 @@ const SIZE_MIB_MAX: i64 = 100;
 const OLDER_FILES_MAX: i64 = 100;
 const AGE_DAYS_MAX: i64 = 366;
 
+/// Why there is no log, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditLogError {
+    #[error("ensureLogFile: open {path}: {source}")]
+    Open { path: String, source: io::Error },
+    #[error(transparent)]
+    Policy(#[from] PolicyFileError),
+    #[error("invalid audit log format {0}, allowed formats are \"legacy,json\"")]
+    Format(String),
+    #[error("--{name} {number} can't be a negative number")]
+    Negative { name: &'static str, number: i64 },
+}
+
 /// The log; without a policy nothing is logged, as in kube-apiserver.
 ///
 /// # Errors
 ///
 /// What can't be read or written, or what kube-apiserver says of a value that is not one of the flag's.
-pub fn audit_log(flags: &Flags) -> Result<Option<Log>, String> {
+pub fn audit_log(flags: &Flags) -> Result<Option<Log>, AuditLogError> {
     let Some(path) = flags.text("audit-log-path") else { return Ok(None) };
     let is_legacy = is_legacy(flags)?;
     let rotation = rotation(flags)?;
-    let log = open(path, rotation).map_err(|error| format!("ensureLogFile: open {path}: {error}"))?;
+    let log = open(path, rotation).map_err(|source| AuditLogError::Open { path: path.to_owned(), source })?;
     let log = if is_legacy { log.in_legacy_form() } else { log };
     let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
-    Ok(Some(log.of(Policy::read(Path::new(policy)).map_err(|error| error.to_string())?)))
+    Ok(Some(log.of(Policy::read(Path::new(policy))?)))
 }
 
 fn open(path: &str, rotation: Option<Rotation>) -> std::io::Result<Log> {
@@ -42,18 +55,18 @@ fn open(path: &str, rotation: Option<Rotation>) -> std::io::Result<Log> {
     }
 }
 
-fn is_legacy(flags: &Flags) -> Result<bool, String> {
+fn is_legacy(flags: &Flags) -> Result<bool, AuditLogError> {
     match flags.text("audit-log-format") {
         None | Some("json") => Ok(false),
         Some("legacy") => Ok(true),
-        Some(other) => Err(format!("invalid audit log format {other}, allowed formats are \"legacy,json\"")),
+        Some(other) => Err(AuditLogError::Format(other.to_owned())),
     }
 }
 
 /// When a file is put aside; never where its size has no limit.
-fn rotation(flags: &Flags) -> Result<Option<Rotation>, String> {
-    let number = |name: &str, default: i64| match flags.number(name).unwrap_or(default) {
-        number if number < 0 => Err(format!("--{name} {number} can't be a negative number")),
+fn rotation(flags: &Flags) -> Result<Option<Rotation>, AuditLogError> {
+    let number = |name: &'static str, default: i64| match flags.number(name).unwrap_or(default) {
+        number if number < 0 => Err(AuditLogError::Negative { name, number }),
         number => Ok(number.unsigned_abs()),
     };
     let age_days = number("audit-log-maxage", AGE_DAYS_MAX)?;
@@ -79,7 +92,7 @@ mod tests {
 
     #[test]
     fn files_are_put_aside_as_the_flags_say() {
-        let of = |arguments: &[&str]| rotation(&flags(arguments));
+        let of = |arguments: &[&str]| rotation(&flags(arguments)).map_err(|error| error.to_string());
         let default =
             Rotation { size_bytes_max: 100 << 20, older_files_max: 100, age_days_max: 366, compresses: false };
         assert_eq!(of(&[]), Ok(Some(default)));
@@ -94,7 +107,7 @@ mod tests {
 
     #[test]
     fn two_forms_are_known() {
-        let of = |form: &str| is_legacy(&flags(&["--audit-log-format", form]));
+        let of = |form: &str| is_legacy(&flags(&["--audit-log-format", form])).map_err(|error| error.to_string());
         assert_eq!([of("json"), of("legacy")], [Ok(false), Ok(true)]);
         let unknown = "invalid audit log format xml, allowed formats are \"legacy,json\"";
         assert_eq!(of("xml"), Err(unknown.to_owned()));

@@ -7,15 +7,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::admission::endpoint;
+use super::super::admission::{EndpointError, endpoint};
 use super::super::users::AuthorizationMode;
-use super::authorization_configuration::{self as configuration, Configured, ConfiguredWebhook, MODES};
-use super::files::go_reason;
+use super::authorization_configuration::{
+    self as configuration, ConfigurationError, Configured, ConfiguredWebhook, MODES,
+};
+use super::files::{Aggregate, PathError};
 use super::flags::Flags;
-use crate::auth::{AccessWebhook, Answering, Figures, NamedAuthorizer, PolicyList, ReviewVersion, Verdict};
+use crate::auth::{
+    AccessReviewVersion, AccessWebhook, Answering, Figures, NamedAuthorizer, PolicyFault, PolicyList, Verdict,
+};
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
-use crate::webhook::Client;
+use crate::webhook::WebhookClient;
 
 /// The flags that a file of configuration takes the place of.
 const REPLACED: [&str; 5] = [
@@ -33,6 +37,60 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
 const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
 
+/// Why there are no authorisers, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorizationError {
+    #[error(
+        "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
+    )]
+    Replaced,
+    #[error(transparent)]
+    File(#[from] PathError),
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error(transparent)]
+    Modes(#[from] Aggregate<ModeError>),
+    #[error("invalid authorization config: {0}")]
+    Config(AuthorizerError),
+}
+
+/// What is wrong with the flags about modes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModeError {
+    #[error("authorization-mode {} is not a valid mode", go_quote(.0))]
+    Unknown(String),
+    #[error("authorization-mode ABAC's authorization policy file not passed")]
+    NoPolicyFile,
+    #[error("authorization-mode Webhook's authorization config file not passed")]
+    NoWebhookFile,
+    #[error("cannot specify --{flag} without mode {mode}")]
+    Without { flag: &'static str, mode: &'static str },
+    #[error("authorization-mode [{}] has mode specified more than once", quoted(.0))]
+    Repeated(Vec<String>),
+}
+
+/// Why an authoriser can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorizerError {
+    #[error(transparent)]
+    File(#[from] PathError),
+    #[error("{}", .fault.of_file(.path))]
+    Policies { path: String, fault: PolicyFault },
+    #[error(
+        "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
+    )]
+    NotInCluster,
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    #[error("unsupported webhook authorizer version {}, supported versions are \"v1\", \"v1beta1\"", go_quote(.0))]
+    Version(String),
+}
+
+fn quoted(modes: &[String]) -> String {
+    let quoted: Vec<_> = modes.iter().map(|mode| go_quote(mode)).collect();
+    quoted.join(" ")
+}
+
 /// The authorisers in the order in which they are asked. Calls of webhooks are counted in `figures`.
 ///
 /// # Errors
@@ -42,37 +100,31 @@ pub fn authorization_modes(
     flags: &Flags,
     minor: Minor,
     figures: &Arc<Figures>,
-) -> Result<Vec<AuthorizationMode>, String> {
+) -> Result<Vec<AuthorizationMode>, AuthorizationError> {
     let configured = match flags.text("authorization-config") {
         Some(_) if flags.names().any(|name| REPLACED.contains(&name)) => {
-            return Err("--authorization-config can not be specified when --authorization-mode or \
-                        --authorization-webhook-* flags are defined"
-                .to_owned());
+            return Err(AuthorizationError::Replaced);
         }
         Some(path) => configuration::parse(&read(path)?, minor)?,
         None => of_flags(flags)?,
     };
-    let with = Means { client: Arc::new(Client::new(Vec::new(), Vec::new())), figures: Arc::clone(figures), minor };
+    let with =
+        Means { client: Arc::new(WebhookClient::new(Vec::new(), Vec::new())), figures: Arc::clone(figures), minor };
     let ready = configured.into_iter().map(|one| make(one, flags, &with));
-    ready.collect::<Result<_, _>>().map_err(|why| format!("invalid authorization config: {why}"))
+    ready.collect::<Result<_, _>>().map_err(AuthorizationError::Config)
 }
 
-fn read(path: &str) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("open {path}: {}", go_reason(&error)))
+fn read(path: &str) -> Result<Vec<u8>, PathError> {
+    fs::read(path).map_err(PathError::open(path))
 }
 
 /// What the flags name, where no file of configuration does.
-fn of_flags(flags: &Flags) -> Result<Vec<Configured>, String> {
+fn of_flags(flags: &Flags) -> Result<Vec<Configured>, Aggregate<ModeError>> {
     let mut modes = flags.list("authorization-mode");
     if modes.is_empty() {
         modes.push("AlwaysAllow".to_owned());
     }
-    let faults = faults(flags, &modes);
-    match faults.as_slice() {
-        [] => {}
-        [only] => return Err(only.clone()),
-        several => return Err(format!("[{}]", several.join(", "))),
-    }
+    Aggregate::refuse(faults(flags, &modes))?;
     let named = modes.into_iter().map(|mode| match mode.as_str() {
         "Webhook" => Configured::Webhook(webhook_of_flags(flags)),
         _ => Configured::Mode(mode),
@@ -80,31 +132,30 @@ fn of_flags(flags: &Flags) -> Result<Vec<Configured>, String> {
     Ok(named.collect())
 }
 
-fn faults(flags: &Flags, modes: &[String]) -> Vec<String> {
+fn faults(flags: &Flags, modes: &[String]) -> Vec<ModeError> {
     let has = |mode: &str| modes.iter().any(|one| one == mode);
     let (policies, webhook) =
         (flags.text("authorization-policy-file"), flags.text("authorization-webhook-config-file"));
     let mut faults = Vec::new();
     for mode in modes {
         if !MODES.contains(&mode.as_str()) {
-            faults.push(format!("authorization-mode {} is not a valid mode", go_quote(mode)));
+            faults.push(ModeError::Unknown(mode.clone()));
         }
         if mode == "ABAC" && policies.is_none() {
-            faults.push("authorization-mode ABAC's authorization policy file not passed".to_owned());
+            faults.push(ModeError::NoPolicyFile);
         }
         if mode == "Webhook" && webhook.is_none() {
-            faults.push("authorization-mode Webhook's authorization config file not passed".to_owned());
+            faults.push(ModeError::NoWebhookFile);
         }
     }
     if policies.is_some() && !has("ABAC") {
-        faults.push("cannot specify --authorization-policy-file without mode ABAC".to_owned());
+        faults.push(ModeError::Without { flag: "authorization-policy-file", mode: "ABAC" });
     }
     if webhook.is_some() && !has("Webhook") {
-        faults.push("cannot specify --authorization-webhook-config-file without mode Webhook".to_owned());
+        faults.push(ModeError::Without { flag: "authorization-webhook-config-file", mode: "Webhook" });
     }
     if modes.iter().enumerate().any(|(at, mode)| modes[..at].contains(mode)) {
-        let quoted: Vec<_> = modes.iter().map(|mode| go_quote(mode)).collect();
-        faults.push(format!("authorization-mode [{}] has mode specified more than once", quoted.join(" ")));
+        faults.push(ModeError::Repeated(modes.to_vec()));
     }
     faults
 }
@@ -125,12 +176,12 @@ fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
 
 /// What webhooks need beside what they are configured with.
 struct Means {
-    client: Arc<Client>,
+    client: Arc<WebhookClient>,
     figures: Arc<Figures>,
     minor: Minor,
 }
 
-fn make(configured: Configured, flags: &Flags, with: &Means) -> Result<AuthorizationMode, String> {
+fn make(configured: Configured, flags: &Flags, with: &Means) -> Result<AuthorizationMode, AuthorizerError> {
     match configured {
         Configured::Webhook(webhook) => webhook_mode(webhook, with),
         Configured::Mode(mode) => match mode.as_str() {
@@ -143,26 +194,20 @@ fn make(configured: Configured, flags: &Flags, with: &Means) -> Result<Authoriza
     }
 }
 
-fn abac_mode(path: &str) -> Result<AuthorizationMode, String> {
-    let policies = PolicyList::parse(&read(path)?).map_err(|fault| fault.of_file(path))?;
+fn abac_mode(path: &str) -> Result<AuthorizationMode, AuthorizerError> {
+    let of_file = |fault| AuthorizerError::Policies { path: path.to_owned(), fault };
+    let policies = PolicyList::parse(&read(path)?).map_err(of_file)?;
     let name = NamedAuthorizer { r#type: "ABAC", name: "abac".to_owned() };
     Ok(AuthorizationMode::Ready(name, Arc::new(policies)))
 }
 
-fn webhook_mode(webhook: ConfiguredWebhook, with: &Means) -> Result<AuthorizationMode, String> {
-    let Some(kubeconfig) = &webhook.kubeconfig else {
-        return Err("unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
-                    must be defined"
-            .to_owned());
-    };
-    if let Err(error) = fs::metadata(kubeconfig) {
-        return Err(format!("stat {kubeconfig}: {}", go_reason(&error)));
-    }
-    let endpoint = endpoint(Path::new(kubeconfig)).map_err(|error| error.to_string())?;
-    let version = ReviewVersion::named(&webhook.version).ok_or_else(|| {
-        let version = go_quote(&webhook.version);
-        format!("unsupported webhook authorizer version {version}, supported versions are \"v1\", \"v1beta1\"")
-    })?;
+fn webhook_mode(webhook: ConfiguredWebhook, with: &Means) -> Result<AuthorizationMode, AuthorizerError> {
+    let Some(kubeconfig) = &webhook.kubeconfig else { return Err(AuthorizerError::NotInCluster) };
+    let unseen = |source| PathError { call: "stat", path: kubeconfig.clone(), source };
+    fs::metadata(kubeconfig).map_err(unseen)?;
+    let endpoint = endpoint(Path::new(kubeconfig))?;
+    let version = AccessReviewVersion::named(&webhook.version)
+        .ok_or_else(|| AuthorizerError::Version(webhook.version.clone()))?;
     let answering = Answering {
         version,
         timeout: webhook.timeout,
@@ -192,7 +237,8 @@ mod tests {
             AuthorizationMode::Rbac => "RBAC",
             AuthorizationMode::Ready(..) => "ready",
         };
-        authorization_modes(&flags, Minor::NEWEST, &Arc::default()).map(|modes| modes.iter().map(name).collect())
+        let modes = authorization_modes(&flags, Minor::NEWEST, &Arc::default());
+        modes.map(|modes| modes.iter().map(name).collect()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,6 +1,52 @@
-//! What Go's programs say of files that can't be opened.
+//! What Go's programs say of files that can't be opened, and of several errors at once.
 
+use std::fmt::{self, Display};
 use std::io::{Error, ErrorKind};
+
+/// Why a file is not used; prints as Go's `os.PathError` does.
+#[derive(Debug, thiserror::Error)]
+#[error("{call} {path}: {}", go_reason(.source))]
+pub struct PathError {
+    /// What was tried: `open` or `stat`.
+    pub call: &'static str,
+    pub path: String,
+    pub source: Error,
+}
+
+impl PathError {
+    /// Makes the error of opening the file at `path`.
+    pub fn open(path: impl Display) -> impl FnOnce(Error) -> Self {
+        let path = path.to_string();
+        move |source| PathError { call: "open", path, source }
+    }
+}
+
+/// Several errors, as Go's `errors.NewAggregate` prints them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Aggregate<E>(Vec<E>);
+
+impl<E> Aggregate<E> {
+    /// Refuses what has errors.
+    ///
+    /// # Errors
+    ///
+    /// There are some.
+    pub fn refuse(errors: Vec<E>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Aggregate(errors)) }
+    }
+}
+
+impl<E: Display> Display for Aggregate<E> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0[..] {
+            [error] => error.fmt(formatter),
+            errors => {
+                let texts: Vec<String> = errors.iter().map(E::to_string).collect();
+                write!(formatter, "[{}]", texts.join(", "))
+            }
+        }
+    }
+}
 
 /// The reason, as Go tells it behind `open PATH: `.
 pub fn go_reason(error: &Error) -> String {
@@ -19,5 +65,15 @@ mod tests {
     fn reasons_are_gos() {
         let missing = std::fs::read("/nonexistent").expect_err("it is not there");
         assert_eq!(go_reason(&missing), "no such file or directory");
+        let error = PathError::open("/nonexistent")(missing);
+        assert_eq!(error.to_string(), "open /nonexistent: no such file or directory");
+    }
+
+    #[test]
+    fn one_error_stands_without_brackets() {
+        let told = |errors: &[&'static str]| Aggregate::refuse(errors.to_vec()).map_err(|all| all.to_string());
+        assert_eq!(told(&[]), Ok(()));
+        assert_eq!(told(&["a"]), Err("a".to_owned()));
+        assert_eq!(told(&["a", "b"]), Err("[a, b]".to_owned()));
     }
 }

@@ -23,6 +23,23 @@ pub enum Manner {
 /// The flag of [`Sort::Level`].
 const LEVEL: &str = "v";
 
+/// Why an argument is not taken, in the words of the program that is stood in for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FlagError {
+    #[error("flag provided but not defined: -{0}")]
+    NotDefined(String),
+    #[error("unknown flag: --{0}")]
+    Unknown(String),
+    #[error("unknown shorthand flag: '{first}' in {argument}")]
+    UnknownShorthand { first: char, argument: String },
+    #[error("flag needs an argument: {0}")]
+    NoValue(String),
+    #[error("invalid value {} for flag -{name}: parse error", go_quote(.value))]
+    Unparsable { name: String, value: String },
+    #[error("invalid argument {} for \"{flag}\" flag: {fault}", go_quote(.value))]
+    Invalid { flag: String, value: String, fault: String },
+}
+
 /// The flags that a program takes.
 pub struct Table {
     manner: Manner,
@@ -54,7 +71,7 @@ impl Table {
     /// # Errors
     ///
     /// What is said of the first that can't be taken.
-    pub fn parse(&self, arguments: impl IntoIterator<Item = String>) -> Result<Flags, String> {
+    pub fn parse(&self, arguments: impl IntoIterator<Item = String>) -> Result<Flags, FlagError> {
         let mut flags = Flags::default();
         let mut rest = arguments.into_iter();
         while let Some(argument) = rest.next() {
@@ -90,37 +107,36 @@ impl Table {
         text.strip_prefix(LEVEL).filter(|level| !level.is_empty())
     }
 
-    fn find(&self, name: &str, argument: &str) -> Result<(&'static str, Sort), String> {
+    fn find(&self, name: &str, argument: &str) -> Result<(&'static str, Sort), FlagError> {
         let name = if name == "h" { "help" } else { name };
         if let Some((known, sort)) = self.sorts.get_key_value(name) {
             return Ok((*known, *sort));
         }
         Err(match (self.manner, name.chars().next()) {
-            (Manner::Flag, _) => format!("flag provided but not defined: -{name}"),
+            (Manner::Flag, _) => FlagError::NotDefined(name.to_owned()),
             (Manner::Pflag, Some(first)) if !argument.starts_with("--") => {
-                format!("unknown shorthand flag: '{first}' in {argument}")
+                FlagError::UnknownShorthand { first, argument: argument.to_owned() }
             }
-            (Manner::Pflag, _) => format!("unknown flag: --{name}"),
+            (Manner::Pflag, _) => FlagError::Unknown(name.to_owned()),
         })
     }
 
-    fn needs_value(&self, name: &str) -> String {
-        match self.manner {
-            Manner::Flag => format!("flag needs an argument: -{name}"),
-            Manner::Pflag => format!("flag needs an argument: --{name}"),
-        }
+    fn needs_value(&self, name: &str) -> FlagError {
+        FlagError::NoValue(match self.manner {
+            Manner::Flag => format!("-{name}"),
+            Manner::Pflag => format!("--{name}"),
+        })
     }
 
-    fn check(&self, name: &str, sort: Sort, value: &str) -> Result<(), String> {
+    fn check(&self, name: &str, sort: Sort, value: &str) -> Result<(), FlagError> {
         let Some(fault) = sort.fault(value) else { return Ok(()) };
-        let value = go_quote(value);
-        Err(match self.manner {
-            Manner::Flag => format!("invalid value {value} for flag -{name}: parse error"),
-            Manner::Pflag if sort == Sort::Level => {
-                format!("invalid argument {value} for \"-{name}, --{name}\" flag: {fault}")
-            }
-            Manner::Pflag => format!("invalid argument {value} for \"--{name}\" flag: {fault}"),
-        })
+        let value = value.to_owned();
+        let flag = match self.manner {
+            Manner::Flag => return Err(FlagError::Unparsable { name: name.to_owned(), value }),
+            Manner::Pflag if sort == Sort::Level => format!("-{name}, --{name}"),
+            Manner::Pflag => format!("--{name}"),
+        };
+        Err(FlagError::Invalid { flag, value, fault })
     }
 }
 
@@ -189,7 +205,7 @@ mod tests {
 
     const TABLE: &str = "# of tests\naudit-log-path text\nhelp bool\nissuer list\nport int\nprofiling bool\nrequest-timeout duration\nv level\n";
 
-    fn parse(manner: Manner, arguments: &[&str]) -> Result<Flags, String> {
+    fn parse(manner: Manner, arguments: &[&str]) -> Result<Flags, FlagError> {
         Table::new(manner, TABLE).parse(arguments.iter().map(|text| (*text).to_owned()))
     }
 
@@ -211,7 +227,8 @@ mod tests {
     #[test]
     fn what_is_not_taken_is_told_as_there() {
         let check = |manner, arguments: &[&str], expected: &str| {
-            assert_eq!(parse(manner, arguments).err().as_deref(), Some(expected), "{arguments:?}");
+            let told = parse(manner, arguments).map_err(|error| error.to_string()).err();
+            assert_eq!(told.as_deref(), Some(expected), "{arguments:?}");
         };
         check(Manner::Pflag, &["--nosuch=1"], "unknown flag: --nosuch");
         check(Manner::Pflag, &["-secure-port=1"], "unknown shorthand flag: 's' in -secure-port=1");

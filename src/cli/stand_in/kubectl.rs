@@ -9,7 +9,7 @@ use std::{env, fs, io};
 use bytes::Bytes;
 use hyper::Method;
 
-use super::super::cluster::{self, Client, ClusterError};
+use super::super::cluster::{self, ClusterClient, ClusterError};
 use super::super::documents::{self, Unreadable};
 use super::super::print::{note, output};
 use super::file_name;
@@ -201,11 +201,11 @@ async fn answer(arguments: &[String]) -> Result<String, CallError> {
     }
 }
 
-fn connect(call: &Call) -> Result<Client, ClusterError> {
+fn connect(call: &Call) -> Result<ClusterClient, ClusterError> {
     cluster::connect(call.kubeconfig.as_deref(), call.context.as_deref())
 }
 
-async fn namespaces(client: &Client, names: &[&str]) -> Result<String, CallError> {
+async fn namespaces(client: &ClusterClient, names: &[&str]) -> Result<String, CallError> {
     const PATH: &str = "/api/v1/namespaces";
     let mut found = Vec::new();
     match names {
@@ -224,7 +224,7 @@ async fn namespaces(client: &Client, names: &[&str]) -> Result<String, CallError
 }
 
 /// Applies or creates every object of the files.
-async fn write(client: &Client, call: &Call, verb: &str) -> Result<String, CallError> {
+async fn write(client: &ClusterClient, call: &Call, verb: &str) -> Result<String, CallError> {
     let mut text = String::new();
     for object in read(&call.files)? {
         let (name, kind) = (object.str_at(&["metadata", "name"]), object.str_at(&["kind"]));
@@ -279,7 +279,7 @@ fn items(object: Value) -> Vec<Value> {
 }
 
 /// The path of all objects of an object's kind in its namespace.
-async fn place(client: &Client, call: &Call, object: &Value) -> Result<String, CallError> {
+async fn place(client: &ClusterClient, call: &Call, object: &Value) -> Result<String, CallError> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let root = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
     let served = ask(client, Method::GET, &root, None).await?;
@@ -297,7 +297,7 @@ async fn place(client: &Client, call: &Call, object: &Value) -> Result<String, C
 }
 
 async fn ask(
-    client: &Client,
+    client: &ClusterClient,
     method: Method,
     path: &str,
     content: Option<(&'static str, Bytes)>,

@@ -13,6 +13,7 @@ mod etcd;
 mod files;
 mod flags;
 mod kubectl;
+mod papers;
 mod sorts;
 mod store;
 mod values;

@@ -29,7 +29,7 @@ pub(super) struct Memory {
 
 /// What to do, and why.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Allowed {
+pub(super) struct LimitedScale {
     pub replicas: i64,
     /// The reason and the message of the condition `AbleToScale`.
     pub able: (&'static str, &'static str),
@@ -54,7 +54,7 @@ const FAST_DOWN: (&str, &str) =
 const TOO_MANY: (&str, &str) = ("TooManyReplicas", "the desired replica count is more than the maximum replica count");
 const TOO_FEW: (&str, &str) = ("TooFewReplicas", "the desired replica count is less than the minimum replica count");
 
-impl Allowed {
+impl LimitedScale {
     /// Whether time alone may allow more.
     pub fn passes(&self) -> bool {
         let reasons = [self.able.0, self.limited.1];
@@ -71,7 +71,7 @@ impl Memory {
     }
 
     /// What becomes of `wanted` replicas, by the `spec` of the autoscaler.
-    pub fn allow(&mut self, spec: &Value, current: i64, wanted: i64, now: Timestamp) -> Allowed {
+    pub fn allow(&mut self, spec: &Value, current: i64, wanted: i64, now: Timestamp) -> LimitedScale {
         let (least, most) = bounds(spec);
         match spec.get("behavior").filter(|behavior| !behavior.is_null()) {
             None => {
@@ -181,9 +181,13 @@ pub(super) fn bounds(spec: &Value) -> (i64, i64) {
     (spec.get("minReplicas").and_then(Value::as_i64).unwrap_or(1), int_at(spec, &["maxReplicas"]))
 }
 
-fn settled(stable: i64, able: (&'static str, &'static str), allowed: (i64, (&'static str, &'static str))) -> Allowed {
+fn settled(
+    stable: i64,
+    able: (&'static str, &'static str),
+    allowed: (i64, (&'static str, &'static str)),
+) -> LimitedScale {
     let (replicas, (reason, message)) = allowed;
-    Allowed { replicas, able, limited: (replicas != stable, reason, message) }
+    LimitedScale { replicas, able, limited: (replicas != stable, reason, message) }
 }
 
 fn by_default(current: i64, wanted: i64, least: i64, most: i64) -> (i64, (&'static str, &'static str)) {

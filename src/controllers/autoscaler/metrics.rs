@@ -19,6 +19,15 @@ use crate::value::Value;
 const USAGE: &str = "kwok.x-k8s.io/usage-";
 const METRIC: &str = "metrics.skiff.kubeskiff.dev/";
 
+/// Why a metric is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum MetricError {
+    #[error("no metrics returned from resource metrics API")]
+    NoResource,
+    #[error("no metrics returned from custom metrics API")]
+    NoCustom,
+}
+
 /// Thousandths by the names of pods.
 pub(super) type OfPods = BTreeMap<String, i64>;
 
@@ -26,10 +35,10 @@ pub(super) type OfPods = BTreeMap<String, i64>;
 ///
 /// # Errors
 /// That none is measured.
-pub(super) fn of_resource(pods: &[&Value], resource: &str, container: &str) -> Result<OfPods, String> {
+pub(super) fn of_resource(pods: &[&Value], resource: &str, container: &str) -> Result<OfPods, MetricError> {
     let is_measured = |pod: &&&Value| ["cpu", "memory"].iter().any(|name| annotated(pod, USAGE, name).is_some());
     if !pods.iter().any(|pod| is_measured(&pod)) {
-        return Err("no metrics returned from resource metrics API".to_owned());
+        return Err(MetricError::NoResource);
     }
     let usage = |pod: &&Value| {
         let each = annotated(pod, USAGE, resource)?;
@@ -45,9 +54,9 @@ pub(super) fn of_resource(pods: &[&Value], resource: &str, container: &str) -> R
 ///
 /// # Errors
 /// That no pod has it.
-pub(super) fn of_pods(pods: &[&Value], metric: &str) -> Result<OfPods, String> {
+pub(super) fn of_pods(pods: &[&Value], metric: &str) -> Result<OfPods, MetricError> {
     let found: OfPods = pods.iter().filter_map(|pod| Some((name_of(pod), annotated(pod, METRIC, metric)?))).collect();
-    if found.is_empty() { Err("no metrics returned from custom metrics API".to_owned()) } else { Ok(found) }
+    if found.is_empty() { Err(MetricError::NoCustom) } else { Ok(found) }
 }
 
 /// A metric of an object, or one that an autoscaler has from outside.

@@ -52,6 +52,23 @@ pub(super) struct Proposal {
     pub utilization: i64,
 }
 
+/// Why a metric comes to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ReplicasError {
+    #[error("no metrics returned matched known pods")]
+    NoMatch,
+    #[error("unable to calculate ready pods: no pods returned by selector while calculating replica count")]
+    NoReadyPods,
+    #[error("no pods returned by selector while calculating replica count")]
+    NoPods,
+    #[error("did not receive metrics for targeted pods (pods might be unready)")]
+    NoMetrics,
+    #[error("missing request for {resource} in container {container} of Pod {pod}")]
+    NoRequest { resource: String, container: String, pod: String },
+    #[error("container {container} not found in Pod {pod}")]
+    NoContainer { container: String, pod: String },
+}
+
 /// What there is to reckon with.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'s> {
@@ -89,7 +106,7 @@ impl Scene<'_> {
         resource: &str,
         container: &str,
         target: i64,
-    ) -> Result<Proposal, String> {
+    ) -> Result<Proposal, ReplicasError> {
         let groups = self.take_away(&mut used, resource)?;
         let requests = self.requests(container, resource)?;
         let ratio_of = |used: &OfPods| {
@@ -99,7 +116,7 @@ impl Scene<'_> {
                     (total.saturating_add(*used), requested.saturating_add(*request), count + 1)
                 });
             if requested == 0 {
-                return Err("no metrics returned matched known pods".to_owned());
+                return Err(ReplicasError::NoMatch);
             }
             let utilization = total.saturating_mul(100) / requested;
             Ok((utilization as f64 / target as f64, utilization, total / count))
@@ -120,7 +137,7 @@ impl Scene<'_> {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn by_average(&self, mut used: OfPods, resource: &str, target: i64) -> Result<Proposal, String> {
+    pub fn by_average(&self, mut used: OfPods, resource: &str, target: i64) -> Result<Proposal, ReplicasError> {
         let groups = self.take_away(&mut used, resource)?;
         let ratio_of = |used: &OfPods| {
             let total = used.values().fold(0_i64, |total, used| total.saturating_add(*used));
@@ -142,7 +159,7 @@ impl Scene<'_> {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn by_value(&self, used: i64, target: i64) -> Result<i64, String> {
+    pub fn by_value(&self, used: i64, target: i64) -> Result<i64, ReplicasError> {
         let ratio = used as f64 / target as f64;
         if self.current == 0 {
             return Ok(up(ratio));
@@ -151,8 +168,7 @@ impl Scene<'_> {
             return Ok(self.current);
         }
         if self.pods.is_empty() {
-            let why = "unable to calculate ready pods: no pods returned by selector while calculating replica count";
-            return Err(why.to_owned());
+            return Err(ReplicasError::NoReadyPods);
         }
         let is_ready = |pod: &&&Value| pod.str_at(&["status", "phase"]) == "Running" && pods::is_ready(pod);
         Ok(up(ratio * self.pods.iter().filter(is_ready).count() as f64))
@@ -166,14 +182,14 @@ impl Scene<'_> {
     }
 
     /// Takes away what does not count, and tells the pods apart.
-    fn take_away(&self, used: &mut OfPods, resource: &str) -> Result<Groups, String> {
+    fn take_away(&self, used: &mut OfPods, resource: &str) -> Result<Groups, ReplicasError> {
         if self.pods.is_empty() {
-            return Err("no pods returned by selector while calculating replica count".to_owned());
+            return Err(ReplicasError::NoPods);
         }
         let groups = self.groups(used, resource);
         used.retain(|pod, _| !groups.ignored.contains(pod) && !groups.unready.contains(pod));
         if used.is_empty() {
-            return Err("did not receive metrics for targeted pods (pods might be unready)".to_owned());
+            return Err(ReplicasError::NoMetrics);
         }
         Ok(groups)
     }
@@ -230,7 +246,7 @@ impl Scene<'_> {
     }
 
     /// What the pods request, in thousandths.
-    fn requests(&self, container: &str, resource: &str) -> Result<BTreeMap<String, i64>, String> {
+    fn requests(&self, container: &str, resource: &str) -> Result<BTreeMap<String, i64>, ReplicasError> {
         let requests =
             |pod: &&Value| Ok((pod.str_at(&["metadata", "name"]).to_owned(), request(pod, container, resource)?));
         self.pods.iter().map(requests).collect()
@@ -238,7 +254,7 @@ impl Scene<'_> {
 }
 
 /// What a pod requests, or one of its containers.
-fn request(pod: &Value, container: &str, resource: &str) -> Result<i64, String> {
+fn request(pod: &Value, container: &str, resource: &str) -> Result<i64, ReplicasError> {
     let amount = |holder: &Value, path: [&str; 2]| {
         let text = holder.at(&path)?.get(resource)?.as_str()?;
         Quantity::parse(text).ok().map(|quantity| quantity.milli_value())
@@ -257,13 +273,21 @@ fn request(pod: &Value, container: &str, resource: &str) -> Result<i64, String> 
         if !container.is_empty() && container != its_name {
             continue;
         }
-        let missing = || format!("missing request for {resource} in container {its_name} of Pod {name}");
+        let missing = || ReplicasError::NoRequest {
+            resource: resource.to_owned(),
+            container: its_name.to_owned(),
+            pod: name.to_owned(),
+        };
         sum = sum.saturating_add(amount(it, ["resources", "requests"]).ok_or_else(missing)?);
         if container == its_name {
             return Ok(sum);
         }
     }
-    if container.is_empty() { Ok(sum) } else { Err(format!("container {container} not found in Pod {name}")) }
+    if container.is_empty() {
+        Ok(sum)
+    } else {
+        Err(ReplicasError::NoContainer { container: container.to_owned(), pod: name.to_owned() })
+    }
 }
 
 /// Pods of which nothing is known use all that they may where others use little, and nothing where others use much; so do
@@ -305,7 +329,8 @@ mod tests {
         let scene = Scene { pods: &pods, current: pods.len() as i64, tolerances, now };
         let used: OfPods = used.iter().map(|(pod, used)| ((*pod).to_owned(), *used)).collect();
         let found = scene.by_utilization(used.clone(), "cpu", "", target);
-        assert_eq!(found.as_ref().map(|found| found.replicas).map_err(String::as_str), expected);
+        let told = found.as_ref().map(|found| found.replicas).map_err(ToString::to_string);
+        assert_eq!(told, expected.map_err(str::to_owned));
         if let Ok(found) = found {
             // The same by the average, as each requests one.
             let average = scene.by_average(used, "cpu", target * 10).expect("pods are measured");
@@ -362,7 +387,8 @@ mod tests {
         let pod = pod("a", "");
         assert_eq!(request(&pod, "", "cpu"), Ok(1000));
         assert_eq!(request(&pod, "c", "cpu"), Ok(1000));
-        assert_eq!(request(&pod, "", "memory"), Err("missing request for memory in container c of Pod a".to_owned()));
-        assert_eq!(request(&pod, "d", "cpu"), Err("container d not found in Pod a".to_owned()));
+        let told = |resource, container| request(&pod, container, resource).map_err(|error| error.to_string());
+        assert_eq!(told("memory", ""), Err("missing request for memory in container c of Pod a".to_owned()));
+        assert_eq!(told("cpu", "d"), Err("container d not found in Pod a".to_owned()));
     }
 }

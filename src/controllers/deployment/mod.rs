@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use self::figures::{DESIRED, MAX, Wanted, annotated, replicas};
-use self::status::Seen;
+use self::status::ObservedDeployment;
 use super::client::{Client, Kind, int_at, is_going, key_of};
 use super::conditions;
 use super::family::{self, Family};
@@ -434,8 +434,13 @@ impl Rollout<'_> {
         Ok((scaled, before != size))
     }
 
-    fn seen(&self) -> Seen<'_> {
-        Seen { deployment: &self.deployment, new: self.new.as_ref(), old: &self.old, collisions: self.collisions }
+    fn seen(&self) -> ObservedDeployment<'_> {
+        ObservedDeployment {
+            deployment: &self.deployment,
+            new: self.new.as_ref(),
+            old: &self.old,
+            collisions: self.collisions,
+        }
     }
 
     async fn clean_up_if_complete(&self) -> Result<(), Status> {

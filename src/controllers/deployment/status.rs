@@ -21,7 +21,7 @@ const NO_DEADLINE: i64 = i32::MAX as i64;
 
 /// A Deployment with its ReplicaSets.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'s> {
+pub(super) struct ObservedDeployment<'s> {
     pub deployment: &'s Value,
     pub new: Option<&'s Value>,
     /// The oldest first.
@@ -30,7 +30,7 @@ pub(super) struct Seen<'s> {
     pub collisions: Option<i64>,
 }
 
-impl<'s> Seen<'s> {
+impl<'s> ObservedDeployment<'s> {
     fn all(self) -> impl Iterator<Item = &'s Value> {
         self.old.iter().chain(self.new)
     }
@@ -43,8 +43,8 @@ fn deadline_s(deployment: &Value) -> Option<i64> {
 }
 
 /// The status with its counts and whether enough is available; whether it gets on stays as it was.
-pub(super) fn counted(seen: Seen<'_>, now: Timestamp) -> Value {
-    let Seen { deployment, new, .. } = seen;
+pub(super) fn counted(seen: ObservedDeployment<'_>, now: Timestamp) -> Value {
+    let ObservedDeployment { deployment, new, .. } = seen;
     let count = |field: &'static str| -> i64 { seen.all().map(|set| int_at(set, &["status", field])).sum() };
     let available = count("availableReplicas");
     let total = figures::sum(seen.all(), replicas);
@@ -76,8 +76,8 @@ pub(super) fn counted(seen: Seen<'_>, now: Timestamp) -> Value {
 }
 
 /// [`counted`], with whether the rollout gets on.
-pub(super) fn of_rollout(seen: Seen<'_>, now: Timestamp) -> Value {
-    let Seen { deployment, new, .. } = seen;
+pub(super) fn of_rollout(seen: ObservedDeployment<'_>, now: Timestamp) -> Value {
+    let ObservedDeployment { deployment, new, .. } = seen;
     let mut status = counted(seen, now);
     let mut conditions = status.items_at(&["conditions"]).to_vec();
     let known = conditions::find(&conditions, PROGRESSING).cloned();
@@ -124,7 +124,7 @@ pub(super) fn of_rollout(seen: Seen<'_>, now: Timestamp) -> Value {
 }
 
 /// What keeps replicas from being made: of the new ReplicaSet, else of an old one.
-fn failure<'s>(seen: Seen<'s>) -> Option<&'s Value> {
+fn failure<'s>(seen: ObservedDeployment<'s>) -> Option<&'s Value> {
     let of = |set: &'s Value| conditions::find(conditions::of(set), "ReplicaFailure");
     seen.new.and_then(of).or_else(|| seen.old.iter().find_map(of))
 }
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_rollout_goes_on_until_it_is_complete_or_too_late() {
         let check = |deployment: &Value, new: &Value, second: i64| {
-            of_rollout(Seen { deployment, new: Some(new), old: &[], collisions: None }, at(second))
+            of_rollout(ObservedDeployment { deployment, new: Some(new), old: &[], collisions: None }, at(second))
         };
         let first = check(&deployment("{}"), &set(2, 0), 0);
         let unavailable = "Available=False MinimumReplicasUnavailable";

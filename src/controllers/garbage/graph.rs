@@ -28,7 +28,7 @@ impl Id {
 
 /// Where the object of a uid is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Presence {
     /// Nobody has looked.
     #[default]
     Unknown,
@@ -56,7 +56,7 @@ struct Owned {
 #[derive(Default)]
 struct Owner {
     dependents: HashSet<Id>,
-    place: Place,
+    place: Presence,
 }
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Graph {
     pub fn put(&mut self, id: Id, stored: &Stored, open: &mut Vec<Id>) {
         self.set_going(&id, &stored.uid, metadata::going(stored), open);
         if let Some(owner) = self.owners.get_mut(&stored.uid) {
-            owner.place = Place::At(id.clone());
+            owner.place = Presence::At(id.clone());
         }
         let links = links(stored);
         let is_known = |owned: &Owned| owned.uid == stored.uid && owned.links == links;
@@ -99,7 +99,7 @@ impl Graph {
         }
         self.waiting.remove(uid);
         if let Some(owner) = self.owners.get_mut(uid) {
-            owner.place = Place::Gone(id.clone());
+            owner.place = Presence::Gone(id.clone());
             open.extend(owner.dependents.iter().cloned());
         }
     }
@@ -140,14 +140,14 @@ impl Graph {
     }
 
     /// Where an owner is, as far as it was seen.
-    pub fn place_of(&self, uid: &str) -> Place {
+    pub fn place_of(&self, uid: &str) -> Presence {
         self.owners.get(uid).map(|owner| owner.place.clone()).unwrap_or_default()
     }
 
     /// Remembers where an owner was looked for and found, unless a change has told it meanwhile.
-    pub fn found(&mut self, uid: &str, place: Place) {
+    pub fn found(&mut self, uid: &str, place: Presence) {
         if let Some(owner) = self.owners.get_mut(uid)
-            && owner.place == Place::Unknown
+            && owner.place == Presence::Unknown
         {
             owner.place = place;
         }
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(put(&mut graph, "a", &["o"], None), ["a"]);
         assert_eq!(remove(&mut graph, "p"), [""; 0]);
         assert_eq!(remove(&mut graph, "o"), ["a"]);
-        assert_eq!(graph.place_of("u-o"), Place::Gone(id("o")));
+        assert_eq!(graph.place_of("u-o"), Presence::Gone(id("o")));
         assert_eq!(remove(&mut graph, "a"), [""; 0]);
         assert!(graph.all().is_empty() && graph.owners.is_empty());
     }

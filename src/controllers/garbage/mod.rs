@@ -26,7 +26,7 @@ use futures_util::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
 use self::decide::{Action, Owner, decide};
-use self::graph::{Graph, Id, Place};
+use self::graph::{Graph, Id, Presence};
 use super::changes::Controller;
 use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::metadata::{self, FOREGROUND, Going, ORPHAN, blocks, finalizers, references};
@@ -196,7 +196,7 @@ impl Garbage {
     async fn find_owner(&self, dependent: &Target, reference: Value) -> Result<Found, Status> {
         let place = self.graph().place_of(reference.str_at(&["uid"]));
         // Its kind may be gone as well.
-        if matches!(place, Place::Gone(id) if ["", &*dependent.namespace].contains(&id.namespace())) {
+        if matches!(place, Presence::Gone(id) if ["", &*dependent.namespace].contains(&id.namespace())) {
             return Ok(Found { reference, owner: Owner::Absent, collection: None });
         }
         let api_version = reference.str_at(&["apiVersion"]);
@@ -292,12 +292,12 @@ impl Garbage {
         let Some(collection) = &found.collection else { return Ok(()) };
         let uid = found.reference.str_at(&["uid"]);
         let mut place = self.graph().place_of(uid);
-        if place == Place::Unknown {
+        if place == Presence::Unknown {
             place = self.look_for(collection, uid).await?;
             self.graph().found(uid, place.clone());
         }
         match place {
-            Place::At(id) if id.namespace() != target.namespace => {
+            Presence::At(id) if id.namespace() != target.namespace => {
                 event::record_misplaced(&self.registry, target, item, &found.reference).await;
             }
             _ => {}
@@ -306,12 +306,12 @@ impl Garbage {
     }
 
     /// Where in a collection the object of a uid is.
-    async fn look_for(&self, collection: &Collection, uid: &str) -> Result<Place, Status> {
+    async fn look_for(&self, collection: &Collection, uid: &str) -> Result<Presence, Status> {
         let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
         let found = snapshot.range("", None).find(|stored| *stored.uid == *uid);
-        Ok(found.map_or(Place::NotFound, |stored| {
-            Place::At(Id { collection: collection.clone(), key: Arc::clone(&stored.key) })
+        Ok(found.map_or(Presence::NotFound, |stored| {
+            Presence::At(Id { collection: collection.clone(), key: Arc::clone(&stored.key) })
         }))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::budget::broken_by;
 use super::pod::Pod;
-use super::state::{Awaits, Node, State};
+use super::state::{Awaits, NodeInfo, State};
 use crate::controllers::nodes;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -15,16 +15,16 @@ use crate::value::Value;
 use crate::work;
 
 /// A pod that looks for a place.
-pub(super) struct Wanted<'w> {
+pub(super) struct PendingPod<'w> {
     pub object: &'w Value,
     pub pod: Pod,
     /// The node affinity of its volumes.
     pub volumes: Vec<Value>,
 }
 
-impl<'w> Wanted<'w> {
+impl<'w> PendingPod<'w> {
     pub fn of(object: &'w Value) -> Self {
-        Wanted { object, pod: Pod::of(object), volumes: Vec::new() }
+        PendingPod { object, pod: Pod::of(object), volumes: Vec::new() }
     }
 
     fn spec(&self) -> &Value {
@@ -61,7 +61,7 @@ pub(super) fn awaited(refused: &BTreeMap<String, Refused>) -> Awaits {
 }
 
 /// Whether a pod may go to a node, as the node is in `node`: `state` may have it with other pods.
-pub(super) fn fits(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+pub(super) fn fits(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     fits_node(wanted, node)?;
     if has_port_taken(wanted, node) {
         return not_now(Awaits::ROOM, vec!["node(s) didn't have free ports for the requested pod ports".to_owned()]);
@@ -73,7 +73,7 @@ pub(super) fn fits(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<()
 }
 
 /// Whether a pod of the node has a port that the pod asks for, on an address of both.
-fn has_port_taken(wanted: &Wanted<'_>, node: &Node) -> bool {
+fn has_port_taken(wanted: &PendingPod<'_>, node: &NodeInfo) -> bool {
     if wanted.pod.ports.is_empty() {
         return false;
     }
@@ -98,7 +98,7 @@ fn has_port_taken(wanted: &Wanted<'_>, node: &Node) -> bool {
 const CONFLICT: &str = "pod affinity terms conflict";
 
 /// Whether the node itself allows the pod, whatever else is there.
-fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
+fn fits_node(wanted: &PendingPod<'_>, node: &NodeInfo) -> Result<(), Refused> {
     if nodes::is_ruled_out_by_name(wanted.spec(), &node.name) {
         return never(Awaits::NODE, "node(s) didn't satisfy plugin(s) [NodeAffinity]");
     }
@@ -118,7 +118,7 @@ fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
 }
 
 /// Whether the resources of the node suffice. Room that is being made for others of no less priority is taken.
-fn has_room(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+fn has_room(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     let promised: Vec<&Pod> = state
         .nominated
         .values()
@@ -148,7 +148,7 @@ fn has_room(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refus
 }
 
 /// Whether the volumes of the pod can be reached from the node.
-fn reaches_volumes(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
+fn reaches_volumes(wanted: &PendingPod<'_>, node: &NodeInfo) -> Result<(), Refused> {
     let allows = |terms: &Value| {
         let mut terms = terms.items_at(&["nodeSelectorTerms"]).iter();
         terms.any(|term| nodes::matches_term(term, &node.name, &node.labels))
@@ -166,7 +166,7 @@ fn is_required(constraint: &Value) -> bool {
 }
 
 /// Whether the constraints of spreading that must hold do.
-fn spreads(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+fn spreads(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     const REASON: &str = "node(s) didn't match pod topology spread constraints";
     for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]).iter().filter(|it| is_required(it))
     {
@@ -197,10 +197,10 @@ fn selector_of(term: &Value) -> LabelSelector {
 
 /// How many pods that a constraint is about are in each domain of its key; `changed` stands for the node of its name.
 fn counts_by_domain(
-    wanted: &Wanted<'_>,
+    wanted: &PendingPod<'_>,
     constraint: &Value,
     selector: &LabelSelector,
-    changed: &Node,
+    changed: &NodeInfo,
     state: &State,
 ) -> BTreeMap<String, i64> {
     let honours = |policy: &str, default: &str| {
@@ -229,7 +229,7 @@ fn counts_by_domain(
 }
 
 /// Whether required affinity and anti-affinity hold, the pod's own and that of those who are there.
-fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+fn keeps_company(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     if !is_drawn_to(wanted, node, state) {
         return never(Awaits::COMPANY, "node(s) didn't match pod affinity rules");
     }
@@ -245,7 +245,7 @@ fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), 
         for there in other.pods.values() {
             let repels = |term: &Value| {
                 work::step();
-                let label = |node: &Node| node.labels.get(term.str_at(&["topologyKey"])).cloned();
+                let label = |node: &NodeInfo| node.labels.get(term.str_at(&["topologyKey"])).cloned();
                 let same = label(other).is_some() && label(other) == label(node);
                 same && is_about(term, &there.namespace, &wanted.pod, state)
             };
@@ -262,10 +262,10 @@ fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), 
 
 /// Whether the node has the company that the pod must have: pods that all its terms are about. The first of those that want to be
 /// together is with itself.
-fn is_drawn_to(wanted: &Wanted<'_>, node: &Node, state: &State) -> bool {
+fn is_drawn_to(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> bool {
     let terms = wanted.affinity("podAffinity", "required");
     let is_company = |pod: &Pod| terms.iter().all(|term| is_about(term, &wanted.pod.namespace, pod, state));
-    let has_company = |other: &&Node| other.pods.values().any(is_company);
+    let has_company = |other: &&NodeInfo| other.pods.values().any(is_company);
     let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
     let company: BTreeSet<&str> = if terms.is_empty() {
         BTreeSet::new()
@@ -282,7 +282,7 @@ fn is_drawn_to(wanted: &Wanted<'_>, node: &Node, state: &State) -> bool {
 }
 
 /// The nodes with the same value of a label as `node`, which stands for the one of its name.
-fn in_domain<'s>(key: &str, node: &'s Node, state: &'s State) -> Vec<&'s Node> {
+fn in_domain<'s>(key: &str, node: &'s NodeInfo, state: &'s State) -> Vec<&'s NodeInfo> {
     let Some(domain) = node.labels.get(key) else { return Vec::new() };
     let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
     all.inspect(|_| work::step()).filter(|other| other.labels.get(key) == Some(domain)).collect()
@@ -303,7 +303,7 @@ fn is_about(term: &Value, namespace: &str, pod: &Pod, state: &State) -> bool {
 }
 
 /// How good a node is for a pod: what it prefers, few pods of the same controller, much that is free.
-fn score(wanted: &Wanted<'_>, node: &Node, state: &State) -> f64 {
+fn score(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> f64 {
     let weight = |term: &Value| term.get("weight").and_then(Value::as_i64).unwrap_or_default();
     let preferred = wanted.affinity("nodeAffinity", "preferred").iter();
     let preferred = preferred.filter(|term| {
@@ -336,7 +336,7 @@ fn score(wanted: &Wanted<'_>, node: &Node, state: &State) -> f64 {
 }
 
 /// Which part of the node is free with the pod on it, from 0 to 1.
-fn free(wanted: &Wanted<'_>, node: &Node) -> f64 {
+fn free(wanted: &PendingPod<'_>, node: &NodeInfo) -> f64 {
     let part = |name: &str, used: i64| {
         let allocatable = node.allocatable.get(name).copied().unwrap_or_default() as f64;
         if allocatable > 0.0 { ((allocatable - used as f64) / allocatable).max(0.0) } else { 0.0 }
@@ -346,9 +346,9 @@ fn free(wanted: &Wanted<'_>, node: &Node) -> f64 {
 }
 
 /// The best node for a pod, or why it can go to none: by node.
-pub(super) fn choose(wanted: &Wanted<'_>, state: &State) -> Result<String, BTreeMap<String, Refused>> {
+pub(super) fn choose(wanted: &PendingPod<'_>, state: &State) -> Result<String, BTreeMap<String, Refused>> {
     let mut refused = BTreeMap::new();
-    let mut best: Option<(f64, &Node)> = None;
+    let mut best: Option<(f64, &NodeInfo)> = None;
     let has_conflict = nodes::has_conflicting_names(wanted.spec());
     for node in state.nodes() {
         let outcome = if has_conflict { never(Awaits::NODE, CONFLICT) } else { fits(wanted, node, state) };
@@ -380,7 +380,7 @@ struct Loss {
 /// important, and then the one with the fewest. On a node, those that break a budget are the first to stay.
 /// Source: `SelectVictimsOnNode` and `pickOneNodeForPreemption` of kube-scheduler 1.37.
 pub(super) fn victims(
-    wanted: &Wanted<'_>,
+    wanted: &PendingPod<'_>,
     refused: &BTreeMap<String, Refused>,
     state: &State,
 ) -> Option<(String, Vec<String>)> {
@@ -498,13 +498,13 @@ mod tests {
 
     fn chosen(state: &State, spec: &str) -> Result<String, String> {
         let pod = pod("p", spec);
-        choose(&Wanted::of(&pod), state).map_err(|refused| told(&refused, true))
+        choose(&PendingPod::of(&pod), state).map_err(|refused| told(&refused, true))
     }
 
     /// How many steps it takes to find a node for a pod of this spec.
     fn steps(state: &State, spec: &str) -> u64 {
         let pod = pod("p", spec);
-        let wanted = Wanted::of(&pod);
+        let wanted = PendingPod::of(&pod);
         work::counted(|| choose(&wanted, state)).1
     }
 
@@ -611,7 +611,7 @@ mod tests {
         let named = |name: &str| format!("{{matchFields: [{{key: metadata.name, operator: In, values: [{name}]}}]}}");
         let why = |spec: &str| {
             let pod = pod("p", spec);
-            choose(&Wanted::of(&pod), &state).map_err(|refused| reasons(&refused))
+            choose(&PendingPod::of(&pod), &state).map_err(|refused| reasons(&refused))
         };
         assert_eq!(why(&of(&named("b"))).as_deref(), Ok("b"));
         let told = "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity].";
@@ -640,7 +640,7 @@ mod tests {
         state.place("a", Pod::of(&owned("first", "")));
         let preferring = "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: \
                           {topologyKey: name, labelSelector: {matchLabels: {app: web}}}}]}}";
-        let choose_for = |spec: &str| choose(&Wanted::of(&owned("second", spec)), &state).expect("there is room");
+        let choose_for = |spec: &str| choose(&PendingPod::of(&owned("second", spec)), &state).expect("there is room");
         assert_eq!(choose_for(preferring), "a");
         assert_ne!(choose_for(""), "a");
     }
@@ -695,7 +695,7 @@ mod tests {
             let terms = format!(
                 "{{nodeSelectorTerms: [{{matchExpressions: [{{key: zone, operator: In, values: ['{zone}']}}]}}]}}"
             );
-            let wanted = Wanted { volumes: vec![read(&terms)], ..Wanted::of(&pod) };
+            let wanted = PendingPod { volumes: vec![read(&terms)], ..PendingPod::of(&pod) };
             choose(&wanted, &state).map_err(|refused| reasons(&refused))
         };
         assert_eq!(check("y").as_deref(), Ok("c"));
@@ -709,7 +709,7 @@ mod tests {
         put(&mut state, "web", "a", "");
         let check = |state: &State, spec: &str, expected: Awaits| {
             let pod = pod("p", spec);
-            let refused = choose(&Wanted::of(&pod), state).expect_err("it is refused");
+            let refused = choose(&PendingPod::of(&pod), state).expect_err("it is refused");
             assert_eq!(awaited(&refused), expected, "{spec}");
         };
         check(&state, &CPU_2.replace("'2'", "'3'"), Awaits::ROOM);
@@ -741,7 +741,7 @@ mod tests {
         put(&mut state, "mid", "c", &format!("priority: 4, {CPU_2}"));
         let victims_of = |priority: i64| {
             let pod = pod("p", &format!("priority: {priority}, {CPU_2}"));
-            let wanted = Wanted::of(&pod);
+            let wanted = PendingPod::of(&pod);
             let refused = choose(&wanted, &state).expect_err("there is no room");
             victims(&wanted, &refused, &state)
         };
@@ -763,7 +763,7 @@ mod tests {
         };
         let victims_of = |state: &State, priority: i64| {
             let pod = pod("p", &format!("priority: {priority}, {CPU_2}"));
-            let wanted = Wanted::of(&pod);
+            let wanted = PendingPod::of(&pod);
             let refused = choose(&wanted, state).expect_err("there is no room");
             victims(&wanted, &refused, state).map(|(node, _)| node)
         };

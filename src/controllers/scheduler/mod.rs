@@ -14,7 +14,7 @@ mod filter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::budget::Budget;
-use self::filter::Wanted;
+use self::filter::PendingPod;
 use self::state::{Awaits, Event, State, Waiting, asked};
 use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, place};
 use super::pods;
@@ -99,7 +99,7 @@ impl Reconciler for Scheduler {
         let decision = match &volumes {
             Volumes::Missing(why) => Decision::Wait(self.refuse_all(why)),
             Volumes::Bound(terms) | Volumes::WaitForNode(_, terms) => {
-                let wanted = Wanted { volumes: terms.clone(), ..Wanted::of(&pod) };
+                let wanted = PendingPod { volumes: terms.clone(), ..PendingPod::of(&pod) };
                 self.decide(wanted, matches!(volumes, Volumes::WaitForNode(..)))
             }
         };
@@ -150,7 +150,7 @@ impl Scheduler {
     }
 
     /// Finds a node for a pod, which is counted on it from now on, unless the pod `only_chooses`.
-    fn decide(&self, wanted: Wanted<'_>, only_chooses: bool) -> Decision {
+    fn decide(&self, wanted: PendingPod<'_>, only_chooses: bool) -> Decision {
         let mut state = self.state();
         let refused = match filter::choose(&wanted, &state) {
             Ok(node) => {
@@ -330,7 +330,7 @@ mod tests {
         let read = |text: &str| yaml::decode(text.as_bytes()).expect("YAML");
         let pod = read("metadata: {name: p, namespace: d}\nspec: {schedulerName: default-scheduler}");
         assert_eq!(scheduler.note_pod("d/p", Some(&pod)), ["d/p"]);
-        assert!(matches!(scheduler.decide(Wanted::of(&pod), false), Decision::Wait(_)));
+        assert!(matches!(scheduler.decide(PendingPod::of(&pod), false), Decision::Wait(_)));
         let mut told = pod.clone();
         told.make_object().insert("status", read("nominatedNodeName: here"));
         assert!(scheduler.note_pod("d/p", Some(&told)).is_empty());

@@ -10,7 +10,7 @@ use crate::value::{Map, Value, json};
 
 /// A node with its pods.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Node {
+pub(super) struct NodeInfo {
     pub name: String,
     pub labels: Map,
     pub taints: Vec<Value>,
@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub repelling: usize,
 }
 
-impl Node {
+impl NodeInfo {
     fn take_in(&mut self, node: &Value) {
         let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);
         self.labels = labels.cloned().unwrap_or_default();
@@ -52,7 +52,7 @@ impl Node {
     }
 
     /// Whether it is the same to those who look for a place, its pods apart.
-    fn offers_the_same(&self, other: &Node) -> bool {
+    fn offers_the_same(&self, other: &NodeInfo) -> bool {
         (&self.labels, &self.taints, self.is_unschedulable, &self.allocatable)
             == (&other.labels, &other.taints, other.is_unschedulable, &other.allocatable)
     }
@@ -144,7 +144,7 @@ pub(super) enum Event {
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// By name. Pods may be bound to a node before that is known.
-    pub nodes: BTreeMap<String, Node>,
+    pub nodes: BTreeMap<String, NodeInfo>,
     /// Those of `nodes` that are there.
     pub known: BTreeSet<String>,
     /// The node of each pod.
@@ -172,7 +172,7 @@ impl State {
         };
         let is_new = self.known.insert(name.to_owned());
         let known = self.nodes.entry(name.to_owned()).or_default();
-        let mut changed = Node { name: name.to_owned(), ..Node::default() };
+        let mut changed = NodeInfo { name: name.to_owned(), ..NodeInfo::default() };
         changed.take_in(node);
         let same = !is_new && known.offers_the_same(&changed);
         (changed.used, changed.pods) = (std::mem::take(&mut known.used), std::mem::take(&mut known.pods));
@@ -246,7 +246,7 @@ impl State {
     }
 
     /// The nodes that are there.
-    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeInfo> {
         self.known.iter().filter_map(|name| self.nodes.get(name))
     }
 }

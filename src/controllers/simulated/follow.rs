@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::stages::{self, Deed, Stage, Told};
-use super::template::Context;
+use super::template::TemplateContext;
 use crate::controllers::client::Client;
 use crate::controllers::finalizers;
 use crate::controllers::queue::Progress;
@@ -90,7 +90,7 @@ impl Followed {
         client: &Client,
         key: &str,
         object: &Value,
-        context: &Context,
+        context: &TemplateContext,
     ) -> Result<Option<Progress>, Status> {
         if self.stages.is_empty() {
             return Ok(None);
@@ -204,7 +204,7 @@ mod tests {
         let steps = "{patch: {type: json, template: '[{op: add, path: /imagePullSecrets/-, value: {name: z}}]'}}, \
                      {patch: {template: 'metadata: {labels: {l: not/a/label}}'}}";
         let (client, mut account, followed) = first(ACCOUNTS, account, steps).await;
-        let context = Context { now: client.now(), addresses: None };
+        let context = TemplateContext { now: client.now(), addresses: None };
         for _ in 0..3 {
             let outcome = followed.follow(&client, "default/a", &account, &context).await;
             assert_eq!(outcome.expect_err("a label is refused").code, 422);
@@ -219,7 +219,7 @@ mod tests {
         let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default}}";
         let (client, map, followed) =
             first(MAPS, map, "{statusTemplate: 'phase: Done'}, {patch: {template: 'data: {k: v}'}}").await;
-        let context = Context { now: client.now(), addresses: None };
+        let context = TemplateContext { now: client.now(), addresses: None };
         let outcome = followed.follow(&client, "default/m", &map, &context).await;
         assert_eq!(outcome.ok().flatten(), Some(Progress::Done));
         assert_eq!(followed.warned.lock().expect("nothing panicked").len(), 1);

@@ -22,9 +22,9 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::follow::Followed;
-use self::node::Block;
+use self::node::AddressBlock;
 use self::stage::{Addresses, Step};
-use self::template::Context;
+use self::template::TemplateContext;
 use super::client::{Client, NODES, PODS, written};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -52,7 +52,7 @@ struct Simulated {
 
 #[derive(Default)]
 struct Nodes {
-    known: BTreeMap<String, Node>,
+    known: BTreeMap<String, SimulatedNode>,
     /// Those of the plan that were made: one that somebody deletes stays away.
     made: BTreeSet<String>,
     next: u32,
@@ -60,8 +60,8 @@ struct Nodes {
     pods: HashMap<String, (String, Ipv4Addr)>,
 }
 
-struct Node {
-    block: Block,
+struct SimulatedNode {
+    block: AddressBlock,
     used: BTreeSet<Ipv4Addr>,
 }
 
@@ -116,7 +116,7 @@ impl Simulated {
         object: &Value,
         addresses: Addresses,
     ) -> Result<Option<Progress>, Status> {
-        let context = Context { now: self.client.now(), addresses: Some(addresses) };
+        let context = TemplateContext { now: self.client.now(), addresses: Some(addresses) };
         followed.follow(&self.client, key, object, &context).await
     }
 
@@ -158,13 +158,13 @@ impl Simulated {
 
 impl Nodes {
     /// The addresses of a node, which is known from now on.
-    fn block_of(&mut self, name: &str, pods_max: i64) -> Block {
+    fn block_of(&mut self, name: &str, pods_max: i64) -> AddressBlock {
         if let Some(node) = self.known.get(name) {
             return node.block.clone();
         }
-        let block = Block::of(self.next, pods_max);
+        let block = AddressBlock::of(self.next, pods_max);
         self.next += 1;
-        self.known.insert(name.to_owned(), Node { block: block.clone(), used: BTreeSet::new() });
+        self.known.insert(name.to_owned(), SimulatedNode { block: block.clone(), used: BTreeSet::new() });
         block
     }
 

@@ -11,7 +11,7 @@ use crate::value::{Map, Value};
 const VERSION: &str = "v1.37.0-simulated";
 
 /// A node of the plan.
-pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Value {
+pub(super) fn new(plan: &NodePlan, name: &str, block: &AddressBlock, now: &Value) -> Value {
     let mut labels: Map = [
         ("beta.kubernetes.io/arch", "amd64"),
         ("beta.kubernetes.io/os", "linux"),
@@ -41,7 +41,7 @@ pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Va
 }
 
 /// The status of a node: what it says already stays.
-pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &Block, now: &Value) -> Value {
+pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &AddressBlock, now: &Value) -> Value {
     let mut status = node.get("status").filter(|status| !status.is_null()).cloned().unwrap_or_else(|| object! {});
     let amounts = capacity.iter().fold(Map::new(), |mut amounts, (name, amount)| {
         amounts.insert(name, Value::from(amount.as_str()));
@@ -103,13 +103,13 @@ fn info() -> Value {
 
 /// The addresses of a node, and of the pods on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct AddressBlock {
     pub node: Ipv4Addr,
     first: u32,
     bits: u32,
 }
 
-impl Block {
+impl AddressBlock {
     /// Blocks of pods' addresses lie one behind the other from here.
     const FIRST: u32 = u32::from_be_bytes([10, 64, 0, 0]);
     const NODES_FIRST: u32 = u32::from_be_bytes([172, 31, 0, 1]);
@@ -122,7 +122,7 @@ impl Block {
         let bits = (u32::BITS - room.leading_zeros()).clamp(Self::BITS_MIN, Self::BITS_MAX);
         // Beyond the private range they begin anew: there are more nodes than addresses.
         let first = Self::FIRST + ((number << bits) & 0x003f_ffff);
-        Block { node: Ipv4Addr::from(Self::NODES_FIRST + (number & 0xffff)), first, bits }
+        AddressBlock { node: Ipv4Addr::from(Self::NODES_FIRST + (number & 0xffff)), first, bits }
     }
 
     /// As in `podCIDR`.
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn blocks_of_addresses_do_not_overlap() {
-        let blocks = [Block::of(0, 110), Block::of(1, 110), Block::of(1, 1000)];
-        assert_eq!(blocks.each_ref().map(Block::text), ["10.64.0.0/24", "10.64.1.0/24", "10.64.4.0/22"]);
+        let blocks = [AddressBlock::of(0, 110), AddressBlock::of(1, 110), AddressBlock::of(1, 1000)];
+        assert_eq!(blocks.each_ref().map(AddressBlock::text), ["10.64.0.0/24", "10.64.1.0/24", "10.64.4.0/22"]);
         assert_eq!(blocks[1].pods().next(), Some(Ipv4Addr::new(10, 64, 1, 2)));
         assert_eq!((blocks[0].pods().count(), blocks[2].pods().count()), (253, 1021));
         assert_eq!(blocks[1].node, Ipv4Addr::new(172, 31, 0, 2));
@@ -153,14 +153,14 @@ mod tests {
     #[test]
     fn a_node_says_that_it_is_ready_and_what_it_has() {
         let plan: NodePlan = "1,cpu=2,label=zone=a".parse().expect("a plan");
-        let node = new(&plan, "node-0", &Block::of(0, 110), &Value::from("now"));
+        let node = new(&plan, "node-0", &AddressBlock::of(0, 110), &Value::from("now"));
         assert!(simulated::is_simulated(&node));
         assert_eq!(node.str_at(&["status", "allocatable", "cpu"]), "2");
         assert_eq!(node.str_at(&["metadata", "labels", "zone"]), "a");
         let ready = node.items_at(&["status", "conditions"]).last().expect("there are some");
         assert_eq!((ready.str_at(&["type"]), ready.str_at(&["status"])), ("Ready", "True"));
         // What it says is not said again.
-        let again = status_of(&node, &plan.capacity, &Block::of(3, 110), &Value::from("later"));
+        let again = status_of(&node, &plan.capacity, &AddressBlock::of(3, 110), &Value::from("later"));
         assert_eq!(node.get("status"), Some(&again));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::follow::Followed;
 use super::stages::{KindOfStage, Stage};
-use super::template::Context;
+use super::template::TemplateContext;
 use crate::controllers::client::Client;
 use crate::controllers::queue::Progress;
 use crate::controllers::reconcile::{self, Reconciler};
@@ -104,7 +104,7 @@ impl Reconciler for Others {
         let mut progress = Progress::Done;
         for staged in self.versions_of(group, stored.str_at(&["kind"])) {
             let Some(object) = self.client.read_as(&staged.kind.api_version, &stored).await? else { continue };
-            let context = Context { now: self.client.now(), addresses: None };
+            let context = TemplateContext { now: self.client.now(), addresses: None };
             let came = staged.followed.follow(&self.client, key, &object, &context).await?;
             progress = together(progress, came.unwrap_or(Progress::Done));
         }

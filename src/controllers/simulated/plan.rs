@@ -23,7 +23,7 @@ pub enum PlanError {
     #[error("{name:?} is not the name of a resource: {fault}")]
     Resource { name: String, fault: String },
     #[error("{name}={amount}: {source}")]
-    Quantity { name: String, amount: String, source: quantity::Error },
+    Quantity { name: String, amount: String, source: quantity::QuantityError },
     #[error("{name}={amount}: it is negative")]
     Negative { name: String, amount: String },
     #[error("label={label}: {fault}")]

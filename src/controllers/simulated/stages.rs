@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::query::{Query, QueryError, text_of};
-use super::template::{Context, Template, TemplateError};
+use super::template::{Template, TemplateContext, TemplateError};
 use crate::meta::duration;
 use crate::object;
 use crate::registry::{PatchType, Subresource};
@@ -36,7 +36,7 @@ pub enum StageFault {
     #[error(transparent)]
     Template(#[from] TemplateError),
     #[error("its template makes no YAML: {0}")]
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     #[error("expressions in CEL are not understood, but those in jq")]
     Cel,
     #[error("the operator `{0}` is none of In, NotIn, Exists and DoesNotExist")]
@@ -200,7 +200,7 @@ impl Stage {
     }
 
     /// What is done for an object at the end of its stay.
-    pub(super) fn deeds(&self, object: &Value, context: &Context) -> Result<Vec<Deed>, StageError> {
+    pub(super) fn deeds(&self, object: &Value, context: &TemplateContext) -> Result<Vec<Deed>, StageError> {
         let told = |fault: StageFault| StageError { stage: self.name.clone(), fault };
         self.steps.iter().map(|step| step.deed(object, context).map_err(told)).collect()
     }
@@ -270,7 +270,7 @@ impl Requirement {
 }
 
 impl Step {
-    fn deed(&self, object: &Value, context: &Context) -> Result<Deed, StageFault> {
+    fn deed(&self, object: &Value, context: &TemplateContext) -> Result<Deed, StageFault> {
         match self {
             Step::Event(told) => Ok(Deed::Tell(told.clone())),
             Step::Delete => Ok(Deed::Delete),
@@ -512,7 +512,7 @@ mod tests {
              statusTemplate: |\n      phase: Failed\n      startTime: {{ Now | Quote }}\n    patches:\n    - {type: merge, template: \
              'metadata: {annotations: {k: v}}'}\n  steps:\n  - delete: true",
         );
-        let context = Context { now: at(0), addresses: None };
+        let context = TemplateContext { now: at(0), addresses: None };
         let deeds = one.deeds(&pod(1, "finalizers: [a/b]"), &context).expect("they are made");
         let told = Told { is_warning: true, reason: "R".to_owned(), message: "m".to_owned() };
         let (main, status) = (Subresource::Main, Subresource::Status);
@@ -541,7 +541,8 @@ mod tests {
                 "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nspec: {{resourceRef: {{kind: {kind}}}, steps: [{{patch: {{{patch}}}}}]}}"
             );
             let one = Stage::read(&read(&text)).expect("it is understood").expect("it is a stage");
-            let deeds = one.deeds(&pod(1, ""), &Context { now: at(0), addresses: None }).expect("they are made");
+            let deeds =
+                one.deeds(&pod(1, ""), &TemplateContext { now: at(0), addresses: None }).expect("they are made");
             let (type_, bytes) = expected;
             assert_eq!(deeds, [Deed::Patch(Subresource::Main, type_, bytes.as_bytes().to_vec())], "{kind} {patch}");
         };

@@ -82,37 +82,37 @@ pub enum TemplateError {
 
 /// A template, ready to be used.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Template(Vec<Node>);
+pub(super) struct Template(Vec<TemplateNode>);
 
 /// What a template is told beside the object.
-pub(super) struct Context {
+pub(super) struct TemplateContext {
     pub now: Timestamp,
     /// Those of a pod, or of a node.
     pub addresses: Option<Addresses>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Node {
+enum TemplateNode {
     Text(String),
     Print(Pipe),
     /// A variable, and whether it is a new one.
     Set(String, bool, Pipe),
     If {
         of: Pipe,
-        then: Vec<Node>,
-        otherwise: Vec<Node>,
+        then: Vec<TemplateNode>,
+        otherwise: Vec<TemplateNode>,
     },
     With {
         of: Pipe,
-        then: Vec<Node>,
-        otherwise: Vec<Node>,
+        then: Vec<TemplateNode>,
+        otherwise: Vec<TemplateNode>,
     },
     Range {
         of: Pipe,
         index: Option<String>,
         item: Option<String>,
-        then: Vec<Node>,
-        otherwise: Vec<Node>,
+        then: Vec<TemplateNode>,
+        otherwise: Vec<TemplateNode>,
     },
 }
 
@@ -141,7 +141,7 @@ impl Template {
     }
 
     /// What it makes of an object. Errors: a value that an action can't take, or a bound that is met.
-    pub fn render(&self, object: &Value, context: &Context) -> Result<String, TemplateError> {
+    pub fn render(&self, object: &Value, context: &TemplateContext) -> Result<String, TemplateError> {
         let mut run = Run { object, context, variables: Vec::new(), text: String::new(), made: 0, steps: 0 };
         run.all(&self.0, object)?;
         Ok(run.text)
@@ -186,7 +186,7 @@ enum End {
     Of(String),
 }
 
-fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<Node>, End), TemplateError> {
+fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<TemplateNode>, End), TemplateError> {
     if depth > DEPTH_MAX {
         return Err(TemplateError::Depth);
     }
@@ -194,7 +194,7 @@ fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<No
     while let Some(piece) = pieces.next() {
         let action = match piece {
             Piece::Text(text) => {
-                nodes.push(Node::Text(text));
+                nodes.push(TemplateNode::Text(text));
                 continue;
             }
             Piece::Action(action) => action,
@@ -215,7 +215,7 @@ fn control(
     head: &str,
     pieces: &mut std::vec::IntoIter<Piece>,
     depth: usize,
-) -> Result<Node, TemplateError> {
+) -> Result<TemplateNode, TemplateError> {
     let (names, of) = match head.split_once(":=") {
         Some((names, of)) if word == "range" => (names.split(',').map(variable).collect::<Result<Vec<_>, _>>()?, of),
         _ => (Vec::new(), head),
@@ -241,11 +241,13 @@ fn control(
         },
     };
     Ok(match (word, names.as_slice()) {
-        ("if", _) => Node::If { of, then, otherwise },
-        ("with", _) => Node::With { of, then, otherwise },
-        (_, []) => Node::Range { of, index: None, item: None, then, otherwise },
-        (_, [item]) => Node::Range { of, index: None, item: Some(item.clone()), then, otherwise },
-        (_, [index, item]) => Node::Range { of, index: Some(index.clone()), item: Some(item.clone()), then, otherwise },
+        ("if", _) => TemplateNode::If { of, then, otherwise },
+        ("with", _) => TemplateNode::With { of, then, otherwise },
+        (_, []) => TemplateNode::Range { of, index: None, item: None, then, otherwise },
+        (_, [item]) => TemplateNode::Range { of, index: None, item: Some(item.clone()), then, otherwise },
+        (_, [index, item]) => {
+            TemplateNode::Range { of, index: Some(index.clone()), item: Some(item.clone()), then, otherwise }
+        }
         _ => return Err(TemplateError::Variables),
     })
 }
@@ -255,15 +257,15 @@ fn variable(text: &str) -> Result<String, TemplateError> {
     name.map(str::to_owned).ok_or_else(|| TemplateError::NotVariable(text.trim().to_owned()))
 }
 
-fn simple(action: &str) -> Result<Node, TemplateError> {
+fn simple(action: &str) -> Result<TemplateNode, TemplateError> {
     // A text may contain the sign, too.
     if action.starts_with('$')
         && let Some((name, of)) = action.split_once('=')
     {
         let declared = name.strip_suffix(':');
-        return Ok(Node::Set(variable(declared.unwrap_or(name))?, declared.is_some(), pipe(of)?));
+        return Ok(TemplateNode::Set(variable(declared.unwrap_or(name))?, declared.is_some(), pipe(of)?));
     }
-    Ok(Node::Print(pipe(action)?))
+    Ok(TemplateNode::Print(pipe(action)?))
 }
 
 const fn is_of_name(byte: u8) -> bool {
@@ -400,7 +402,7 @@ impl<'t> Reader<'t> {
 /// A template at work.
 struct Run<'r> {
     object: &'r Value,
-    context: &'r Context,
+    context: &'r TemplateContext,
     variables: Vec<(String, Value)>,
     text: String,
     /// How many bytes functions have made: variables may keep them, and functions make more of these.
@@ -428,34 +430,34 @@ impl Run<'_> {
         if self.made > BYTES_MAX { Err(TemplateError::Bound) } else { Ok(()) }
     }
 
-    fn all(&mut self, nodes: &[Node], dot: &Value) -> Result<(), TemplateError> {
+    fn all(&mut self, nodes: &[TemplateNode], dot: &Value) -> Result<(), TemplateError> {
         // Variables are there until the end of their block.
         let known = self.variables.len();
         for node in nodes {
             self.step()?;
             match node {
-                Node::Text(text) => self.text.push_str(text),
-                Node::Print(of) => {
+                TemplateNode::Text(text) => self.text.push_str(text),
+                TemplateNode::Print(of) => {
                     let value = self.value(of, dot)?;
                     let shown = if value.is_null() { "<no value>".to_owned() } else { text_of(&value) };
                     self.text.push_str(&shown);
                 }
-                Node::Set(name, is_new, of) => {
+                TemplateNode::Set(name, is_new, of) => {
                     let value = self.value(of, dot)?;
                     match self.variables.iter_mut().rev().find(|(known, _)| known == name) {
                         Some((_, old)) if !is_new => *old = value,
                         _ => self.variables.push((name.clone(), value)),
                     }
                 }
-                Node::If { of, then, otherwise } => {
+                TemplateNode::If { of, then, otherwise } => {
                     let chosen = if is_true(&self.value(of, dot)?) { then } else { otherwise };
                     self.all(chosen, dot)?;
                 }
-                Node::With { of, then, otherwise } => {
+                TemplateNode::With { of, then, otherwise } => {
                     let value = self.value(of, dot)?;
                     if is_true(&value) { self.all(then, &value) } else { self.all(otherwise, dot) }?;
                 }
-                Node::Range { of, index, item, then, otherwise } => {
+                TemplateNode::Range { of, index, item, then, otherwise } => {
                     let items = items(self.value(of, dot)?)?;
                     if items.is_empty() {
                         self.all(otherwise, dot)?;
@@ -657,7 +659,7 @@ mod tests {
         let pod = yaml::decode(pod.as_bytes()).expect("YAML");
         let addresses = Addresses { host: Ipv4Addr::new(172, 31, 0, 1), pod: Ipv4Addr::new(10, 64, 0, 2) };
         let now = "2026-01-01T00:00:00Z".parse().expect("a time");
-        let context = Context { now, addresses: Some(addresses) };
+        let context = TemplateContext { now, addresses: Some(addresses) };
         Template::parse(template)?.render(&pod, &context)
     }
 

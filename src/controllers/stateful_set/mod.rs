@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::names::{TYPE, ordinal_of, pod_name};
-use self::plan::{Act, Seen};
+use self::plan::{Act, ObservedStatefulSet};
 use super::client::{Client, Kind, PODS, is_going, place};
 use super::family::{self, Family};
 use super::history::{self, POD_HASH};
@@ -59,7 +59,7 @@ impl Reconciler for StatefulSets {
         let current = revisions.iter().find(|it| it.str_at(&["metadata", "name"]) == current).unwrap_or(update);
         let names = [current, update].map(|revision| revision.str_at(&["metadata", "name"]));
         let pods = plan::by_ordinal(&set, &found);
-        let seen = Seen { set: &set, pods, current: names[0], update: names[1], now: self.client.now() };
+        let seen = ObservedStatefulSet { set: &set, pods, current: names[0], update: names[1], now: self.client.now() };
         self.keep_claims(&seen).await?;
         self.keep_names(&seen).await?;
         let plan = plan::plan(&seen);
@@ -153,7 +153,7 @@ impl StatefulSets {
     }
 
     /// Makes the claims that pods wait for, and gives claims the owners that their policy wants.
-    async fn keep_claims(&self, seen: &Seen<'_>) -> Result<(), Status> {
+    async fn keep_claims(&self, seen: &ObservedStatefulSet<'_>) -> Result<(), Status> {
         for (ordinal, pod) in &seen.pods {
             if pod.str_at(&["status", "phase"]) == "Pending" && !is_going(pod) {
                 self.make_claims(seen.set, *ordinal).await?;
@@ -169,7 +169,7 @@ impl StatefulSets {
     }
 
     /// Gives pods that the set wants the labels of their number, where somebody took the one with the name.
-    async fn keep_names(&self, seen: &Seen<'_>) -> Result<(), Status> {
+    async fn keep_names(&self, seen: &ObservedStatefulSet<'_>) -> Result<(), Status> {
         for (ordinal, pod) in seen.pods.iter().filter(|(ordinal, pod)| seen.has_place(**ordinal) && !is_going(pod)) {
             let (namespace, name) = place(pod);
             if pod.str_at(&["metadata", "labels", POD_NAME]) == name {

@@ -19,7 +19,7 @@ use crate::value::Value;
 const ACTS_MAX: usize = 64;
 
 /// A set with its pods.
-pub(super) struct Seen<'s> {
+pub(super) struct ObservedStatefulSet<'s> {
     pub set: &'s Value,
     pub pods: BTreeMap<i64, &'s Value>,
     /// The names of the revision that pods have, and of the one that they are to have.
@@ -28,7 +28,7 @@ pub(super) struct Seen<'s> {
     pub now: Timestamp,
 }
 
-impl Seen<'_> {
+impl ObservedStatefulSet<'_> {
     fn first(&self) -> i64 {
         int_at(self.set, &["spec", "ordinals", "start"])
     }
@@ -96,20 +96,20 @@ pub(super) enum Act {
 
 /// What is done now, and when to look again.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct StatefulPlan {
     pub acts: Vec<Act>,
     pub again: Option<Duration>,
 }
 
-impl Plan {
+impl StatefulPlan {
     fn delete(&mut self, pod: &Value) {
         self.acts.push(Act::Delete(pod.clone()));
     }
 }
 
 /// What is done next. Where pods come and go one after the other, each waits for those before it; else all are done at once.
-pub(super) fn plan(seen: &Seen<'_>) -> Plan {
-    let mut plan = Plan { acts: Vec::new(), again: next_available(seen) };
+pub(super) fn plan(seen: &ObservedStatefulSet<'_>) -> StatefulPlan {
+    let mut plan = StatefulPlan { acts: Vec::new(), again: next_available(seen) };
     if is_going(seen.set) {
         return plan;
     }
@@ -122,7 +122,7 @@ pub(super) fn plan(seen: &Seen<'_>) -> Plan {
 }
 
 /// When the next pod that is ready will have been so for long enough.
-fn next_available(seen: &Seen<'_>) -> Option<Duration> {
+fn next_available(seen: &ObservedStatefulSet<'_>) -> Option<Duration> {
     let pauses = seen.pods.values().map(|pod| match seen.availability(pod) {
         Availability::In(pause) => Some(pause),
         Availability::Yes | Availability::No => None,
@@ -131,7 +131,7 @@ fn next_available(seen: &Seen<'_>) -> Option<Duration> {
 }
 
 /// Makes the pods that are missing, and has those go that have ended. Tells whether to go on with other pods.
-fn fill(seen: &Seen<'_>, plan: &mut Plan) -> bool {
+fn fill(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) -> bool {
     for ordinal in seen.first()..seen.end() {
         let Some(pod) = seen.pods.get(&ordinal) else {
             let of_update = !seen.is_rolling() || ordinal >= seen.partition();
@@ -152,7 +152,7 @@ fn fill(seen: &Seen<'_>, plan: &mut Plan) -> bool {
 }
 
 /// Has pods go that are too many, the last first. Tells whether to go on with other pods.
-fn shrink(seen: &Seen<'_>, plan: &mut Plan) -> bool {
+fn shrink(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) -> bool {
     let condemned = || seen.pods.iter().filter(|(ordinal, _)| !seen.has_place(**ordinal)).map(|(_, pod)| *pod);
     let first_unavailable = condemned().find(|pod| seen.is_unavailable(pod));
     for pod in condemned().rev() {
@@ -171,7 +171,7 @@ fn shrink(seen: &Seen<'_>, plan: &mut Plan) -> bool {
 }
 
 /// Has pods of another revision go, the last first, as many as may be out of use.
-fn update(seen: &Seen<'_>, plan: &mut Plan) {
+fn update(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) {
     let available = seen.pods.iter().filter(|(ordinal, pod)| seen.has_place(**ordinal) && !seen.is_unavailable(pod));
     let unavailable = seen.wanted() - available.count() as i64;
     let may_go = usize::try_from(seen.unavailable_max() - unavailable).unwrap_or_default();
@@ -184,7 +184,7 @@ fn update(seen: &Seen<'_>, plan: &mut Plan) {
 }
 
 /// The status of a set.
-pub(super) fn status_of(seen: &Seen<'_>) -> Value {
+pub(super) fn status_of(seen: &ObservedStatefulSet<'_>) -> Value {
     let count = |is_wanted: &dyn Fn(&Value) -> bool| seen.pods.values().filter(|pod| is_wanted(pod)).count() as i64;
     let wanted = int_at(seen.set, &["spec", "replicas"]);
     let is_ready = |pod: &Value| pod.str_at(&["status", "phase"]) == "Running" && pods::is_ready(pod);
@@ -238,7 +238,7 @@ mod tests {
     fn planned(spec: &str, pods: &[Value]) -> Vec<String> {
         let set = set(spec);
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let seen = Seen { set: &set, pods: by_ordinal(&set, pods), current: "old", update: "new", now };
+        let seen = ObservedStatefulSet { set: &set, pods: by_ordinal(&set, pods), current: "old", update: "new", now };
         let told = plan(&seen).acts.into_iter().map(|act| match act {
             Act::Create { ordinal, of_update } => {
                 format!("create {ordinal} {}", if of_update { "new" } else { "old" })
@@ -316,7 +316,13 @@ mod tests {
         let set = set("replicas: 2");
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         let status = |pods: &[Value]| {
-            status_of(&Seen { set: &set, pods: by_ordinal(&set, pods), current: "old", update: "new", now })
+            status_of(&ObservedStatefulSet {
+                set: &set,
+                pods: by_ordinal(&set, pods),
+                current: "old",
+                update: "new",
+                now,
+            })
         };
         let half = status(&[pod(0, "old", ""), pod(1, "new", "")]);
         assert_eq!((half.str_at(&["currentRevision"]), int_at(&half, &["updatedReplicas"])), ("old", 1));
@@ -331,7 +337,13 @@ mod tests {
         let mut going = pod(0, "new", "");
         going.make_object().entry("metadata").make_object().insert("deletionTimestamp", Value::from("now"));
         let pods = [going];
-        let status = status_of(&Seen { set: &set, pods: by_ordinal(&set, &pods), current: "new", update: "new", now });
+        let status = status_of(&ObservedStatefulSet {
+            set: &set,
+            pods: by_ordinal(&set, &pods),
+            current: "new",
+            update: "new",
+            now,
+        });
         let counts = ["replicas", "readyReplicas", "availableReplicas", "updatedReplicas"];
         assert_eq!(counts.map(|count| int_at(&status, &[count])), [1, 1, 1, 0]);
     }

@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use crate::crd::ServedVersion;
 use crate::kinds::{self, Action, Kind, Part};
 use crate::meta::Status;
-use crate::registry::{Subresource, Target, Warnings};
+use crate::registry::{Resource, Subresource, Target, Warnings};
 use crate::value::json;
 
 use super::answer::{self, AnswerContent};
@@ -66,6 +66,32 @@ async fn route(
     }
     app.authorizer.refresh().await?;
     authorize(app, exchange, path, verb).await?;
+    let resource = find(app, path, operation, makes_do).await?;
+    if !makes_do {
+        app.registry.catch_up_apart(&resource, operation).await?;
+    }
+    let version = routed_version(&resource, path, verb)?;
+    if resource.definition.is_none() {
+        check_built_in_route(exchange, path, &version, verb)?;
+    }
+    exchange.observe(|observed| observed.routed(resource_route(exchange, path, verb)));
+    let subresource = subresource(&resource, &version, path)?;
+    warn_of_deprecation(exchange, &version);
+    let namespace = if version.is_namespaced() { path.namespace.clone() } else { String::new() };
+    let target = Target { resource, version, subresource, namespace, name: path.name.clone() };
+    if reads {
+        exchange.ready().await?;
+    }
+    dispatch(app, exchange, target, verb, body).await
+}
+
+/// The resource of a path. One that makes do with what this process has seen is looked for once more where that is not there.
+async fn find(
+    app: &App,
+    path: &ResourcePath,
+    operation: &'static str,
+    makes_do: bool,
+) -> Result<Arc<Resource>, RequestRefusal> {
     if kinds::is_deferred(&path.group) {
         app.registry.make_deferred_objects().await;
     }
@@ -74,59 +100,48 @@ async fn route(
         app.registry.catch_up(&path.group, &path.resource, operation).await?;
         resource = app.registry.resolve(&path.group, &path.resource).await?;
     }
-    let Some(resource) = resource else {
-        return Err(if app.registry.definitions.is_built_in(&path.group) {
-            Status::not_found_generic().into()
-        } else {
-            RequestRefusal::NotFoundText
-        });
-    };
-    if !makes_do {
-        app.registry.catch_up_apart(&resource, operation).await?;
-    }
+    resource.ok_or_else(|| not_routed(app.registry.definitions.is_built_in(&path.group)))
+}
+
+/// The version of a path, where that is a path of its resource.
+fn routed_version(resource: &Resource, path: &ResourcePath, verb: Verb) -> Result<Arc<ServedVersion>, RequestRefusal> {
     let built_in = resource.definition.is_none();
-    let Some(version) = resource.served(&path.version).cloned() else {
-        return Err(if built_in { Status::not_found_generic().into() } else { RequestRefusal::NotFoundText });
-    };
-    let namespaced = version.is_namespaced();
-    if !path.fits_scope(namespaced, verb) {
-        return Err(if !built_in {
-            RequestRefusal::NotFoundText
-        } else if is_list_of_all_namespaces(path, &version) {
-            Status::method_not_allowed_generic().into()
-        } else {
-            Status::not_found_generic().into()
-        });
+    let version = resource.served(&path.version).ok_or_else(|| not_routed(built_in))?;
+    if path.fits_scope(version.is_namespaced(), verb) {
+        Ok(Arc::clone(version))
+    } else if built_in && is_list_of_all_namespaces(path, version) {
+        Err(Status::method_not_allowed_generic().into())
+    } else {
+        Err(not_routed(built_in))
     }
-    if built_in {
-        check_built_in_route(exchange, path, &version, verb)?;
+}
+
+/// What is said of paths that lead nowhere: those of built-in groups have a router of their own.
+fn not_routed(built_in: bool) -> RequestRefusal {
+    if built_in { Status::not_found_generic().into() } else { RequestRefusal::NotFoundText }
+}
+
+fn subresource(
+    resource: &Resource,
+    version: &ServedVersion,
+    path: &ResourcePath,
+) -> Result<Subresource, RequestRefusal> {
+    match path.subresource.as_str() {
+        "" => Ok(Subresource::Main),
+        "status" if version.status => Ok(Subresource::Status),
+        "scale" if version.scale.is_some() => Ok(Subresource::Scale),
+        name if let Some(part) = part(version, name) => Ok(Subresource::Part(part.name)),
+        _ if resource.definition.is_none() => Err(not_routed(true)),
+        _ => Err(Status::not_found(&version.group, &version.names.plural, &path.name).into()),
     }
-    exchange.observe(|observed| observed.routed(resource_route(exchange, path, verb)));
-    let subresource = match path.subresource.as_str() {
-        "" => Subresource::Main,
-        "status" if version.status => Subresource::Status,
-        "scale" if version.scale.is_some() => Subresource::Scale,
-        name if let Some(part) = part(&version, name) => Subresource::Part(part.name),
-        _ if built_in => return Err(Status::not_found_generic().into()),
-        _ => return Err(Status::not_found(&version.group, &version.names.plural, &path.name).into()),
-    };
-    if let Some(text) = &version.deprecation_warning {
-        let mut warnings = Warnings::default();
-        warnings.add(text.clone());
-        exchange.warn(warnings);
-        exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
-    }
-    let target = Target {
-        resource,
-        version,
-        subresource,
-        namespace: if namespaced { path.namespace.clone() } else { String::new() },
-        name: path.name.clone(),
-    };
-    if reads {
-        exchange.ready().await?;
-    }
-    dispatch(app, exchange, target, verb, body).await
+}
+
+fn warn_of_deprecation(exchange: &Exchange, version: &ServedVersion) {
+    let Some(text) = &version.deprecation_warning else { return };
+    let mut warnings = Warnings::default();
+    warnings.add(text.clone());
+    exchange.warn(warnings);
+    exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
 }
 
 /// What a verb does to the store, in the reference's words.

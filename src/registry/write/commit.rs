@@ -10,7 +10,7 @@ use crate::write::metadata::metadata_mut;
 
 use super::super::derive::{Undecodable, remove_resource_version, set_resource_version};
 use super::super::{Registry, Resource, Target, Written, store_failed};
-use super::kept::KeptText;
+use super::kept::RawField;
 
 /// How long the JSON of a new object is expected to be; it may well be longer.
 const NEW_BYTES: usize = 4 << 10;
@@ -22,7 +22,7 @@ impl Registry {
     pub(super) async fn commit_new(
         &self,
         target: &Target,
-        (mut object, kept): (Value, &KeptText),
+        (mut object, kept): (Value, &RawField),
         (name, dry_run): (&str, bool),
         mut guards: Vec<Guard>,
         claims: Vec<store::Write>,
@@ -81,7 +81,7 @@ impl Registry {
     pub(in crate::registry) async fn commit_change(
         &self,
         target: &Target,
-        (new, kept): (Value, &KeptText),
+        (new, kept): (Value, &RawField),
         stored: Arc<Stored>,
         (mut guards, claims): (Vec<Guard>, Vec<store::Write>),
         dry_run: bool,

@@ -6,7 +6,7 @@
 use crate::kinds::strategy::Strategy;
 use crate::store::Stored;
 use crate::value::{Value, json, written};
-use crate::write::WrittenTexts;
+use crate::write::RawFieldTexts;
 
 /// Where an object that is to be written comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub(super) enum TextOrigin<'a> {
 
 /// The texts of the field, owned.
 #[derive(Default)]
-pub(in crate::registry) struct KeptText {
+pub(in crate::registry) struct RawField {
     new: Option<String>,
     old: Option<String>,
 }
 
-impl KeptText {
+impl RawField {
     /// What is known before admission of the object `new`, which is to be written over `live`, if that is there.
     pub(super) fn of(
         strategy: &dyn Strategy,
@@ -37,7 +37,7 @@ impl KeptText {
         new: &Value,
         live: Option<(&Value, &Stored)>,
     ) -> Self {
-        let Some(field) = strategy.kept_as_written() else { return KeptText::default() };
+        let Some(field) = strategy.raw_field() else { return RawField::default() };
         let old = live.and_then(|(_, stored)| written::text_of_field(&stored.bytes, field)).map(str::to_owned);
         let is_as_before = |same: fn(&Value, &str) -> Option<Value>| {
             live.is_some_and(|(object, _)| same(new, field) == same(object, field))
@@ -50,12 +50,12 @@ impl KeptText {
             TextOrigin::Apply if is_as_before(|object, _| Some(without_managers(object))) => old.clone(),
             TextOrigin::JsonPatch | TextOrigin::Apply | TextOrigin::Values => None,
         };
-        KeptText { new, old }
+        RawField { new, old }
     }
 
     /// As validation compares them.
-    pub fn texts(&self) -> WrittenTexts<'_> {
-        WrittenTexts { new: self.new.as_deref(), old: self.old.as_deref() }
+    pub fn texts(&self) -> RawFieldTexts<'_> {
+        RawFieldTexts { new: self.new.as_deref(), old: self.old.as_deref() }
     }
 
     /// The bytes of `object` for the store, some `bytes` long.
@@ -66,13 +66,13 @@ impl KeptText {
 
 /// The bytes of `object` for the store, with the field written as it is in `stored`.
 pub(in crate::registry) fn encode_over(strategy: &dyn Strategy, object: &Value, stored: &Stored) -> Vec<u8> {
-    let text = strategy.kept_as_written().and_then(|field| written::text_of_field(&stored.bytes, field));
+    let text = strategy.raw_field().and_then(|field| written::text_of_field(&stored.bytes, field));
     encode(strategy, object, text, stored.bytes.len())
 }
 
 /// A text stands for the value that it says alone: admission may have changed it.
 fn encode(strategy: &dyn Strategy, object: &Value, text: Option<&str>, bytes: usize) -> Vec<u8> {
-    let field = strategy.kept_as_written();
+    let field = strategy.raw_field();
     let kept = field
         .zip(text.filter(|text| written::is_spaced(text)))
         .filter(|(field, text)| json::decode(text.as_bytes()).is_ok_and(|value| object.get(field) == Some(&value)));

@@ -20,12 +20,12 @@ use crate::auth::UserInfo;
 use crate::kinds::strategy::Strategy;
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
-use crate::store::Stored;
+use crate::store::{self, Guard, Stored};
 use crate::value::Value;
 use crate::write::metadata::{
     dedup_owner_references, ensure_namespace, generate_name, metadata_mut, name_suffix, wipe_system_fields,
 };
-use crate::write::{self, Writer, WrittenTexts};
+use crate::write::{self, RawFieldTexts, Writer};
 
 use super::admit::Admitted;
 use super::convert::Conversions;
@@ -35,7 +35,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
-pub(super) use kept::{KeptText, encode_over};
+pub(super) use kept::{RawField, encode_over};
 
 /// A write as it was asked for.
 pub(super) struct RequestedWrite<'a> {
@@ -115,7 +115,7 @@ impl Registry {
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
         let known = live.as_ref().map(|live| (&live.object, &*live.stored));
-        let kept = KeptText::of(target.resource.strategy, write.desired.origin(), &new, known);
+        let kept = RawField::of(target.resource.strategy, write.desired.origin(), &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();
@@ -129,9 +129,9 @@ impl Registry {
             options,
             charges,
         };
-        let unlabelled = unlabelled(target, write, live.is_none(), &new);
+        let sent = unlabelled(target, write, live.is_none(), &new);
         self.admit_change(&admitted, &mut new, warnings).await?;
-        let shares_labels = unlabelled.is_some_and(|sent| sent == new);
+        let shares_labels = sent.is_some_and(|sent| sent == new);
         warnings.extend(dedup_owner_references(&mut new, " after mutating admission happens"));
         self.check_escalation(target, user, &new, old).await?;
         if let Some(live) = &live {
@@ -140,21 +140,15 @@ impl Registry {
         ensure_namespace(&mut new, &target.namespace)?;
         let now = self.now();
         if live.is_none() {
-            fill_system_fields(&mut new, &now, target.resource.strategy);
-            if target.resource.strategy.names_nameless() {
-                name_nameless(&mut new);
-            }
+            fill_new(&mut new, &now, target.resource.strategy);
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
 
         let unmet = self.unmet_demands(target, &new, old).await?;
-        let mut new = prepared(
-            target,
-            (new, unmet),
-            old,
-            (&Writer { user: &|| user.encode(), now: &now, shares_labels }, kept.texts()),
-            warnings,
-        )?;
+        let mut new = {
+            let writer = Writer { user: &|| user.encode(), now: &now, shares_labels };
+            prepared(target, (new, unmet), old, (&writer, kept.texts()), warnings)?
+        };
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
             keep_times(&mut new, old);
@@ -164,15 +158,27 @@ impl Registry {
         let admitted = Admitted { name: if admitted.name.is_empty() { &name } else { admitted.name }, ..admitted };
         self.admit_validating(&admitted, &*seen_by_admission(target, &new)?, warnings).await?;
 
+        self.commit(target, (new, &kept), live, (guards, claims), (&name, dry_run)).await
+    }
+
+    /// Stores the object, or takes away what it ends.
+    async fn commit(
+        &self,
+        target: &Target,
+        (new, kept): (Value, &RawField),
+        live: Option<Live>,
+        (guards, claims): (Vec<Guard>, Vec<store::Write>),
+        (name, dry_run): (&str, bool),
+    ) -> Result<Option<Written>, Status> {
         let Some(Live { stored, object: old }) = live else {
             conditions::check_creatable(target, &new, dry_run)?;
-            return self.commit_new(target, (new, &kept), (&name, dry_run), guards, claims).await;
+            return self.commit_new(target, (new, kept), (name, dry_run), guards, claims).await;
         };
         if is_deleted_by(&new, &old) && !target.resource.strategy.must_stay(&new) {
             let gone = self.delete_now(target, &stored, guards, dry_run).await?;
             return Ok(gone.map(|_| Written { created: false, object: new, encoded: None }));
         }
-        self.commit_change(target, (new, &kept), stored, (guards, claims), dry_run).await
+        self.commit_change(target, (new, kept), stored, (guards, claims), dry_run).await
     }
 
     /// The object that the write finds, and that it may find.
@@ -256,7 +262,7 @@ fn prepared(
     target: &Target,
     (new, unmet): (Value, ErrorList),
     old: Option<&Value>,
-    (by, texts): (&Writer<'_>, WrittenTexts<'_>),
+    (by, texts): (&Writer<'_>, RawFieldTexts<'_>),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (version, subresource) = (&*target.version, target.subresource);
@@ -284,6 +290,14 @@ fn seen_by_admission<'o>(target: &Target, object: &'o Value) -> Result<Cow<'o, V
     match target.subresource {
         Subresource::Scale => scale::shown(target, object).map(Cow::Owned),
         _ => Ok(Cow::Borrowed(object)),
+    }
+}
+
+/// Sets what the system gives an object that is new, and a name, too, where its kind has one for what has none.
+fn fill_new(object: &mut Value, now: &str, strategy: &dyn Strategy) {
+    fill_system_fields(object, now, strategy);
+    if strategy.names_nameless() {
+        name_nameless(object);
     }
 }
 

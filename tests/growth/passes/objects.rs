@@ -147,7 +147,7 @@ fn refuse(errors: &field::ErrorList) -> Vec<u8> {
 
 fn convert(object: &Value) -> bool {
     let review = conversion_review::Review {
-        version: conversion_review::ReviewVersion::V1,
+        version: conversion_review::ConversionReviewVersion::V1,
         uid: "u",
         desired: "example.com/v2",
         object,

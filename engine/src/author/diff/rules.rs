@@ -48,6 +48,10 @@ impl<'r> Parsed<'r> {
     fn is_alike(&self, other: &Parsed<'_>) -> bool {
         self.rule.optional_old_self == other.rule.optional_old_self
     }
+
+    fn has_same_message(&self, other: &Parsed<'_>) -> bool {
+        !self.rule.message.is_empty() && self.rule.message == other.rule.message
+    }
 }
 
 /// What is said of rules that refuse what was fine, and of those that don't.
@@ -65,8 +69,7 @@ pub fn diff(
         return Vec::new();
     }
     let env = Env::kubernetes(Expressions::Stored);
-    let mut before: Vec<Parsed<'_>> = old.iter().map(|rule| Parsed::new(rule, &env)).collect();
-    let mut after: Vec<Parsed<'_>> = new.iter().map(|rule| Parsed::new(rule, &env)).collect();
+    let (mut before, mut after) = (parsed(old, &env), parsed(new, &env));
     let mut changes = Vec::new();
     let told = |rule: &ValidationRule, degree, detail: String| {
         if always_holds(rule) {
@@ -80,14 +83,9 @@ pub fn diff(
         &mut after,
         |old, new| old.text == new.text && old.is_alike(new),
         |old, new| {
-            let says =
-                |rule: &ValidationRule| (rule.message.clone(), rule.message_expression.clone(), rule.reason.clone());
-            if says(old.rule) != says(new.rule) || old.rule.field_path != new.rule.field_path {
-                changes.push((
-                    "rule-message-changed",
-                    Degree::Safe,
-                    format!("`{}` tells its failures differently", new.text),
-                ));
+            if tells_otherwise(old.rule, new.rule) {
+                let detail = format!("`{}` tells its failures differently", new.text);
+                changes.push(("rule-message-changed", Degree::Safe, detail));
             }
         },
     );
@@ -99,17 +97,15 @@ pub fn diff(
         |old, new| old.is_alike(new) && may_compare() && relation(old, new).is_some(),
         |old, new| {
             let became = format!("`{}` became `{}`", old.text, new.text);
-            changes.push(match relation(old, new) {
-                Some(Relation::Looser) => ("rule-loosened", Degree::Safe, became),
-                _ => {
-                    let (degree, detail) = told(new.rule, Degree::Breaking, became);
-                    ("rule-tightened", degree, detail)
-                }
-            });
+            if relation(old, new) == Some(Relation::Looser) {
+                changes.push(("rule-loosened", Degree::Safe, became));
+            } else {
+                let (degree, detail) = told(new.rule, Degree::Breaking, became);
+                changes.push(("rule-tightened", degree, detail));
+            }
         },
     );
-    let has_same_message =
-        |old: &Parsed<'_>, new: &Parsed<'_>| !old.rule.message.is_empty() && old.rule.message == new.rule.message;
+    let has_same_message = |old: &Parsed<'_>, new: &Parsed<'_>| old.has_same_message(new);
     pair(&mut before, &mut after, has_same_message, |old, new| {
         let (degree, detail) = told(new.rule, Degree::MayBreak, format!("`{}` became `{}`", old.text, new.text));
         changes.push(("rule-changed", degree, detail));
@@ -120,6 +116,18 @@ pub fn diff(
     }
     changes.extend(before.iter().map(|rule| ("rule-removed", Degree::Safe, format!("`{}`", rule.text))));
     changes
+}
+
+fn parsed<'r>(rules: &'r [ValidationRule], env: &Env) -> Vec<Parsed<'r>> {
+    rules.iter().map(|rule| Parsed::new(rule, env)).collect()
+}
+
+/// Whether a failure of one rule is told in another way than one of the other.
+fn tells_otherwise(old: &ValidationRule, new: &ValidationRule) -> bool {
+    old.message != new.message
+        || old.message_expression != new.message_expression
+        || old.reason != new.reason
+        || old.field_path != new.field_path
 }
 
 /// Takes out the pairs that belong together, and tells them.

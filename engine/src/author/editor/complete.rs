@@ -10,8 +10,9 @@ use std::sync::Arc;
 use super::cursor::{Cursor, Slot, cursor};
 use super::documents::{Head, Sort, part_at};
 use super::expression::{EditedExpression, expression_at};
+pub use super::names::Sign;
 use super::names::{Name, names};
-use super::outline::{Outline, OutlineStep, ValueStyle, outline, steps};
+use super::outline::{Outline, OutlineStep, ValueStyle, below_version, outline, steps};
 use super::shape::{ShapeField, ValueShape};
 use super::text::{Edit, Position, Text};
 use super::workspace::Workspace;
@@ -29,23 +30,6 @@ use crate::value::{Value, json, yaml};
 
 /// So many are offered at most.
 const OFFERED_MAX: usize = 1000;
-
-/// What sort of thing is offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// A field.
-    Field,
-    /// A value.
-    Value,
-    /// A kind, or a version.
-    Kind,
-    /// A variable.
-    Variable,
-    /// A function.
-    Function,
-    /// A macro, or a word of the language.
-    Keyword,
-}
 
 /// Something that may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,18 +301,8 @@ impl Workspace {
     pub(super) fn schema_of_rule(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<(Structural, bool)> {
         let group = around.outline.scalar_at(around.text, &["spec", "group"]);
         let kind = self.catalog.named(group, around.outline.scalar_at(around.text, &["spec", "names", "kind"]))?;
-        let [
-            OutlineStep::Key(_),
-            OutlineStep::Key(_),
-            OutlineStep::Item(version),
-            OutlineStep::Key(_),
-            OutlineStep::Key(_),
-            below @ ..,
-        ] = path
-        else {
-            return None;
-        };
-        let root = &kind.versions.get(*version)?.structural;
+        let (version, below) = below_version(path)?;
+        let root = &kind.versions.get(version)?.structural;
         let end = below.iter().position(|step| *step == OutlineStep::Key("x-kubernetes-validations".to_owned()))?;
         let node = node_of(root, &below[..end])?;
         Some((node.clone(), end == 0 || node.extensions.embedded_resource))

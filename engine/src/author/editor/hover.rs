@@ -10,7 +10,7 @@ use super::complete::{Around, node_of};
 use super::documents::Sort;
 use super::expression::{EditedExpression, expression_at};
 use super::names::{shown as shown_type, signatures};
-use super::outline::{OutlineStep, shown};
+use super::outline::{OutlineStep, below_version, shown};
 use super::text::{Position, Text, TextRange};
 use super::types::{ExpressionName, MACROS, named_at};
 use super::workspace::Workspace;
@@ -86,17 +86,7 @@ impl Workspace {
 
     /// The field that a property of a definition's schema specifies.
     fn specified(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<(String, Explained)> {
-        let [
-            OutlineStep::Key(_),
-            OutlineStep::Key(_),
-            OutlineStep::Item(version),
-            OutlineStep::Key(_),
-            OutlineStep::Key(_),
-            below @ ..,
-        ] = path
-        else {
-            return None;
-        };
+        let (version, below) = below_version(path)?;
         let [.., OutlineStep::Key(word), OutlineStep::Key(name)] = below else { return None };
         if around.sort != Sort::Definition || word != "properties" {
             return None;
@@ -104,7 +94,7 @@ impl Workspace {
         let (group, kind) = (["spec", "group"], ["spec", "names", "kind"]);
         let at = |names: &[&str]| around.outline.scalar_at(around.text, names).to_owned();
         let kind = self.catalog.named(&at(&group), &at(&kind))?;
-        let node = node_of(&kind.versions.get(*version)?.structural, below)?;
+        let node = node_of(&kind.versions.get(version)?.structural, below)?;
         Some((name.clone(), explain_node(node)))
     }
 

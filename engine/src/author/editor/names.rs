@@ -5,12 +5,28 @@
 
 use std::ops::Range;
 
-use super::complete::Sign;
 use super::types::{MACROS, Typed, fits, typed};
 use crate::cel::env::Env;
 use crate::cel::function::Function;
 use crate::cel::types::Type;
 use crate::schema::rules::compile::SELF_TYPE;
+
+/// What sort of thing is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A field.
+    Field,
+    /// A value.
+    Value,
+    /// A kind, or a version.
+    Kind,
+    /// A variable.
+    Variable,
+    /// A function.
+    Function,
+    /// A macro, or a word of the language.
+    Keyword,
+}
 
 /// Something that may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -627,6 +627,16 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + whole.trim().len()
 }
 
+/// The version of a definition that a path of its text leads into, `spec.versions[0].schema.openAPIV3Schema`, by its place, and the
+/// steps below.
+pub(super) fn below_version(path: &[OutlineStep]) -> Option<(usize, &[OutlineStep])> {
+    use OutlineStep::{Item, Key};
+    match path {
+        [Key(_), Key(_), Item(version), Key(_), Key(_), below @ ..] => Some((*version, below)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! Findings that the author of a definition or a policy has turned off.
 
 use super::Finding;
-use super::lints::{Lint, UNKNOWN_IGNORE};
+use super::entry::Lint;
+use super::lints::UNKNOWN_IGNORE;
 use crate::value::Value;
 
 /// The annotation that turns findings off: ids, or `id:path`, with commas between.

@@ -3,6 +3,7 @@
 //! In: a definition. Out: findings, each with an id, the reason and a remedy. A finding is a fact about the definition, never
 //! a guess about objects. Source: "API Conventions" of the Kubernetes community, by heading.
 
+mod entry;
 mod lints;
 mod conventions;
 mod decide;
@@ -15,7 +16,8 @@ mod shapes;
 
 pub use decide::RuleDecision;
 pub(super) use decide::{decide_named, decide_without};
-pub use lints::{LINTS, Lint, Severity, markdown};
+pub use entry::{Lint, Severity};
+pub use lints::{LINTS, markdown};
 pub use older::{older, older_than};
 pub use older_objects::older_object;
 

@@ -1,6 +1,6 @@
 //! What is looked for in policies, with the reasons.
 
-use super::{Lint, Severity};
+use super::entry::{Lint, Severity};
 
 pub(in crate::author) const POLICY_REFUSED: Lint = Lint {
     id: "policy-refused",

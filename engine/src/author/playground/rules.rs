@@ -9,7 +9,7 @@ use crate::author::{Catalog, DefinedKind, written_field};
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::validate;
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep, in_objects};
 use crate::object;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
@@ -59,7 +59,7 @@ fn of_kind(document: &Located, kind: &DefinedKind, object: Option<&Value>, runs:
 }
 
 fn of_rule(document: &Located, version: usize, schema: &Structural, rule: &RuleCosts, runs: &[RuleRun]) -> Value {
-    let node = field(&rule.steps);
+    let node = in_objects(&rule.steps);
     let pattern = if node.is_empty() { "<nil>" } else { &node };
     let mine = runs.iter().filter(|run| run.rule == rule.rule.rule && fits(pattern, &run.path));
     let (mut shown, mut count, mut failed) = (Vec::new(), 0, 0);
@@ -119,17 +119,4 @@ fn step_name(step: &SchemaStep) -> String {
         SchemaStep::Items => "items".to_owned(),
         SchemaStep::Values => "values".to_owned(),
     }
-}
-
-/// The node of a rule as objects have it: `spec.ports[*]`.
-fn field(steps: &[SchemaStep]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        match step {
-            SchemaStep::Property(name) if path.is_empty() => path.push_str(name),
-            SchemaStep::Property(name) => path.extend([".", name]),
-            SchemaStep::Items | SchemaStep::Values => path.push_str("[*]"),
-        }
-    }
-    path
 }

@@ -145,16 +145,12 @@ impl Policies {
         };
         let input = seen.input(asked, &invocation.params);
         note_conditions(named, head, &input, tell);
-        match head.match_conditions(&input).hold {
-            Ok(true) => {}
-            Ok(false) => return Ok(false),
-            Err(error) => {
-                failures.failed(head, binding, &error.to_string());
-                return Ok(false);
-            }
-        }
+        let holds = head.match_conditions(&input).hold.unwrap_or_else(|error| {
+            failures.failed(head, binding, &error.to_string());
+            false
+        });
         let key = invocation.key();
-        if !again.policies.asks(&key, again) {
+        if !holds || !again.policies.asks(&key, again) {
             return Ok(false);
         }
         let types = asked.target.types(&invocation.version);

@@ -9,10 +9,11 @@ use crate::cel::ast::{
     Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, Location, MapEntry, Select, SourceInfo,
     Struct, operators,
 };
+pub use crate::cel::checked::{CheckedExpr, Reference};
 use crate::cel::declared::ObjectType;
-use crate::cel::env::{Env, Library};
 use crate::cel::error::{Issue, Issues};
 use crate::cel::function::{Function, Overload};
+use crate::cel::language::{Env, Library};
 use crate::cel::macros::COPIES_SINCE;
 use crate::cel::mutation;
 use crate::cel::types::Type;
@@ -29,65 +30,6 @@ mod names;
 pub use names::resolve;
 
 use assign::{Substitutions, is_exact, most_general};
-
-/// An expression whose every node has a type.
-///
-/// Names are resolved in the tree: a qualified name that is a variable or a function is one [`Ident`] or the function of
-/// a call without target. The name of a variable begins with a dot where a variable of a macro hides it.
-///
-/// [`Ident`]: crate::cel::ast::ExprKind::Ident
-#[derive(Clone, Debug)]
-pub struct CheckedExpr {
-    pub ast: Ast,
-    types: Vec<Option<Type>>,
-    references: Vec<Option<Reference>>,
-    /// The version of Kubernetes at whose prices it is estimated.
-    pub(in crate::cel) minor: Minor,
-}
-
-/// What a name stands for.
-#[derive(Clone, Debug)]
-pub enum Reference {
-    /// A variable, or a type or constant that has a value already.
-    Ident { name: String, value: Option<Constant> },
-    /// The overloads that fit the types of the arguments: one where those are known.
-    Function { overloads: Vec<Arc<Overload>> },
-}
-
-impl CheckedExpr {
-    /// The type of a node of the tree; dyn where nobody checked it.
-    pub fn ty(&self, id: ExprId) -> &Type {
-        self.types.get(id.0 as usize).and_then(Option::as_ref).unwrap_or(&Type::Dyn)
-    }
-
-    /// The type of the whole.
-    pub fn result_type(&self) -> &Type {
-        self.ty(self.ast.expr.id)
-    }
-
-    /// Whether any node is of the type `ty`.
-    pub fn has_type(&self, ty: &Type) -> bool {
-        self.types.iter().flatten().any(|found| found == ty)
-    }
-
-    /// What an identifier, a call or a struct refers to.
-    pub fn reference(&self, id: ExprId) -> Option<&Reference> {
-        self.references.get(id.0 as usize).and_then(Option::as_ref)
-    }
-
-    /// What all identifiers, calls and structs of the tree refer to.
-    pub fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.references.iter().flatten()
-    }
-
-    /// The candidates of a call; none for what is not a call.
-    pub fn overloads(&self, id: ExprId) -> &[Arc<Overload>] {
-        match self.reference(id) {
-            Some(Reference::Function { overloads }) => overloads,
-            _ => &[],
-        }
-    }
-}
 
 /// Checks `ast` against the declarations of `env`.
 ///

@@ -1,7 +1,7 @@
 //! Steps into values: fields, entries, items.
 
-use super::dispatch::go_type;
 use super::error::EvalError;
+use super::show::go_type;
 use super::show::show;
 use super::value::Value;
 

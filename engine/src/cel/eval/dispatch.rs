@@ -1,7 +1,6 @@
 //! Which overload takes the arguments that a call turns out to have.
 
 use super::error::EvalError;
-use super::map::Map;
 use super::node::{CallNode, Candidate, Shortcut};
 use super::value::{CallScope, Value, type_name};
 use crate::cel::ast::operators;
@@ -171,28 +170,4 @@ fn has_trait(value: &Value<'_>, operation: Trait) -> bool {
 /// Whether values of the type answer calls themselves, and then say no more than that there is no such overload.
 fn is_receiver(value: &Value<'_>) -> bool {
     matches!(value, Value::Duration(_) | Value::String(_) | Value::Timestamp(_))
-}
-
-/// The name that Go has for the type of a value, which a few errors tell.
-pub(super) fn go_type(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Null => "types.Null",
-        Value::Bool(_) => "types.Bool",
-        Value::Int(_) => "types.Int",
-        Value::Uint(_) => "types.Uint",
-        Value::Double(_) => "types.Double",
-        Value::String(_) => "types.String",
-        Value::Bytes(_) => "types.Bytes",
-        Value::Duration(_) => "types.Duration",
-        Value::Timestamp(_) => "types.Timestamp",
-        Value::List(list) => list.go_type(),
-        Value::Map(Map::Host { .. }) => "*common.unstructuredMap",
-        Value::Map(_) => "*types.baseMap",
-        Value::Type(_) => "*types.Type",
-        Value::Optional(_) => "*types.Optional",
-        Value::Struct(value) if value.is_json_patch() => "*mutation.JSONPatchVal",
-        Value::Struct(_) => "*dynamic.ObjectVal",
-        Value::Opaque(value) => value.go_type(),
-        Value::Preserved(_) => "*common.unknownPreserved",
-    }
 }

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::dispatch::go_type;
 use super::error::EvalError;
 use super::host::MapForm;
-use super::show::show;
+use super::show::{go_type, show};
 use super::value::{Duration, KeyKind, TextValue, Timestamp, Value};
 use crate::cel::escape::unescape;
 use crate::value::Map as JsonMap;

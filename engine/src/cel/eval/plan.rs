@@ -13,7 +13,7 @@ use super::node::{
 };
 use super::value::Value;
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
-use crate::cel::checker::{CheckedExpr, Reference};
+use crate::cel::checked::{CheckedExpr, Reference};
 use crate::cel::cost::{Cost, actual, model};
 use crate::cel::env::Env;
 use crate::cel::escape::unescape;

@@ -1,7 +1,8 @@
 //! Values within the texts of errors, as Go's `%v` prints them.
 
+use super::map::Map;
 use super::value::{Timestamp, Value, type_name};
-use crate::cel::library::timestamp_text;
+use crate::cel::calendar::timestamp_text;
 use crate::cel::types::Type;
 use crate::value::number::format_float_v;
 use crate::value::{go_display, go_print, go_quote};
@@ -117,5 +118,29 @@ fn show_duration(nanos: i64) -> String {
                 (hours, minutes) => format!("{sign}{hours}h{minutes}m{clock}"),
             }
         }
+    }
+}
+
+/// The name that Go has for the type of a value, which a few errors tell.
+pub(super) fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::List(list) => list.go_type(),
+        Value::Map(Map::Host { .. }) => "*common.unstructuredMap",
+        Value::Map(_) => "*types.baseMap",
+        Value::Type(_) => "*types.Type",
+        Value::Optional(_) => "*types.Optional",
+        Value::Struct(value) if value.is_json_patch() => "*mutation.JSONPatchVal",
+        Value::Struct(_) => "*dynamic.ObjectVal",
+        Value::Opaque(value) => value.go_type(),
+        Value::Preserved(_) => "*common.unknownPreserved",
     }
 }

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use super::dispatch::go_type;
 use super::error::EvalError;
 use super::map::Map;
-use super::show::show;
+use super::show::{go_type, show};
 use super::value::{Value, type_name};
 use crate::cel::mutation;
 use crate::cel::types::Type;

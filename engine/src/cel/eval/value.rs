@@ -152,7 +152,7 @@ impl CallScope<'_> {
     ///
     /// # Errors
     /// In Go's words.
-    pub fn pattern(&mut self, source: &str) -> Result<Arc<Pattern>, pattern::Error> {
+    pub fn pattern(&mut self, source: &str) -> Result<Arc<Pattern>, pattern::PatternError> {
         const PATTERNS_MAX: usize = 64;
         if let Some(constant) = self.constant_pattern.filter(|constant| constant.source() == source) {
             return Ok(constant.clone());

@@ -4,6 +4,14 @@ use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::value::{Duration, Opaque, TextValue, Timestamp};
 use crate::cel::eval::{EvalError, Value};
+
+pub const INT_OVERFLOW: EvalError = EvalError::Failed(std::borrow::Cow::Borrowed("integer overflow"));
+pub const UINT_OVERFLOW: EvalError = EvalError::Failed(std::borrow::Cow::Borrowed("unsigned integer overflow"));
+
+/// A text that can't be read as a value of the type `to`.
+pub fn unreadable(to: &str) -> EvalError {
+    EvalError::new(format!("type conversion error from 'string' to '{to}'"))
+}
 use crate::value::number::format_float_v;
 use crate::work;
 

@@ -1,6 +1,6 @@
 //! `+`, `-`, `*`, `/`, `%`, negation.
 
-use super::arguments::value;
+use super::arguments::{INT_OVERFLOW, UINT_OVERFLOW, value};
 use super::time;
 use crate::cel::ast::operators;
 use crate::cel::cost::{Cost, Estimate, actual, model};
@@ -106,9 +106,6 @@ fn remainder(id: &'static str, ty: Type) -> Overload {
 fn negation(id: &'static str, ty: Type) -> Overload {
     Overload::global(id, [ty.clone()], ty, Cost::One, |_, arguments| negate(value(arguments, 0)?))
 }
-
-pub const INT_OVERFLOW: EvalError = EvalError::Failed(std::borrow::Cow::Borrowed("integer overflow"));
-pub const UINT_OVERFLOW: EvalError = EvalError::Failed(std::borrow::Cow::Borrowed("unsigned integer overflow"));
 
 fn int<'a>(number: Option<i64>) -> Result<Value<'a>, EvalError> {
     number.map(Value::Int).ok_or(INT_OVERFLOW)

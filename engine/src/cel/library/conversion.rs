@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::arguments::{double, text, value};
-use super::arithmetic::{INT_OVERFLOW, UINT_OVERFLOW};
+use super::arguments::{INT_OVERFLOW, UINT_OVERFLOW, double, text, unreadable, value};
 use super::time;
+use crate::cel::calendar::{duration_text, timestamp_text};
 use crate::cel::cost::{Cost, Estimate, Range, actual, model};
 use crate::cel::eval::value::Duration;
 use crate::cel::eval::{CallScope, EvalError, Value};
@@ -180,11 +180,6 @@ fn string_of<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value
     to_text(value(arguments, 0)?).map(Value::string)
 }
 
-/// A text that can't be read as a value of the type `to`.
-pub fn unreadable(to: &str) -> EvalError {
-    EvalError::new(format!("type conversion error from 'string' to '{to}'"))
-}
-
 fn to_int<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
     // The bounds are 2^63, which no integer reaches; the lower one is refused although it would fit.
     let bound = -(i64::MIN as f64);
@@ -237,8 +232,8 @@ pub fn to_text(value: &Value<'_>) -> Result<String, EvalError> {
             Ok(text) => text.to_owned(),
             Err(_) => return Err(EvalError::new("invalid UTF-8 in bytes, cannot convert to string")),
         },
-        Value::Duration(length) => time::duration_text(*length),
-        Value::Timestamp(timestamp) => time::timestamp_text(*timestamp),
+        Value::Duration(length) => duration_text(*length),
+        Value::Timestamp(timestamp) => timestamp_text(*timestamp),
         Value::Type(_) => value_of_type(value),
         _ => return Err(EvalError::no_such_overload()),
     })

@@ -4,7 +4,7 @@
 
 use super::arguments::double;
 use super::conversion::to_text;
-use super::time::{duration_text, timestamp_text};
+use crate::cel::calendar::{duration_text, timestamp_text};
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::show::show;

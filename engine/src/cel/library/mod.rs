@@ -41,7 +41,7 @@ mod sort;
 #[cfg(test)]
 mod tests;
 
-pub use time::{duration_text, timestamp_syntax, timestamp_text};
+pub use super::calendar::{duration_text, timestamp_syntax, timestamp_text};
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::cel::eval::value::{Opaque, pointer_syntax};
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool, Double, Int};
-use crate::meta::quantity::{Error, Quantity};
+use crate::meta::quantity::{Quantity, QuantityError};
 
 pub(super) fn functions() -> Vec<Function> {
     let quantities = || [quantity_type(), quantity_type()];
@@ -171,7 +171,7 @@ fn order(arguments: &[Value<'_>]) -> Result<Ordering, EvalError> {
     Ok(left.quantity().cmp(right))
 }
 
-fn sum<'a>(sum: Result<Quantity, Error>) -> Result<Value<'a>, EvalError> {
+fn sum<'a>(sum: Result<Quantity, QuantityError>) -> Result<Value<'a>, EvalError> {
     let quantity = sum.map_err(|error| EvalError::new(error.to_string()))?;
     Ok(Value::opaque(QuantityValue::new(quantity, true)))
 }

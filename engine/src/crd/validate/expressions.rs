@@ -44,6 +44,19 @@ pub enum SchemaStep {
     Values,
 }
 
+/// A node of a schema as objects have it: `spec.ports[*]`.
+pub fn in_objects(steps: &[SchemaStep]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            SchemaStep::Property(name) if path.is_empty() => path.push_str(name),
+            SchemaStep::Property(name) => path.extend([".", name]),
+            SchemaStep::Items | SchemaStep::Values => path.push_str("[*]"),
+        }
+    }
+    path
+}
+
 /// What a rule costs.
 #[derive(Clone, Debug)]
 pub struct RuleCosts {

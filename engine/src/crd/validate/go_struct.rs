@@ -7,7 +7,9 @@ use super::internal::{InternalVersion, SharedFields};
 use crate::crd::{Column, Scale};
 use crate::meta::field::{Error, Path};
 use crate::meta::minor::Minor;
-use crate::schema::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool, SchemaOrStrings, ValidationRule};
+use crate::schema::json_schema::{
+    ExternalDocs, JsonSchema, SchemaOrArray, SchemaOrBool, SchemaOrStrings, ValidationRule,
+};
 use crate::value::{Map, Value, go_quote, json, number};
 use crate::work;
 
@@ -123,12 +125,7 @@ pub fn show_schema(schema: &JsonSchema) -> String {
         ("Dependencies", null_unless_given("dependencies", map(&schema.unsupported.dependencies, show_dependency))),
         ("AdditionalItems", pointer(schema.unsupported.additional_items.as_ref(), show_schema_or_bool)),
         ("Definitions", null_unless_given("definitions", map(&schema.unsupported.definitions, show_schema))),
-        (
-            "ExternalDocs",
-            pointer(schema.annotations.external_docs.as_ref(), |docs| {
-                structure(&[("Description", text(&docs.description)), ("URL", text(&docs.url))])
-            }),
-        ),
+        ("ExternalDocs", pointer(schema.annotations.external_docs.as_ref(), show_external_docs)),
         ("Example", pointer(schema.annotations.example.as_ref(), json::encode_to_string)),
         ("XPreserveUnknownFields", pointer(schema.preserve_unknown_fields, |truth| truth.to_string())),
         ("XEmbeddedResource", schema.embedded_resource.to_string()),
@@ -138,6 +135,10 @@ pub fn show_schema(schema: &JsonSchema) -> String {
         ("XMapType", pointer(schema.map_type.as_deref(), text)),
         ("XValidations", null_unless_given("x-kubernetes-validations", list(&schema.validations, show_rule))),
     ])
+}
+
+fn show_external_docs(docs: &ExternalDocs) -> String {
+    structure(&[("Description", text(&docs.description)), ("URL", text(&docs.url))])
 }
 
 pub fn show_rule(rule: &ValidationRule) -> String {

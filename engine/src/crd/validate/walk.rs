@@ -102,21 +102,7 @@ impl Walk<'_> {
         path: &Path<'_>,
     ) {
         let inner = SchemaContext { is_root: false, ..place };
-        if let Some(additional) = &schema.additional_properties {
-            let path = path.child("additionalProperties");
-            if !schema.properties.is_empty() && *additional != SchemaOrBool::Bool(true) {
-                let detail = "additionalProperties and properties are mutual exclusive";
-                self.errors.push(Error::forbidden(&path, detail));
-            }
-            if let Some(values) = additional.schema() {
-                let mut place = inner;
-                if place.inside_meta {
-                    place.no_default_reason = Some("inside additionalProperties applying to object metadata");
-                }
-                let context = context.and_then(|context| context.values(values));
-                self.enter(values, place, context.as_ref(), &path);
-            }
-        }
+        self.enter_additional(schema, inner, context, path);
         let properties_path = path.child("properties");
         for (name, property) in schema.properties.iter() {
             let mut place = property_place(schema, name, place);
@@ -142,26 +128,58 @@ impl Walk<'_> {
         for (name, definition) in schema.unsupported.definitions.iter() {
             self.enter(definition, inner, None, &definitions_path.key(name));
         }
-        if let Some(items) = &schema.items {
-            let mut place = inner;
-            // Items of sets are what they are: an item that changed is another one.
-            if schema.list_type.as_deref() != Some("map") {
-                place.uncorrelatable = place.uncorrelatable.or(Some(path));
-            }
-            let path = path.child("items");
-            if let Some(items) = items.schema() {
-                let context = context.and_then(|context| context.items(items));
-                self.enter(items, place, context.as_ref(), &path);
-            }
-            for (index, item) in items.array().iter().enumerate() {
-                self.enter(item, place, None, &path.index(index));
-            }
-        }
+        self.enter_items(schema, inner, context, path);
         let dependencies_path = path.child("dependencies");
         for (name, dependency) in schema.unsupported.dependencies.iter() {
             if let SchemaOrStrings::Schema(schema) = dependency {
                 self.enter(schema, inner, None, &dependencies_path.key(name));
             }
+        }
+    }
+
+    fn enter_additional(
+        &mut self,
+        schema: &JsonSchema,
+        inner: SchemaContext<'_>,
+        context: Option<&ExpressionContext<'_>>,
+        path: &Path<'_>,
+    ) {
+        let Some(additional) = &schema.additional_properties else { return };
+        let path = path.child("additionalProperties");
+        if !schema.properties.is_empty() && *additional != SchemaOrBool::Bool(true) {
+            let detail = "additionalProperties and properties are mutual exclusive";
+            self.errors.push(Error::forbidden(&path, detail));
+        }
+        if let Some(values) = additional.schema() {
+            let mut place = inner;
+            if place.inside_meta {
+                place.no_default_reason = Some("inside additionalProperties applying to object metadata");
+            }
+            let context = context.and_then(|context| context.values(values));
+            self.enter(values, place, context.as_ref(), &path);
+        }
+    }
+
+    fn enter_items(
+        &mut self,
+        schema: &JsonSchema,
+        inner: SchemaContext<'_>,
+        context: Option<&ExpressionContext<'_>>,
+        path: &Path<'_>,
+    ) {
+        let Some(items) = &schema.items else { return };
+        let mut place = inner;
+        // Items of sets are what they are: an item that changed is another one.
+        if schema.list_type.as_deref() != Some("map") {
+            place.uncorrelatable = place.uncorrelatable.or(Some(path));
+        }
+        let path = path.child("items");
+        if let Some(items) = items.schema() {
+            let context = context.and_then(|context| context.items(items));
+            self.enter(items, place, context.as_ref(), &path);
+        }
+        for (index, item) in items.array().iter().enumerate() {
+            self.enter(item, place, None, &path.index(index));
         }
     }
 

@@ -26,7 +26,7 @@ const SOURCE_FIELDS: [(&str, &str); 5] = [
 const TARGETS: [&str; 3] = ["Utilization", "Value", "AverageValue"];
 
 /// What is forgiven, as it was there before.
-struct Options {
+struct AutoscalerValidationOptions {
     min_replicas: i64,
     target: References,
     objects: References,
@@ -40,7 +40,7 @@ enum References {
     WellFormed,
 }
 
-impl Options {
+impl AutoscalerValidationOptions {
     /// For `new`, which replaces `old`.
     fn of(new: &Value, old: Option<&Value>) -> Self {
         let min_replicas = |hpa: &Value| hpa.at(&["spec", "minReplicas"]).and_then(Value::as_i64);
@@ -58,7 +58,7 @@ impl Options {
                 && version_fault(version, References::WellFormed).is_some()
         };
         let had_odd = old.is_some_and(|old| old.items_at(&["spec", "metrics"]).iter().any(is_odd));
-        Options {
+        AutoscalerValidationOptions {
             min_replicas: if old.and_then(min_replicas) == Some(0) { 0 } else { 1 },
             target,
             objects: if had_odd { References::Any } else { References::WellFormed },
@@ -68,7 +68,7 @@ impl Options {
 
 /// What is wrong with the spec of `new`, which replaces `old`. Both are in v2.
 pub fn spec(new: &Value, old: Option<&Value>) -> ErrorList {
-    let options = Options::of(new, old);
+    let options = AutoscalerValidationOptions::of(new, old);
     let root = FieldRef::root(new);
     let spec = root.field("spec");
     let mut errors = replicas(&spec, options.min_replicas);

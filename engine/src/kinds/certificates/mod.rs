@@ -7,6 +7,6 @@ pub(crate) mod pod_request;
 mod request;
 mod subject;
 
-pub use pem::{Block, blocks};
+pub use pem::{PemBlock, blocks};
 pub use request::{Request, RequestError, is_authority, is_certificate};
 pub use subject::{Subject, UnreadableSubject};

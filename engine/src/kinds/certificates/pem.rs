@@ -9,7 +9,7 @@ use crate::work;
 
 /// A block: `-----BEGIN LABEL-----`, headers, base64, `-----END LABEL-----`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct PemBlock {
     /// What stands behind `BEGIN`.
     pub label: String,
     /// Whether it has headers.
@@ -19,7 +19,7 @@ pub struct Block {
 }
 
 /// Every block in `text`, in order.
-pub fn blocks(text: &[u8]) -> Vec<Block> {
+pub fn blocks(text: &[u8]) -> Vec<PemBlock> {
     work::bytes(text.len());
     let text = String::from_utf8_lossy(text);
     let mut found = Vec::new();
@@ -40,13 +40,13 @@ fn label_of<'l>(line: &'l str, start: &str) -> Option<&'l str> {
 }
 
 /// The block whose first line was read; `None` where it does not end as it began, or is not base64.
-fn block(label: &str, lines: &mut std::str::Lines<'_>) -> Option<Block> {
+fn block(label: &str, lines: &mut std::str::Lines<'_>) -> Option<PemBlock> {
     let mut has_headers = false;
     let mut body = String::new();
     for line in lines {
         if let Some(end) = label_of(line, "-----END ") {
             let bytes = base64::decode(&body).ok().filter(|_| end == label)?;
-            return Some(Block { label: label.to_owned(), has_headers, bytes });
+            return Some(PemBlock { label: label.to_owned(), has_headers, bytes });
         }
         if label_of(line, "-----BEGIN ").is_some() {
             return None;
@@ -68,8 +68,8 @@ mod tests {
     fn blocks_stand_among_other_text() {
         let text = "x\n-----BEGIN A-----\nAQID\n-----END A-----\n-----BEGIN B-----\nk: v\n\nAQ==\n-----END B-----\n";
         let found = blocks(text.as_bytes());
-        assert_eq!(found[0], Block { label: "A".to_owned(), has_headers: false, bytes: vec![1, 2, 3] });
-        assert_eq!(found[1], Block { label: "B".to_owned(), has_headers: true, bytes: vec![1] });
+        assert_eq!(found[0], PemBlock { label: "A".to_owned(), has_headers: false, bytes: vec![1, 2, 3] });
+        assert_eq!(found[1], PemBlock { label: "B".to_owned(), has_headers: true, bytes: vec![1] });
         assert_eq!(blocks(b"-----BEGIN A-----\nAQID\n-----END B-----\n"), []);
     }
 }

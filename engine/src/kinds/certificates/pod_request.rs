@@ -10,7 +10,7 @@ use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
 use super::request::signature;
-use super::{Block, blocks};
+use super::{PemBlock, blocks};
 
 const ED25519: &str = "1.3.101.112";
 /// Curves that Go's reader knows, with their names; the first one is not taken.
@@ -131,7 +131,7 @@ pub fn issued(chain: &str, stub: &[u8]) -> Result<Validity, ChainError> {
     let Some((leaf, others)) = blocks.split_first() else {
         return Err(ChainError::Empty);
     };
-    let is_certificate = |block: &Block| block.label == "CERTIFICATE";
+    let is_certificate = |block: &PemBlock| block.label == "CERTIFICATE";
     if !is_certificate(leaf) {
         return Err(ChainError::LeafBlock);
     }

@@ -8,7 +8,7 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
-use super::pem::{Block, blocks};
+use super::pem::{PemBlock, blocks};
 use super::subject::{Subject, UnreadableSubject};
 
 /// What a request says of its subject.
@@ -145,7 +145,7 @@ pub fn is_authority(der: &[u8]) -> bool {
     X509Certificate::from_der(der).is_ok_and(|(_, certificate)| certificate.is_ca())
 }
 
-fn first(pem: &[u8]) -> Result<Block, RequestError> {
+fn first(pem: &[u8]) -> Result<PemBlock, RequestError> {
     let first = blocks(pem).into_iter().next().filter(|block| block.label == "CERTIFICATE REQUEST");
     first.ok_or(RequestError::BlockType)
 }

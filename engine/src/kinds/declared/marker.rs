@@ -23,7 +23,7 @@ pub(super) enum Rule {
     /// It stays as it was made.
     Immutable,
     /// It changes in fewer ways.
-    Update(Change),
+    Update(RefusedChange),
     /// A list has so many items at most.
     MaxItems(i64),
     /// A text has so many characters at most.
@@ -52,7 +52,7 @@ pub(super) enum Rule {
 
 /// A change that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
+pub(super) enum RefusedChange {
     Set,
     Unset,
     Modify,
@@ -82,7 +82,7 @@ impl Marker {
         Some(Marker { condition: None, rule: Rule::parse(word)? })
     }
 
-    fn change(&self) -> Option<Change> {
+    fn change(&self) -> Option<RefusedChange> {
         match self.rule {
             Rule::Update(change) => Some(change),
             _ => None,
@@ -113,7 +113,7 @@ impl Rule {
             "optional" => Rule::Optional,
             "forbidden" => Rule::Forbidden,
             "immutable" => Rule::Immutable,
-            "update" => Rule::Update(Change::parse(value)?),
+            "update" => Rule::Update(RefusedChange::parse(value)?),
             "maxItems" => Rule::MaxItems(number()?),
             "maxLength" => Rule::MaxLength(number()?),
             "maxBytes" => Rule::MaxBytes(number()?),
@@ -129,14 +129,14 @@ impl Rule {
     }
 }
 
-impl Change {
-    fn parse(word: &str) -> Option<Change> {
+impl RefusedChange {
+    fn parse(word: &str) -> Option<RefusedChange> {
         Some(match word {
-            "NoSet" => Change::Set,
-            "NoUnset" => Change::Unset,
-            "NoModify" => Change::Modify,
-            "NoAddItem" => Change::AddItem,
-            "NoRemoveItem" => Change::RemoveItem,
+            "NoSet" => RefusedChange::Set,
+            "NoUnset" => RefusedChange::Unset,
+            "NoModify" => RefusedChange::Modify,
+            "NoAddItem" => RefusedChange::AddItem,
+            "NoRemoveItem" => RefusedChange::RemoveItem,
             _ => return None,
         })
     }
@@ -151,7 +151,7 @@ mod tests {
         let markers = "+k8s:optional +k8s:update=NoUnset +k8s:update=NoSet +k8s:maximum=9%20#%20most \
                        +k8s:alpha(since:%20\"1.37\")=+k8s:required +k8s:ifDisabled(\"CompositePodGroup\")=+k8s:forbidden";
         let rules: Vec<Rule> = Marker::all(markers).iter().map(|marker| marker.rule).collect();
-        let updates = [Change::Set, Change::Unset].map(Rule::Update);
+        let updates = [RefusedChange::Set, RefusedChange::Unset].map(Rule::Update);
         assert_eq!(rules, [Rule::Forbidden, Rule::Maximum(9), Rule::Optional, updates[0], updates[1]]);
     }
 

@@ -22,7 +22,7 @@ use crate::value::Value;
 use crate::work;
 
 use super::prepare;
-use marker::{Change, Marker, Rule};
+use marker::{Marker, RefusedChange, Rule};
 
 /// What is wrong with a new value of a type.
 pub fn validate(message: &'static Message, value: &FieldRef<'_>, minor: Minor) -> ErrorList {
@@ -325,7 +325,7 @@ fn fixed(field: &FieldRef<'_>, detail: &str) -> Error {
 }
 
 /// Whether a change is one that `change` refuses.
-fn refused(member: Member<'_>, change: Change) -> ErrorList {
+fn refused(member: Member<'_>, change: RefusedChange) -> ErrorList {
     let Member { field, new, old, .. } = member;
     let is_value = field.shape == Shape::Value;
     if is_value && (old.is_none() || matches!(field.kind, FieldKind::Message(_))) {
@@ -333,13 +333,13 @@ fn refused(member: Member<'_>, change: Change) -> ErrorList {
     }
     let (was, is) = (old.is_some_and(|old| is_set(field, old)), is_set(field, new));
     let found = match change {
-        Change::Set => (!was && is).then(|| fixed(new, "field cannot be set once created")),
-        Change::Unset => (was && !is).then(|| fixed(new, "field cannot be cleared once set")),
-        Change::Modify => (was && is).then(|| fixed(new, "field cannot be modified once set")),
-        Change::AddItem => {
+        RefusedChange::Set => (!was && is).then(|| fixed(new, "field cannot be set once created")),
+        RefusedChange::Unset => (was && !is).then(|| fixed(new, "field cannot be cleared once set")),
+        RefusedChange::Modify => (was && is).then(|| fixed(new, "field cannot be modified once set")),
+        RefusedChange::AddItem => {
             return strangers(field, new, old).map(|item| item.forbidden("item may not be added")).collect();
         }
-        Change::RemoveItem => {
+        RefusedChange::RemoveItem => {
             let gone = old.into_iter().flat_map(|old| strangers(field, old, Some(new)));
             return gone.map(|_| new.forbidden("item may not be removed")).collect();
         }

@@ -28,8 +28,8 @@ pub fn validate(capacity: &FieldRef<'_>, is_shared: bool) -> ErrorList {
             errors.push(policy.forbidden(why));
             return errors;
         }
-        (true, false) => (validate_values as Check, &values),
-        (false, true) => (validate_range as Check, &range),
+        (true, false) => (validate_values as CapacityCheck, &values),
+        (false, true) => (validate_range as CapacityCheck, &range),
         (false, false) => return errors,
     };
     if !default.is_set() {
@@ -43,7 +43,7 @@ pub fn validate(capacity: &FieldRef<'_>, is_shared: bool) -> ErrorList {
     errors
 }
 
-type Check = fn(&FieldRef<'_>, &Quantity, &Quantity) -> ErrorList;
+type CapacityCheck = fn(&FieldRef<'_>, &Quantity, &Quantity) -> ErrorList;
 
 fn quantity(field: &FieldRef<'_>) -> Option<Quantity> {
     Quantity::parse(field.text()).ok()

@@ -19,7 +19,7 @@ const LARGE_PARALLELISM_MAX: i64 = 10_000;
 const LARGE_FAILED_INDEXES_MAX: i64 = 10_000;
 
 /// What is wrong with the spec of a Job, which has a selector by now.
-pub fn validate_selected(spec: &FieldRef<'_>, options: &template::Options) -> ErrorList {
+pub fn validate_selected(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = validate(spec, options);
     let field = spec.field("selector");
     if field.is_set() {
@@ -33,7 +33,7 @@ pub fn validate_selected(spec: &FieldRef<'_>, options: &template::Options) -> Er
 }
 
 /// What is wrong with the spec of a job, whether or not it has a selector.
-pub fn validate(spec: &FieldRef<'_>, options: &template::Options) -> ErrorList {
+pub fn validate(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = validate_numbers(spec);
     errors.extend(validate_manager(&spec.field("managedBy")));
     errors.extend(validate_mode(spec));

@@ -15,12 +15,12 @@ use crate::meta::time;
 use crate::value::Value;
 
 /// A status that replaces another.
-struct Change<'a> {
+struct StatusChange<'a> {
     new: &'a Value,
     old: &'a Value,
 }
 
-impl Change<'_> {
+impl StatusChange<'_> {
     /// Whether one of the fields of the status differs.
     fn touches(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.new.at(&["status", name]) != self.old.at(&["status", name]))
@@ -43,7 +43,7 @@ impl Change<'_> {
 
 /// What is wrong with the status of `new`, which replaces that of `old`.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
-    let change = Change { new, old };
+    let change = StatusChange { new, old };
     let root = FieldRef::root(new);
     let (spec, status) = (root.field("spec"), root.field("status"));
     let mut errors =
@@ -85,7 +85,7 @@ fn condition_error(status: &FieldRef<'_>, why: &str) -> Error {
 }
 
 /// How a job ends: its conditions and the time go together.
-fn validate_end(change: &Change<'_>, status: &FieldRef<'_>) -> ErrorList {
+fn validate_end(change: &StatusChange<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let holds = |type_: &str| is_true(change.new, type_);
     let (start, end) = (status.field("startTime"), status.field("completionTime"));
@@ -125,7 +125,7 @@ fn is_before(time: &FieldRef<'_>, other: &FieldRef<'_>) -> bool {
 }
 
 /// A job that is over has no pods that run or that wait to be counted, and has begun.
-fn validate_finished(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
+fn validate_finished(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if !is_finished(change.new) {
         return errors;
@@ -152,7 +152,7 @@ fn validate_finished(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef
     errors
 }
 
-fn validate_indexes(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
+fn validate_indexes(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (completed, failed) = (status.field("completedIndexes"), status.field("failedIndexes"));
     let (completed_changes, failed_changes) =
@@ -183,7 +183,7 @@ fn validate_indexes(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<
     errors
 }
 
-fn validate_pods(change: &Change<'_>, status: &FieldRef<'_>) -> ErrorList {
+fn validate_pods(change: &StatusChange<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (terminating, ready) = (status.field("terminating"), status.field("ready"));
     let terminates = change.finishes() || change.touches(&["terminating"]);
@@ -196,7 +196,7 @@ fn validate_pods(change: &Change<'_>, status: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-fn validate_success(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
+fn validate_success(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let holds = |type_: &str| is_true(change.new, type_);
     let is_met = holds("SuccessCriteriaMet");
@@ -216,7 +216,7 @@ fn validate_success(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<
 }
 
 /// What was said once is not taken back.
-fn validate_kept(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
+fn validate_kept(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for type_ in ["Failed", "Complete", "FailureTarget"] {
         if is_true(change.old, type_) && !is_true(change.new, type_) {
@@ -237,7 +237,7 @@ fn validate_kept(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>
 }
 
 /// The counters do not go back, unless the job can be made smaller.
-fn validate_counters(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> Vec<Error> {
+fn validate_counters(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> Vec<Error> {
     let old = FieldRef::root(change.old);
     let old = old.field("status");
     let is_elastic = is_indexed(spec) && spec.field("completions").value() == spec.field("parallelism").value();
@@ -250,7 +250,7 @@ fn validate_counters(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef
     decreased("failed").into_iter().chain(succeeded).collect()
 }
 
-fn validate_times(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> Vec<Error> {
+fn validate_times(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let was_set = |name: &str| change.old.at(&["status", name]).is_some();
     let end = status.field("completionTime");

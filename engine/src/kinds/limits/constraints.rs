@@ -30,12 +30,12 @@ impl LimitType {
 }
 
 /// What an object asks for.
-pub struct Asked {
+pub struct AskedResources {
     pub requests: Totals,
     pub limits: Totals,
 }
 
-impl Asked {
+impl AskedResources {
     /// Finds what is wrong with it.
     pub fn check(&self, limit: &Value, kind: LimitType, faults: &mut Faults) {
         let entries = |list: &'static str| {

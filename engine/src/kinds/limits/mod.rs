@@ -15,7 +15,7 @@ use crate::work;
 
 use super::pod::aggregate::{self, Totals};
 use super::{defaults, resources};
-use constraints::{Asked, LimitType};
+use constraints::{AskedResources, LimitType};
 
 /// Bytes of names and amounts that a pod may be given: with more of them it is not an object that is stored.
 pub const GIVEN_BYTES_MAX: usize = OBJECT_BYTES_MAX;
@@ -102,12 +102,12 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
                 let lists = ["containers", "initContainers"];
                 for container in lists.iter().flat_map(|list| pod.items_at(&["spec", list])) {
                     let read = |list: &str| read(container.at(&["resources", list]));
-                    let asked = Asked { requests: read("requests"), limits: read("limits") };
+                    let asked = AskedResources { requests: read("requests"), limits: read("limits") };
                     asked.check(limit, LimitType::Container, &mut faults);
                 }
             }
             "Pod" => {
-                let asked = Asked { requests: of_pod(pod, "requests"), limits: of_pod(pod, "limits") };
+                let asked = AskedResources { requests: of_pod(pod, "requests"), limits: of_pod(pod, "limits") };
                 asked.check(limit, LimitType::Pod, &mut faults);
             }
             _ => {}
@@ -119,7 +119,7 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
 /// Why a claim does not keep to a range.
 pub fn check_claim(range: &Value, claim: &Value) -> Option<String> {
     let requests = read(claim.at(&["spec", "resources", "requests"]));
-    let asked = Asked { requests, limits: Totals::new() };
+    let asked = AskedResources { requests, limits: Totals::new() };
     let mut faults = Faults::default();
     for limit in limits_for(range, "PersistentVolumeClaim") {
         asked.check(limit, LimitType::Claim, &mut faults);

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Options;
+use super::PodValidationOptions;
 use crate::kinds::{checks, node_selector};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -16,7 +16,7 @@ pub const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const WITHOUT_SELECTOR: &str = "must not be specified when labelSelector is not set";
 
 /// The affinity of a pod.
-pub fn validate(affinity: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate(affinity: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = validate_nodes(&affinity.field("nodeAffinity"), options);
     for name in ["podAffinity", "podAntiAffinity"] {
         let pods = affinity.field(name);
@@ -31,7 +31,7 @@ pub fn validate(affinity: &FieldRef<'_>, options: &Options) -> ErrorList {
     errors
 }
 
-fn validate_nodes(affinity: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_nodes(affinity: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let required = affinity.field(REQUIRED);
     if required.is_set() {
@@ -52,7 +52,7 @@ fn validate_weight(term: &FieldRef<'_>) -> Option<Error> {
 }
 
 /// A `PodAffinityTerm`.
-fn validate_term(term: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_term(term: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = validate_selectors(term, !options.allow_invalid_label_value_in_selector);
     let namespaces = term.path().child("namespace");
     for name in term.field("namespaces").texts() {

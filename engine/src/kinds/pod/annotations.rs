@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::{Options, profiles, tolerations};
+use super::{PodValidationOptions, profiles, tolerations};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Map, Value, json};
@@ -13,7 +13,7 @@ const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// The annotations of a pod with this spec.
-pub fn validate(annotations: &FieldRef<'_>, spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate(annotations: &FieldRef<'_>, spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let of_key = |key| FieldRef::new(annotations.value().and_then(|value| value.get(key)), annotations.path().key(key));
     let mirror = of_key(MIRROR);
@@ -45,7 +45,11 @@ fn is_cost(text: &str) -> bool {
 }
 
 /// Tolerations as JSON, as they were written before there was a field for them.
-fn validate_tolerations(listed: &FieldRef<'_>, annotations: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_tolerations(
+    listed: &FieldRef<'_>,
+    annotations: &FieldRef<'_>,
+    options: &PodValidationOptions,
+) -> ErrorList {
     match json::decode(listed.text().as_bytes()) {
         Ok(value) => {
             let value = lower_names(value);

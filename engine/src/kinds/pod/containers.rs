@@ -6,14 +6,14 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::probes;
 use super::volumes::Volumes;
-use super::{Options, env, mounts, ports, resources, restart, security};
+use super::{PodValidationOptions, env, mounts, ports, resources, restart, security};
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
 /// What containers are checked against.
-pub struct Context<'a> {
-    pub options: &'a Options,
+pub struct ContainerContext<'a> {
+    pub options: &'a PodValidationOptions,
     pub volumes: &'a Volumes<'a>,
     /// The names of the pod's claims.
     pub claims: &'a BTreeSet<&'a str>,
@@ -39,7 +39,7 @@ const NOT_EPHEMERAL: [&str; 9] = [
 ];
 
 /// The containers of a pod.
-pub fn validate_regular(containers: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+pub fn validate_regular(containers: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if containers.is_empty() {
         errors.push(containers.required(""));
@@ -60,7 +60,7 @@ pub fn validate_regular(containers: &FieldRef<'_>, context: &Context<'_>) -> Err
 }
 
 /// Containers that run before those of the pod, one by one, or beside them if they restart always.
-pub fn validate_init(containers: &FieldRef<'_>, regular: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+pub fn validate_init(containers: &FieldRef<'_>, regular: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen: HashSet<&str> = regular.items().map(|container| container.text_of("name")).collect();
     for container in containers.items() {
@@ -97,7 +97,7 @@ pub fn validate_ephemeral(
     containers: &FieldRef<'_>,
     regular: &FieldRef<'_>,
     init: &FieldRef<'_>,
-    context: &Context<'_>,
+    context: &ContainerContext<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
     let others: HashSet<&str> =
@@ -142,7 +142,7 @@ fn validate_ephemeral_fields(container: &FieldRef<'_>) -> ErrorList {
 }
 
 /// What the reference asks of all containers.
-fn validate_common(container: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+fn validate_common(container: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = checks::required_label(&container.field("name"));
     let image = container.field("image");
     if image.is_empty() {

@@ -3,7 +3,7 @@
 //! Source: `pkg/apis/core/v1/{defaults,zz_generated.defaults,conversion}.go`, release 1.36.
 
 use super::image;
-use super::volume_defaults;
+use super::volume_defaults::{self, set_field_selector_defaults};
 use crate::kinds::defaults::{field, items, set, set_number, set_pointer, structure};
 use crate::kinds::resources;
 use crate::value::{Map, Value};
@@ -83,13 +83,6 @@ fn set_container_defaults(container: &mut Value) {
                 set_http_get_defaults(handler);
             }
         }
-    }
-}
-
-/// The version of the pod that a `fieldRef` is about.
-pub fn set_field_selector_defaults(source: &mut Value) {
-    if let Some(selector) = field(source, "fieldRef") {
-        set(selector, "apiVersion", "v1");
     }
 }
 

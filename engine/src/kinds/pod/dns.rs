@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::Options;
+use super::PodValidationOptions;
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -13,7 +13,7 @@ const SEARCHES_MAX: usize = 32;
 const SEARCHES_BYTES_MAX: usize = 2048;
 
 /// What a pod adds to the policy for its names; with the policy `None` this is all there is.
-pub fn validate_config(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_config(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let config = spec.field("dnsConfig");
     let servers = config.field("nameservers");
     let mut errors = ErrorList::new();
@@ -43,7 +43,7 @@ pub fn validate_config(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
 }
 
 /// Names that are tried as the end of others.
-fn validate_searches(searches: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_searches(searches: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if searches.len() > SEARCHES_MAX {
         errors.push(searches.invalid(format!("must not have more than {SEARCHES_MAX} search paths")));

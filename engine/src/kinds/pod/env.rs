@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::volumes::{downward_api, paths};
-use super::{Options, containers};
+use super::{PodValidationOptions, containers};
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -25,16 +25,16 @@ const FIELDS: [&str; 9] = [
     "status.podIPs",
 ];
 
-type Check = fn(&FieldRef<'_>) -> ErrorList;
+type EnvSourceCheck = fn(&FieldRef<'_>) -> ErrorList;
 
 /// The check of the names of variables.
-fn name_check(options: &Options) -> fn(&str) -> Vec<String> {
+fn name_check(options: &PodValidationOptions) -> fn(&str) -> Vec<String> {
     let is_relaxed = options.allow_relaxed_environment_variable_validation;
     if is_relaxed { names::is_environment_variable } else { names::is_plain_environment_variable }
 }
 
 /// Variables one by one.
-pub fn validate(variables: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate(variables: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     for variable in variables.items() {
         let name = variable.field("name");
@@ -53,7 +53,7 @@ pub fn validate(variables: &FieldRef<'_>, options: &Options) -> ErrorList {
 
 /// Where a value is from: exactly one place, and there is no value beside it.
 fn validate_source(source: &FieldRef<'_>, has_value: bool) -> ErrorList {
-    let places: [(&str, Check); 5] = [
+    let places: [(&str, EnvSourceCheck); 5] = [
         ("fieldRef", |reference| downward_api::field_reference(reference, &FIELDS)),
         ("resourceFieldRef", |reference| downward_api::resource_reference(reference, false)),
         ("configMapKeyRef", validate_key),
@@ -113,7 +113,7 @@ fn validate_file_key(reference: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Sources of many variables at once.
-pub fn validate_sources(sources: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_sources(sources: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     for source in sources.items() {
         let prefix = source.field("prefix");

@@ -43,7 +43,7 @@ use crate::value::Value;
 pub(crate) use defaults::CONTAINER_LISTS;
 /// What is said of the containers of a pod.
 pub(crate) const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-pub use options::{Options, merges_label_keys};
+pub use options::{PodValidationOptions, merges_label_keys};
 pub use volume_defaults::set_network_defaults;
 
 /// Sets the defaults of a template: those of its spec.
@@ -70,7 +70,7 @@ pub fn set_pod_defaults(pod: &mut Value) {
 }
 
 /// What is wrong with a template (`PodTemplateSpec`), wherever it stands.
-pub fn validate_template(template: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_template(template: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let (metadata, spec) = (template.field("metadata"), template.field("spec"));
     // Errors of a template's metadata are told without the word.
     let of_metadata =
@@ -91,7 +91,7 @@ pub fn validate_template(template: &FieldRef<'_>, options: &Options) -> ErrorLis
 }
 
 /// What is wrong with a pod's spec. `metadata` is that of the Pod; a template has none.
-pub fn validate_pod_spec(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options) -> ErrorList {
+pub fn validate_pod_spec(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &PodValidationOptions) -> ErrorList {
     spec::validate(spec, metadata, options)
 }
 
@@ -136,7 +136,7 @@ pub fn drop_disabled_pod_fields(minor: Minor, new: &mut Value, old: Option<&Valu
 }
 
 /// What is wrong with a list of tolerations.
-pub fn validate_tolerations(list: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_tolerations(list: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     tolerations::validate(list, options)
 }
 

@@ -20,7 +20,7 @@ use crate::value::Value;
 ///
 /// Options of features that are always on or off have no field.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct PodValidationOptions {
     /// The object is a Pod, not something that has a template.
     pub resource_is_pod: bool,
     pub allow_invalid_pod_deletion_cost: bool,
@@ -43,11 +43,11 @@ pub struct Options {
     pub old_pod_violates_legacy_match_label_keys_validation: bool,
 }
 
-impl Options {
+impl PodValidationOptions {
     /// The options of that version for the template `new`, which replaces `old`.
     pub fn for_template(minor: Minor, new: Option<&Value>, old: Option<&Value>) -> Self {
-        let forgiven = old.map(Options::of).unwrap_or_default();
-        Options {
+        let forgiven = old.map(PodValidationOptions::of).unwrap_or_default();
+        PodValidationOptions {
             allow_relaxed_environment_variable_validation: minor.opens(Gate::RelaxedEnvironmentVariableValidation)
                 || new.zip(old).is_some_and(|(new, old)| keeps_relaxed_variable(new, old)),
             allow_relaxed_dns_search_validation: forgiven.allow_relaxed_dns_search_validation
@@ -67,14 +67,14 @@ impl Options {
 
     /// The options of that version for the Pod `new`, which replaces `old`.
     pub fn for_pod(minor: Minor, new: &Value, old: Option<&Value>) -> Self {
-        Options { resource_is_pod: true, ..Options::for_template(minor, Some(new), old) }
+        PodValidationOptions { resource_is_pod: true, ..PodValidationOptions::for_template(minor, Some(new), old) }
     }
 
     /// What `old`, a Pod or a template, needs to be valid.
     fn of(old: &Value) -> Self {
         let root = FieldRef::root(old);
         let spec = root.field("spec");
-        Options {
+        PodValidationOptions {
             resource_is_pod: false,
             allow_invalid_pod_deletion_cost: annotations::has_invalid_cost(old.at(&["metadata", "annotations"])),
             allow_invalid_label_value_in_selector: has_invalid_selector(&spec.field("affinity")),

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::{Options, containers};
+use super::{PodValidationOptions, containers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
@@ -94,7 +94,7 @@ fn validate_windows(spec: &FieldRef<'_>) -> ErrorList {
 }
 
 /// A pod with users of its own shares nothing with its host, and no devices, which don't know these users.
-pub fn validate_host_users(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_host_users(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     const WHY: &str = "when `hostUsers` is false";
     let mut errors = ErrorList::new();
     let users = spec.field("hostUsers");

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::containers::Context;
+use super::containers::ContainerContext;
 use super::ports;
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
@@ -79,7 +79,7 @@ const LINUX_SIGNALS: [&str; 65] = [
 ];
 
 /// The lifecycle and the probes of a container that runs as long as its pod.
-pub fn validate_all(container: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+pub fn validate_all(container: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let lifecycle = container.field("lifecycle");
     if lifecycle.is_set() {
@@ -104,7 +104,7 @@ fn only_one_success(probe: &FieldRef<'_>) -> Option<Error> {
     is_wrong.then(|| Error::invalid(threshold.path(), threshold.int(), "must be 1"))
 }
 
-fn validate_probe(probe: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+fn validate_probe(probe: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     if !probe.is_set() {
         return ErrorList::new();
     }
@@ -119,7 +119,7 @@ fn validate_probe(probe: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
     errors
 }
 
-fn validate_lifecycle(lifecycle: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+fn validate_lifecycle(lifecycle: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for name in ["postStart", "preStop"] {
         let handler = lifecycle.field(name);
@@ -146,7 +146,7 @@ fn validate_signal(signal: &FieldRef<'_>, os: Option<&str>) -> Option<Error> {
 }
 
 /// Exactly one of the ways in which a container is asked something.
-fn validate_handler(handler: &FieldRef<'_>, ways: &[&str], context: &Context<'_>) -> ErrorList {
+fn validate_handler(handler: &FieldRef<'_>, ways: &[&str], context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut count = 0;
     for name in ways {
@@ -187,7 +187,7 @@ fn validate_http_get(action: &FieldRef<'_>) -> ErrorList {
 }
 
 /// A pause is over before the container must have ended. What is wrong with that time itself is told elsewhere.
-fn validate_sleep(sleep: &FieldRef<'_>, context: &Context<'_>) -> Option<Error> {
+fn validate_sleep(sleep: &FieldRef<'_>, context: &ContainerContext<'_>) -> Option<Error> {
     let seconds = sleep.field("seconds").int();
     let grace = context.grace_seconds?;
     let (least, why) = if context.options.allow_pod_lifecycle_sleep_action_zero_value {

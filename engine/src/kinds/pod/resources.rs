@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Options, aggregate, claims};
+use super::{PodValidationOptions, aggregate, claims};
 use crate::kinds::resources::{self, parse, quantity};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -13,7 +13,11 @@ use crate::value::Value;
 type NameCheck = fn(&str, &Path<'_>) -> ErrorList;
 
 /// What a container asks for.
-pub fn validate_container(requirements: &FieldRef<'_>, known: &BTreeSet<&str>, options: &Options) -> ErrorList {
+pub fn validate_container(
+    requirements: &FieldRef<'_>,
+    known: &BTreeSet<&str>,
+    options: &PodValidationOptions,
+) -> ErrorList {
     validate(requirements, resources::validate_container_name, known, options)
 }
 
@@ -21,7 +25,7 @@ fn validate(
     requirements: &FieldRef<'_>,
     check_name: NameCheck,
     known: &BTreeSet<&str>,
-    options: &Options,
+    options: &PodValidationOptions,
 ) -> ErrorList {
     let (limits, requests) = (requirements.field("limits"), requirements.field("requests"));
     let mut errors = validate_lists(&limits, &requests, requirements, check_name, options);
@@ -35,7 +39,7 @@ pub fn validate_lists(
     requests: &FieldRef<'_>,
     holder: &FieldRef<'_>,
     check_name: NameCheck,
-    options: &Options,
+    options: &PodValidationOptions,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
     for (name, limit) in limits.entries() {
@@ -61,7 +65,7 @@ fn validate_entry(name: &str, field: &FieldRef<'_>, check_name: NameCheck) -> Er
 }
 
 /// Huge pages are whole pages, except where they were not before.
-fn validate_pages(name: &str, field: &FieldRef<'_>, options: &Options) -> Option<Error> {
+fn validate_pages(name: &str, field: &FieldRef<'_>, options: &PodValidationOptions) -> Option<Error> {
     if !resources::is_huge_page(name) || options.allow_indivisible_huge_pages_values {
         return None;
     }
@@ -90,7 +94,7 @@ fn validate_limit(name: &str, request: &FieldRef<'_>, limits: &FieldRef<'_>, req
 }
 
 /// What a pod asks for as a whole.
-pub fn validate_pod_level(spec: &FieldRef<'_>, known: &BTreeSet<&str>, options: &Options) -> ErrorList {
+pub fn validate_pod_level(spec: &FieldRef<'_>, known: &BTreeSet<&str>, options: &PodValidationOptions) -> ErrorList {
     let requirements = spec.field("resources");
     let mut errors = ErrorList::new();
     if !requirements.is_set() {

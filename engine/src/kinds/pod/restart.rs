@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::Options;
+use super::PodValidationOptions;
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -15,7 +15,7 @@ const EXIT_CODES_MAX: i64 = 255;
 pub const RESTART_ALL: &str = "RestartAllContainers";
 
 /// The policy of a container, which goes before that of its pod, and the rules that go before the policy.
-pub fn validate_policy(container: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_policy(container: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let actions = ["Restart", RESTART_ALL];
     let actions = if options.allow_restart_all_containers { &actions[..] } else { &actions[..1] };
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
@@ -45,7 +45,7 @@ pub fn validate_policy(container: &FieldRef<'_>, options: &Options) -> ErrorList
 }
 
 /// The policy of an init container; rules need one.
-pub fn validate_init_policy(container: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_init_policy(container: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
     let has_rules = !rules.is_empty();
     if policy.text() == "Always" && !options.allow_restart_all_containers {
@@ -82,7 +82,7 @@ pub fn validate_resize_policies(policies: &FieldRef<'_>, pod_restart_policy: &st
 }
 
 /// A container that runs to its end is not started again because its resources change.
-pub fn forbid_restart_on_resize(container: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn forbid_restart_on_resize(container: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if options.allow_existing_restart_container_for_non_sidecar_init_container {
         return errors;

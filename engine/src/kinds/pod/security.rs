@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::{Options, profiles, windows};
+use super::{PodValidationOptions, profiles, windows};
 use crate::kinds::{checks, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -26,7 +26,7 @@ const IPC_SYSCTLS: [&str; 10] = [
 ];
 
 /// The context of a pod. What it shares with its host stands in the spec.
-pub fn validate_pod_context(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_pod_context(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let context = spec.field("securityContext");
     let mut errors = ErrorList::new();
     for name in ["fsGroup", "runAsUser", "runAsGroup"] {
@@ -62,7 +62,7 @@ fn validate_id(field: &FieldRef<'_>) -> Option<Error> {
 }
 
 /// Parameters of the kernel, of which those of a host are not a pod's to set.
-fn validate_sysctls(spec: &FieldRef<'_>, sysctls: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_sysctls(spec: &FieldRef<'_>, sysctls: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();
     for sysctl in sysctls.items() {

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::containers::{self, Context};
-use super::{Options, affinity, claims, dns, os, resources, security, spread, tolerations, volumes, windows};
+use super::containers::{self, ContainerContext};
+use super::{
+    PodValidationOptions, affinity, claims, dns, os, resources, security, spread, tolerations, volumes, windows,
+};
 use crate::kinds::resources as names_of_resources;
 use crate::kinds::{checks, declared};
 use crate::meta::field::{Error, ErrorList};
@@ -20,7 +22,7 @@ const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Def
 const HOSTNAME_BYTES_MAX: i64 = 64;
 
 /// What is wrong with a spec, in the order of the reference.
-pub fn validate(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options) -> ErrorList {
+pub fn validate(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let grace = spec.field("terminationGracePeriodSeconds");
     if !grace.is_set() {
@@ -50,7 +52,7 @@ pub fn validate(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options
 }
 
 /// Volumes, claims, containers and what all of them ask for.
-fn validate_contents(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options) -> ErrorList {
+fn validate_contents(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &PodValidationOptions) -> ErrorList {
     let list = spec.field("volumes");
     let (volumes, mut errors) = volumes::validate_volumes(&list, metadata, options);
     let resource_claims = spec.field("resourceClaims");
@@ -58,7 +60,7 @@ fn validate_contents(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Op
     errors.extend(claims::validate(&resource_claims, metadata));
     let os = spec.field("os");
     let host_users = spec.field("hostUsers");
-    let context = Context {
+    let context = ContainerContext {
         options,
         volumes: &volumes,
         claims: &claims,
@@ -76,7 +78,7 @@ fn validate_contents(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Op
 }
 
 /// On the network of its host, a container has no other ports there than its own. A template may leave them out.
-fn validate_host_ports(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_host_ports(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if !spec.field("hostNetwork").is_true() {
         return errors;
@@ -132,7 +134,7 @@ fn validate_hostname_override(spec: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Single fields that name something, with the lists between them.
-fn validate_names(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_names(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let check_optional = |name: &str, check: fn(&str) -> Vec<String>| {
         let field = spec.field(name);
@@ -157,7 +159,7 @@ fn validate_deadline(field: &FieldRef<'_>) -> Option<Error> {
 }
 
 /// How the pod is run, whom it displaces, and what it needs beside its containers.
-fn validate_class(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_class(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let class = spec.field("runtimeClassName");
     if class.is_set() {

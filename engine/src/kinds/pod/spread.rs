@@ -4,14 +4,14 @@
 
 use std::collections::HashMap;
 
-use super::{Options, affinity};
+use super::{PodValidationOptions, affinity};
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::selector::LabelSelector;
 
 /// The constraints of a pod.
-pub fn validate(constraints: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate(constraints: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let last = last_of_each(constraints);
     for (index, constraint) in constraints.items().enumerate() {
@@ -47,7 +47,7 @@ fn last_of_each<'v>(constraints: &FieldRef<'v>) -> HashMap<(&'v str, &'v str), u
 }
 
 /// The keys of labels by the rule that counts; where the old pod breaks that one, by the other.
-fn validate_label_keys(constraint: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_label_keys(constraint: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let is_merged = if options.allow_match_label_keys_in_pod_topology_spread_selector_merge {
         !options.old_pod_violates_match_label_keys_validation
     } else {
@@ -73,7 +73,7 @@ fn validate_domains(count: &FieldRef<'_>, action: &str) -> ErrorList {
     errors
 }
 
-fn validate_selector(constraint: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_selector(constraint: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let selector = constraint.field("labelSelector");
     match selector.value().filter(|_| !options.allow_invalid_topology_spread_constraint_label_selector) {
         Some(value) => LabelSelector::validate(value, true, selector.path()),

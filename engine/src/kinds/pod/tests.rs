@@ -26,7 +26,8 @@ fn errors_of(template: &Value, old: Option<&Value>) -> String {
 }
 
 fn errors_in(minor: Minor, template: &Value, old: Option<&Value>) -> String {
-    validate_template(&FieldRef::root(template), &Options::for_template(minor, Some(template), old)).aggregate()
+    validate_template(&FieldRef::root(template), &PodValidationOptions::for_template(minor, Some(template), old))
+        .aggregate()
 }
 
 #[track_caller]

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::Options;
+use super::PodValidationOptions;
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -12,7 +12,7 @@ use crate::value::go_quote;
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The tolerations of a pod, or of a runtime class.
-pub fn validate(tolerations: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate(tolerations: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     for toleration in tolerations.items() {
         let [key, operator, value, effect] = ["key", "operator", "value", "effect"].map(|name| toleration.field(name));
@@ -34,7 +34,7 @@ pub fn validate(tolerations: &FieldRef<'_>, options: &Options) -> ErrorList {
 }
 
 /// How the value is compared; an empty operator means `Equal`. Errors of a text stand at the operator.
-fn validate_operator(operator: &FieldRef<'_>, value: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_operator(operator: &FieldRef<'_>, value: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let refuse = |why: String| Error::invalid(operator.path(), value.text(), why);
     match operator.text() {
         "Equal" | "" => {

@@ -2,7 +2,6 @@
 //!
 //! Source: `pkg/apis/core/v1/{defaults,zz_generated.defaults}.go`, release 1.36.
 
-use super::defaults::set_field_selector_defaults;
 use super::image;
 use crate::kinds::defaults::{field, items, set, set_pointer, structure};
 use crate::kinds::resources;
@@ -80,4 +79,11 @@ fn set_ephemeral_defaults(source: &mut Value) {
     let spec = structure(template, "spec");
     set_pointer(spec, "volumeMode", "Filesystem");
     resources::set_requirements_defaults(spec);
+}
+
+/// The version of the pod that a `fieldRef` is about.
+pub fn set_field_selector_defaults(source: &mut Value) {
+    if let Some(selector) = field(source, "fieldRef") {
+        set(selector, "apiVersion", "v1");
+    }
 }

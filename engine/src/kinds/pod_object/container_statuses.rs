@@ -66,8 +66,11 @@ fn validate_ids(user: &FieldRef<'_>) -> ErrorList {
 fn validate_resources(statuses: &FieldRef<'_>, containers: &FieldRef<'_>) -> ErrorList {
     let containers = containers.value().and_then(Value::as_array).unwrap_or_default();
     // Of containers of one name the first is meant.
-    let containers: HashMap<&str, Wanted<'_>> =
-        containers.iter().rev().map(|container| (container.str_at(&["name"]), Wanted::by(container))).collect();
+    let containers: HashMap<&str, ContainerClaims<'_>> = containers
+        .iter()
+        .rev()
+        .map(|container| (container.str_at(&["name"]), ContainerClaims::by(container)))
+        .collect();
     let mut errors = ErrorList::new();
     for status in statuses.items() {
         let container = containers.get(status.field("name").text());
@@ -84,19 +87,19 @@ fn validate_resources(statuses: &FieldRef<'_>, containers: &FieldRef<'_>) -> Err
 }
 
 /// What a container asks for.
-struct Wanted<'c> {
+struct ContainerClaims<'c> {
     container: &'c Value,
     /// `NAME`, or `NAME/REQUEST`.
     claims: HashSet<String>,
 }
 
-impl<'c> Wanted<'c> {
+impl<'c> ContainerClaims<'c> {
     fn by(container: &'c Value) -> Self {
         let name = |claim: &Value| match (claim.str_at(&["name"]), claim.str_at(&["request"])) {
             (name, "") => name.to_owned(),
             (name, request) => format!("{name}/{request}"),
         };
-        Wanted { container, claims: container.items_at(&["resources", "claims"]).iter().map(name).collect() }
+        ContainerClaims { container, claims: container.items_at(&["resources", "claims"]).iter().map(name).collect() }
     }
 
     /// Why a resource is not one that the container asks for.

@@ -13,7 +13,7 @@ use crate::value::Value;
 pub fn validate(minor: Minor, pod: &Value) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
-    let mut errors = validate_metadata_and_spec(pod, &template::Options::for_pod(minor, pod, None));
+    let mut errors = validate_metadata_and_spec(pod, &template::PodValidationOptions::for_pod(minor, pod, None));
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("cannot be set on create"));
@@ -28,7 +28,7 @@ pub fn validate(minor: Minor, pod: &Value) -> ErrorList {
 }
 
 /// What is wrong with the metadata and the spec of a pod, new or changed.
-pub fn validate_metadata_and_spec(pod: &Value, options: &template::Options) -> ErrorList {
+pub fn validate_metadata_and_spec(pod: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
     let mut errors = own_metadata::validate(pod, true, names::name_is_dns1123_subdomain);

@@ -36,7 +36,10 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
         return Error::forbidden(&Path::new(""), "static pods do not support ephemeral containers").into();
     }
     let mut errors = metadata::validate_update(new, old);
-    errors.extend(create::validate_metadata_and_spec(new, &template::Options::for_pod(minor, new, Some(old))));
+    errors.extend(create::validate_metadata_and_spec(
+        new,
+        &template::PodValidationOptions::for_pod(minor, new, Some(old)),
+    ));
     errors.extend(update::validate_annotations(new, old));
     let root = FieldRef::root(new);
     let spec = root.field("spec");

@@ -70,7 +70,10 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let root = FieldRef::root(new);
     let spec = root.field("spec");
     let mut errors = metadata::validate_update(new, old);
-    errors.extend(create::validate_metadata_and_spec(new, &template::Options::for_pod(minor, new, Some(old))));
+    errors.extend(create::validate_metadata_and_spec(
+        new,
+        &template::PodValidationOptions::for_pod(minor, new, Some(old)),
+    ));
     if qos::class(old) != qos::computed_class(new) {
         let class = new.str_at(&["status", "qosClass"]);
         errors.push(Error::invalid(spec.path(), class, "Pod QOS Class may not change as a result of resizing"));

@@ -20,7 +20,7 @@ const MAY_CHANGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
 
 /// What is wrong with a changed pod.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
-    let options = template::Options::for_pod(minor, new, Some(old));
+    let options = template::PodValidationOptions::for_pod(minor, new, Some(old));
     let mut errors = metadata::validate_update(new, old);
     errors.extend(create::validate_metadata_and_spec(new, &options));
     errors.extend(validate_annotations(new, old));
@@ -120,7 +120,7 @@ fn validate_deadline(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Deadline {
 }
 
 /// Tolerations may be added, and tolerate for another time.
-fn validate_tolerations(new: &FieldRef<'_>, old: &FieldRef<'_>, options: &template::Options) -> ErrorList {
+fn validate_tolerations(new: &FieldRef<'_>, old: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let without_seconds = |toleration: FieldRef<'_>| {
         let mut toleration = toleration.value().cloned().unwrap_or_default();
         toleration.make_object().remove("tolerationSeconds");

@@ -18,18 +18,18 @@ pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// What is forgiven since it was there before.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct ClaimValidationOptions {
     pub allow_invalid_label_value_in_selector: bool,
     pub allow_invalid_api_group_in_data_source: bool,
 }
 
-impl Options {
+impl ClaimValidationOptions {
     /// For a claim whose spec was `old`.
     pub fn for_update(old: &FieldRef<'_>) -> Self {
         let selector = old.field("selector");
         let faults = selector.value().map(|value| LabelSelector::validate(value, true, selector.path()));
         let has_group = |name: &str| old.field(name).field("apiGroup").is_set();
-        Options {
+        ClaimValidationOptions {
             allow_invalid_label_value_in_selector: faults.is_some_and(|faults| !faults.is_empty()),
             allow_invalid_api_group_in_data_source: has_group("dataSource") || has_group("dataSourceRef"),
         }
@@ -37,7 +37,7 @@ impl Options {
 }
 
 /// What is wrong with the spec.
-pub fn validate_spec(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn validate_spec(spec: &FieldRef<'_>, options: &ClaimValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let (modes, selector) = (spec.field("accessModes"), spec.field("selector"));
     if modes.is_empty() {
@@ -72,7 +72,7 @@ pub fn validate_class_name(name: &FieldRef<'_>) -> ErrorList {
     if name.is_empty() { ErrorList::new() } else { checks::named(name, names::is_dns1123_subdomain) }
 }
 
-fn validate_data_sources(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_data_sources(spec: &FieldRef<'_>, options: &ClaimValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let (source, reference) = (spec.field("dataSource"), spec.field("dataSourceRef"));
     let namespace = reference.field("namespace");
@@ -102,7 +102,7 @@ fn validate_data_sources(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
 }
 
 /// What fills the volume: another claim, or an object of another group.
-fn validate_data_source(source: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn validate_data_source(source: &FieldRef<'_>, options: &ClaimValidationOptions) -> ErrorList {
     let mut errors = checks::required_fields(source, &["name", "kind"]);
     let (group, kind) = (source.field("apiGroup"), source.field("kind"));
     if group.is_empty() && kind.text() != "PersistentVolumeClaim" {

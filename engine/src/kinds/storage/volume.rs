@@ -2,9 +2,9 @@
 //!
 //! Source: `ValidatePersistentVolumeSpec`, `pkg/api/persistentvolume` of Kubernetes 1.36.
 
-use crate::kinds::pod::Options;
+use crate::kinds::pod::PodValidationOptions;
 use crate::kinds::pod::set_network_defaults;
-use crate::kinds::pod::volumes::source::{self, Context, Source};
+use crate::kinds::pod::volumes::source::{self, Source, VolumeContext};
 use crate::kinds::pod::volumes::{disks, files, iscsi, network};
 use crate::kinds::{checks, defaults, resources};
 use crate::meta::field::{Error, ErrorList};
@@ -140,8 +140,8 @@ fn validate_capacity(capacity: &FieldRef<'_>) -> ErrorList {
 }
 
 fn validate_sources(spec: &FieldRef<'_>, name: &str) -> ErrorList {
-    let options = Options::default();
-    let context = Context { volume_name: name, pod_name: "", options: &options };
+    let options = PodValidationOptions::default();
+    let context = VolumeContext { volume_name: name, pod_name: "", options: &options };
     let mut errors = source::validate_one(spec, SOURCES, &context);
     let (path, policy) =
         (spec.field("hostPath").field("path").text().to_owned(), spec.field("persistentVolumeReclaimPolicy"));

@@ -31,7 +31,7 @@ pub fn set_defaults(claim: &mut Value) {
 pub fn validate(templates: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for template in templates.items() {
-        errors.extend(claim::validate_spec(&template.field("spec"), &claim::Options::default()));
+        errors.extend(claim::validate_spec(&template.field("spec"), &claim::ClaimValidationOptions::default()));
     }
     errors
 }

@@ -10,7 +10,7 @@ pub mod selector;
 pub(crate) mod status;
 pub(crate) mod template;
 
-use self::template::Options;
+use self::template::PodValidationOptions;
 use super::strategy::Subresource;
 use super::{prepare, show_internal};
 use crate::meta::field::{Error, ErrorList};
@@ -75,7 +75,7 @@ pub fn warnings(subresource: Subresource, new: &Value, old: Option<&Value>) -> V
 }
 
 /// What is wrong with the selector and the template of a spec that needs both; `kind` names what makes the pods.
-pub fn validate_selected_template(spec: &FieldRef<'_>, options: &Options, kind: &str) -> ErrorList {
+pub fn validate_selected_template(spec: &FieldRef<'_>, options: &PodValidationOptions, kind: &str) -> ErrorList {
     let field = spec.field("selector");
     let mut errors = ErrorList::new();
     if field.is_set() {

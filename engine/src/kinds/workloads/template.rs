@@ -10,7 +10,7 @@ use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::value::{Map, Value};
 
-pub use crate::kinds::pod::Options;
+pub use crate::kinds::pod::PodValidationOptions;
 
 /// The template of an object whose spec has one.
 pub fn of(object: &Value) -> Option<&Value> {
@@ -23,8 +23,8 @@ pub fn set_defaults(spec: &mut Value) {
 }
 
 /// The options of that version for the template of `new`, which replaces that of `old`, if there is one.
-pub fn options(minor: Minor, new: &Value, old: Option<&Value>) -> Options {
-    Options::for_template(minor, of(new), old.and_then(of))
+pub fn options(minor: Minor, new: &Value, old: Option<&Value>) -> PodValidationOptions {
+    PodValidationOptions::for_template(minor, of(new), old.and_then(of))
 }
 
 /// Takes the fields of features that are off out of the template.
@@ -56,7 +56,7 @@ pub fn keep_labels(sent: &Value, decoded: &mut Value, is_fault: impl Fn(&Value) 
 }
 
 /// What is wrong with a template of pods that always run; `kind` names what it belongs to.
-pub fn validate_running(template: &FieldRef<'_>, options: &Options, kind: &str) -> ErrorList {
+pub fn validate_running(template: &FieldRef<'_>, options: &PodValidationOptions, kind: &str) -> ErrorList {
     let mut errors = pod::validate_template(template, options);
     errors.extend(check_running(template, kind));
     errors

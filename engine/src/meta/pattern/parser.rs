@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
-use super::Error;
+use super::PatternError;
 use super::piece::{Flags, Piece, PieceKind, Ranges, as_group, join};
 use super::unicode::{canonical_name, folded, has_case, negated, posix_ranges, set_between, states_of, unicode_group};
 use crate::work;
@@ -36,8 +36,8 @@ const TRAILING_BACKSLASH: &str = "trailing backslash at end of expression";
 const TOO_DEEP: &str = "expression nests too deeply";
 const TOO_LARGE: &str = "expression too large";
 
-fn error(code: &'static str, fragment: &str) -> Error {
-    Error { code, fragment: fragment.to_owned() }
+fn error(code: &'static str, fragment: &str) -> PatternError {
+    PatternError { code, fragment: fragment.to_owned() }
 }
 
 /// A parser of one pattern.
@@ -78,75 +78,52 @@ impl<'s> PatternParser<'s> {
     }
 
     /// The pattern, and about how many states its automaton has.
-    pub(super) fn parse(mut self) -> Result<(Hir, u64), Error> {
+    pub(super) fn parse(mut self) -> Result<(Hir, u64), PatternError> {
         let mut rest = self.source;
         let mut last_repeat = "";
         while let Some(&first) = rest.as_bytes().first() {
             work::step();
-            let before = rest;
-            let mut repeat = "";
-            match first {
-                b'(' if rest.as_bytes().get(1) == Some(&b'?') => rest = self.perl_group(rest)?,
-                b'(' => {
-                    self.open_group(true)?;
-                    rest = &rest[1..];
-                }
-                b'|' => {
-                    self.vertical_bar()?;
-                    rest = &rest[1..];
-                }
-                b')' => {
-                    self.close_group()?;
-                    rest = &rest[1..];
-                }
-                b'^' => {
-                    self.look(if self.flags.multi_line { Look::StartLF } else { Look::Start })?;
-                    rest = &rest[1..];
-                }
-                b'$' => {
-                    self.look(if self.flags.multi_line { Look::EndLF } else { Look::End })?;
-                    rest = &rest[1..];
-                }
-                b'.' => {
-                    let newline = if self.flags.dot_newline { None } else { Some('\n') };
-                    self.set(negated(newline.into_iter().map(|char| (char, char))))?;
-                    rest = &rest[1..];
-                }
-                b'[' => rest = self.class(rest)?,
-                b'*' | b'+' | b'?' => {
-                    let (min, max) = match first {
-                        b'*' => (0, None),
-                        b'+' => (1, None),
-                        _ => (0, Some(1)),
-                    };
-                    rest = self.repeat(min, max, false, before, &rest[1..], last_repeat)?;
-                    repeat = before;
-                }
-                b'{' => match parse_counts(rest) {
-                    None => {
-                        self.literal('{' as u32)?;
-                        rest = &rest[1..];
-                    }
-                    Some((counts, after)) => {
-                        let (min, max) = counts.ok_or_else(|| error(BAD_COUNT, up_to(before, after)))?;
-                        rest = self.repeat(min, max, true, before, after, last_repeat)?;
-                        repeat = before;
-                    }
-                },
-                b'\\' => rest = self.backslash(rest)?,
-                _ => {
-                    let (char, after) = next_char(rest);
-                    self.literal(char)?;
-                    rest = after;
-                }
-            }
-            last_repeat = repeat;
+            let (after, is_repeat) = self.token(first, rest, last_repeat)?;
+            last_repeat = if is_repeat { rest } else { "" };
+            rest = after;
         }
         self.end_alternation()?;
         match (self.stack.pop(), self.stack.is_empty()) {
             (Some(piece), true) => Ok((piece.kind.into_hir(), piece.states)),
             _ => Err(error(NO_PAREN, self.source)),
         }
+    }
+
+    /// Takes in what `rest` begins with; gives what follows, and whether it was a repetition. `last_repeat` is where the one
+    /// right before it began, if there was one.
+    fn token(&mut self, first: u8, rest: &'s str, last_repeat: &'s str) -> Result<(&'s str, bool), PatternError> {
+        match first {
+            b'(' if rest.as_bytes().get(1) == Some(&b'?') => return Ok((self.perl_group(rest)?, false)),
+            b'[' => return Ok((self.class(rest)?, false)),
+            b'\\' => return Ok((self.backslash(rest)?, false)),
+            b'*' => return Ok((self.repeat(0, None, false, rest, &rest[1..], last_repeat)?, true)),
+            b'+' => return Ok((self.repeat(1, None, false, rest, &rest[1..], last_repeat)?, true)),
+            b'?' => return Ok((self.repeat(0, Some(1), false, rest, &rest[1..], last_repeat)?, true)),
+            b'{' if let Some((counts, after)) = parse_counts(rest) => {
+                let (min, max) = counts.ok_or_else(|| error(BAD_COUNT, up_to(rest, after)))?;
+                return Ok((self.repeat(min, max, true, rest, after, last_repeat)?, true));
+            }
+            b'(' => self.open_group(true)?,
+            b'|' => self.vertical_bar()?,
+            b')' => self.close_group()?,
+            b'^' => self.look(if self.flags.multi_line { Look::StartLF } else { Look::Start })?,
+            b'$' => self.look(if self.flags.multi_line { Look::EndLF } else { Look::End })?,
+            b'.' => {
+                let newline = if self.flags.dot_newline { None } else { Some('\n') };
+                self.set(negated(newline.into_iter().map(|char| (char, char))))?;
+            }
+            _ => {
+                let (char, after) = next_char(rest);
+                self.literal(char)?;
+                return Ok((after, false));
+            }
+        }
+        Ok((&rest[1..], false))
     }
 
     // What stands on the stack.
@@ -158,7 +135,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// Puts a piece on the stack, and joins the two literals below it: no operator can take them apart any more.
-    fn push(&mut self, piece: Piece) -> Result<(), Error> {
+    fn push(&mut self, piece: Piece) -> Result<(), PatternError> {
         self.join_literals();
         self.check_limits(&piece, None)?;
         self.stack.push(piece);
@@ -183,7 +160,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// `count` is the count of the repetition that `piece` is, if it is a counted one.
-    fn check_limits(&mut self, piece: &Piece, count: Option<u64>) -> Result<(), Error> {
+    fn check_limits(&mut self, piece: &Piece, count: Option<u64>) -> Result<(), PatternError> {
         if let Some(count) = count {
             self.repeats = self.repeats.saturating_mul(count.max(1)).min(SIZE_MAX);
         }
@@ -197,7 +174,7 @@ impl<'s> PatternParser<'s> {
         Ok(())
     }
 
-    fn literal(&mut self, char: u32) -> Result<(), Error> {
+    fn literal(&mut self, char: u32) -> Result<(), PatternError> {
         let char = char::from_u32(char);
         let fold = self.flags.fold && char.is_some_and(has_case);
         let states = match char {
@@ -212,7 +189,7 @@ impl<'s> PatternParser<'s> {
         self.push(Piece::leaf(PieceKind::Literal { chars: [char].into(), fold }, 1, states))
     }
 
-    fn set(&mut self, set: ClassUnicode) -> Result<(), Error> {
+    fn set(&mut self, set: ClassUnicode) -> Result<(), PatternError> {
         self.count_alive(1, 0);
         let states = states_of(&set);
         self.count_leaf(states, set.ranges().len() as u64)?;
@@ -220,18 +197,18 @@ impl<'s> PatternParser<'s> {
     }
 
     /// Refuses what is too large before it is built.
-    fn count_leaf(&mut self, states: u64, ranges: u64) -> Result<(), Error> {
+    fn count_leaf(&mut self, states: u64, ranges: u64) -> Result<(), PatternError> {
         self.states += states;
         self.ranges += ranges;
         if self.states > STATES_MAX || self.ranges > RANGES_MAX { Err(error(TOO_LARGE, self.source)) } else { Ok(()) }
     }
 
-    fn look(&mut self, look: Look) -> Result<(), Error> {
+    fn look(&mut self, look: Look) -> Result<(), PatternError> {
         self.count_alive(1, 0);
         self.push(Piece::leaf(PieceKind::Other(Hir::look(look)), 1, 1))
     }
 
-    fn open_group(&mut self, captures: bool) -> Result<(), Error> {
+    fn open_group(&mut self, captures: bool) -> Result<(), PatternError> {
         self.count_alive(1, 0);
         self.push(Piece::leaf(PieceKind::Paren { flags: self.flags, captures }, 1, 1))
     }
@@ -245,7 +222,7 @@ impl<'s> PatternParser<'s> {
         before: &str,
         mut after: &'s str,
         last_repeat: &str,
-    ) -> Result<&'s str, Error> {
+    ) -> Result<&'s str, PatternError> {
         let mut greedy = !self.flags.swap_greed;
         if let Some(rest) = after.strip_prefix('?') {
             after = rest;
@@ -297,7 +274,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// Joins what stands above the topmost mark to one piece.
-    fn concat(&mut self) -> Result<(), Error> {
+    fn concat(&mut self) -> Result<(), PatternError> {
         self.join_literals();
         let pieces = self.above_mark();
         if pieces.is_empty() {
@@ -344,7 +321,7 @@ impl<'s> PatternParser<'s> {
         whole
     }
 
-    fn vertical_bar(&mut self) -> Result<(), Error> {
+    fn vertical_bar(&mut self) -> Result<(), PatternError> {
         self.concat()?;
         if !self.swap_vertical_bar() {
             self.count_alive(1, 0);
@@ -380,7 +357,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// Ends the group, or the whole pattern: one piece for all alternatives since the opening parenthesis.
-    fn end_alternation(&mut self) -> Result<(), Error> {
+    fn end_alternation(&mut self) -> Result<(), PatternError> {
         self.concat()?;
         if self.swap_vertical_bar() {
             self.stack.pop();
@@ -391,7 +368,7 @@ impl<'s> PatternParser<'s> {
         self.push(piece)
     }
 
-    fn close_group(&mut self) -> Result<(), Error> {
+    fn close_group(&mut self) -> Result<(), PatternError> {
         self.end_alternation()?;
         let (inner, paren) = (self.stack.pop(), self.stack.pop());
         let (Some(inner), Some(Piece { kind: PieceKind::Paren { flags, captures }, .. })) = (inner, paren) else {
@@ -415,7 +392,7 @@ impl<'s> PatternParser<'s> {
     // What is read.
 
     /// `(?P<name>`, `(?<name>`, `(?flags)` or `(?flags:`.
-    fn perl_group(&mut self, text: &'s str) -> Result<&'s str, Error> {
+    fn perl_group(&mut self, text: &'s str) -> Result<&'s str, PatternError> {
         let bytes = text.as_bytes();
         let name_start = match bytes {
             [_, _, b'P', b'<', _, ..] => Some(4),
@@ -464,7 +441,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// What a backslash outside of a class starts.
-    fn backslash(&mut self, text: &'s str) -> Result<&'s str, Error> {
+    fn backslash(&mut self, text: &'s str) -> Result<&'s str, PatternError> {
         let look = match text.as_bytes().get(1) {
             Some(b'A') => Some(Look::Start),
             Some(b'b') => Some(Look::WordAscii),
@@ -498,7 +475,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// `[…]`.
-    fn class(&mut self, text: &'s str) -> Result<&'s str, Error> {
+    fn class(&mut self, text: &'s str) -> Result<&'s str, PatternError> {
         let mut rest = &text[1..];
         let negative = rest.starts_with('^');
         if negative {
@@ -553,7 +530,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// `[:alpha:]`, within a class.
-    fn posix_class(&self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, Error> {
+    fn posix_class(&self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, PatternError> {
         let Some(inner) = text.strip_prefix("[:").filter(|inner| inner.len() >= self.posix_end) else {
             return Ok(None);
         };
@@ -589,7 +566,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// `\pL`, `\p{Greek}`, `\P{^Lu}`.
-    fn unicode_class(&mut self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, Error> {
+    fn unicode_class(&mut self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, PatternError> {
         let [b'\\', letter @ (b'p' | b'P'), ..] = text.as_bytes() else { return Ok(None) };
         let (char, mut rest) = next_char(&text[2..]);
         let mut name = up_to(&text[2..], rest);
@@ -657,7 +634,7 @@ fn parse_count(text: &str) -> Option<(u32, &str)> {
 }
 
 /// A character within `[…]`, `whole` being all from the bracket on.
-fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str), Error> {
+fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str), PatternError> {
     match text.as_bytes().first() {
         None => Err(error(NO_BRACKET, whole)),
         Some(b'\\') => escape(text),
@@ -666,7 +643,7 @@ fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str), Error> {
 }
 
 /// The code point that `\…` at the start of `text` stands for; it may be a surrogate.
-fn escape(text: &str) -> Result<(u32, &str), Error> {
+fn escape(text: &str) -> Result<(u32, &str), PatternError> {
     let rest = &text[1..];
     if rest.is_empty() {
         return Err(error(TRAILING_BACKSLASH, ""));
@@ -699,7 +676,7 @@ fn escape(text: &str) -> Result<(u32, &str), Error> {
 }
 
 /// The two digits or the braces after `\x`; `text` is all from the backslash on.
-fn hexadecimal<'s>(text: &str, rest: &'s str) -> Result<(u32, &'s str), Error> {
+fn hexadecimal<'s>(text: &str, rest: &'s str) -> Result<(u32, &'s str), PatternError> {
     let digit = |char: u32| char::from_u32(char).and_then(|char| char.to_digit(16));
     let (first, mut rest) = next_char(rest);
     if first != '{' as u32 {

@@ -63,28 +63,48 @@ pub(super) fn canonical_name(name: &str) -> String {
 
 /// The set that `\p{name}` means, by its canonical name.
 pub(super) fn unicode_group(name: &str, fold: bool) -> Option<ClassUnicode> {
-    let short = match name {
-        "Any" => return Some(negated(std::iter::empty())),
-        "Ascii" => {
-            let ascii = ClassUnicode::new([ClassUnicodeRange::new('\0', '\x7f')]);
-            return Some(if fold { folded(ascii) } else { ascii });
-        }
-        "Assigned" => return Some(assigned()),
-        "Unassigned" | "Cn" => {
-            let mut unassigned = assigned();
-            unassigned.negate();
-            return Some(unassigned);
-        }
+    let special = match name {
+        "Any" => negated(std::iter::empty()),
+        "Ascii" => fold_if(fold, ClassUnicode::new([ClassUnicodeRange::new('\0', '\x7f')])),
+        "Assigned" => assigned(),
+        "Unassigned" | "Cn" => unassigned(),
         "Other" | "C" => {
-            let mut other = assigned();
-            other.negate();
+            let mut other = unassigned();
             for part in ["Cc", "Cf", "Co"] {
                 other.union(&table(&format!("gc={part}")));
             }
-            return Some(other);
+            other
         }
         // Text has no surrogates.
-        "Surrogate" | "Cs" => return Some(ClassUnicode::empty()),
+        "Surrogate" | "Cs" => ClassUnicode::empty(),
+        script if SCRIPTS.split(' ').any(|name| name == script) => {
+            fold_if(fold, within_assigned(table(&format!("sc={script}"))))
+        }
+        _ => return category(name).map(|short| of_category(short, fold)),
+    };
+    Some(special)
+}
+
+fn of_category(short: &str, fold: bool) -> ClassUnicode {
+    let mut set = within_assigned(table(&format!("gc={short}")));
+    match short {
+        "Mn" => set.union(&of_chars([MOVED_MARK])),
+        "Mc" => set.difference(&of_chars([MOVED_MARK])),
+        _ => {}
+    }
+    // Go has no table of what cased letters fold to.
+    fold_if(fold && short != "LC", set)
+}
+
+fn unassigned() -> ClassUnicode {
+    let mut unassigned = assigned();
+    unassigned.negate();
+    unassigned
+}
+
+/// The short name of a category, by a canonical name of it.
+fn category(name: &str) -> Option<&'static str> {
+    Some(match name {
         "Casedletter" | "Lc" => "LC",
         "Closepunctuation" | "Pe" => "Pe",
         "Combiningmark" | "Mark" | "M" => "M",
@@ -120,19 +140,8 @@ pub(super) fn unicode_group(name: &str, fold: bool) -> Option<ClassUnicode> {
         "Symbol" | "S" => "S",
         "Titlecaseletter" | "Lt" => "Lt",
         "Uppercaseletter" | "Lu" => "Lu",
-        script if SCRIPTS.split(' ').any(|name| name == script) => {
-            return Some(fold_if(fold, within_assigned(table(&format!("sc={script}")))));
-        }
         _ => return None,
-    };
-    let mut set = within_assigned(table(&format!("gc={short}")));
-    match short {
-        "Mn" => set.union(&of_chars([MOVED_MARK])),
-        "Mc" => set.difference(&of_chars([MOVED_MARK])),
-        _ => {}
-    }
-    // Go has no table of what cased letters fold to.
-    Some(fold_if(fold && short != "LC", set))
+    })
 }
 
 pub(super) fn fold_if(fold: bool, set: ClassUnicode) -> ClassUnicode {

@@ -47,7 +47,7 @@ pub enum MutationError {
     JsonPatch(#[from] PatchError),
     /// What the patch makes can't be read.
     #[error(transparent)]
-    Json(#[from] json::Error),
+    Json(#[from] json::JsonError),
 }
 
 /// Why a value has no JSON, in the words of cel-go and of Go's protobuf.

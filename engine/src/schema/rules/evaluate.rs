@@ -117,6 +117,22 @@ struct Evaluation<'o, 'a> {
     observe: &'o mut dyn FnMut(RuleEvaluation<'_, 'a>),
 }
 
+/// A value whose rules run, and what they see.
+struct RuleScene<'a, 'p, 'k> {
+    node: &'a RuleNode,
+    path: &'p Path<'k>,
+    value: &'a Value,
+    /// As rules and messages see `oldSelf`; and as those rules do that take it for an optional.
+    variables: [[BoundValue<'a>; 2]; 2],
+    has_old: bool,
+}
+
+impl RuleScene<'_, '_, '_> {
+    fn fault(&self, detail: String) -> field::Error {
+        field::Error::invalid(self.path, self.node.type_.as_str(), detail)
+    }
+}
+
 /// What an update left of a value, or of what holds it.
 #[derive(Clone, Copy)]
 struct KeptValue<'k, 'h, 'n> {
@@ -270,72 +286,87 @@ impl<'a> Evaluation<'_, 'a> {
         // What messages see: `oldSelf` as it is, even where the rule takes it for an optional.
         let plain = [current.clone(), before.clone()];
         let optional_variables = [current, uses_old.then(|| before.map_or(Ok(Cel::OPTIONAL_NONE), optional))];
+        let scene = RuleScene { node, path, value, variables: [plain, optional_variables], has_old: old.is_some() };
         for (index, rule) in node.rules.iter().enumerate() {
-            let program = match &rule.program {
-                None => continue,
-                Some(Err(error)) => {
-                    self.errors.push(fault(format!("rule compile error: {error}")));
-                    continue;
-                }
-                Some(Ok(program)) => program,
-            };
-            let takes_optional = rule.rule.optional_old_self == Some(true);
-            let runs_without_old = takes_optional && self.minor.opens(Gate::CrdValidationRatcheting);
-            if rule.uses_old_self && old.is_none() && !runs_without_old {
-                continue;
-            }
-            let variables = if takes_optional { &optional_variables } else { &plain };
-            let number = self.evaluated;
-            self.evaluated += 1;
-            let evaluated = program.evaluate(variables, self.limits.call);
-            let (result, cost) = (evaluated.result, evaluated.cost);
-            let (is_message, result_of) = (false, &result);
-            (self.observe)(RuleEvaluation {
-                path,
-                rule: &rule.rule,
-                variables,
-                number,
-                index,
-                is_message,
-                result: result_of,
-                cost,
-            });
-            let failed = |detail: String| fault(detail).about(ErrorSubject::Rule(number));
-            if !self.spend(cost) {
-                self.errors.push(failed(OUT_OF_BUDGET.to_owned()));
-                return Err(Exhausted);
-            }
-            let failure = match result {
-                Ok(Cel::Bool(true)) => continue,
-                Ok(_) => self
-                    .message(rule, path, (number, index), &plain)
-                    .map_err(|error| fault_at(rule, path, node, error.to_string())),
-                Err(error) => {
-                    let (detail, is_final) = failure_detail(&error, rule);
-                    self.errors.push(failed(detail));
-                    if is_final {
-                        return Err(Exhausted);
-                    }
-                    continue;
-                }
-            };
-            let forgiven = !rule.uses_old_self && kept.is_unchanged();
-            let (error, flow) = match failure {
-                Ok(detail) => {
-                    let shown = if self.minor < SHOWS_VALUES_SINCE { Shown::Type } else { Shown::Value(value) };
-                    (refusal(rule, path, node, shown, detail), Ok(()))
-                }
-                Err(error) => (error, Err(Exhausted)),
-            };
-            let error = error.about(ErrorSubject::Rule(number));
-            if forgiven {
-                self.ratcheted.push(error);
-            } else {
-                self.errors.push(error);
-            }
-            flow?;
+            self.rule(&scene, (index, rule), kept)?;
         }
         Ok(())
+    }
+
+    fn rule(
+        &mut self,
+        scene: &RuleScene<'a, '_, '_>,
+        (index, rule): (usize, &'a RunnableRule),
+        kept: KeptValue<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        let program = match &rule.program {
+            None => return Ok(()),
+            Some(Err(error)) => {
+                self.errors.push(scene.fault(format!("rule compile error: {error}")));
+                return Ok(());
+            }
+            Some(Ok(program)) => program,
+        };
+        let takes_optional = rule.rule.optional_old_self == Some(true);
+        let runs_without_old = takes_optional && self.minor.opens(Gate::CrdValidationRatcheting);
+        if rule.uses_old_self && !scene.has_old && !runs_without_old {
+            return Ok(());
+        }
+        let [plain, with_optional] = &scene.variables;
+        let variables = if takes_optional { with_optional } else { plain };
+        let number = self.evaluated;
+        self.evaluated += 1;
+        let evaluated = program.evaluate(variables, self.limits.call);
+        let (result, cost) = (evaluated.result, evaluated.cost);
+        (self.observe)(RuleEvaluation {
+            path: scene.path,
+            rule: &rule.rule,
+            variables,
+            number,
+            index,
+            is_message: false,
+            result: &result,
+            cost,
+        });
+        let failed = |detail: String| scene.fault(detail).about(ErrorSubject::Rule(number));
+        if !self.spend(cost) {
+            self.errors.push(failed(OUT_OF_BUDGET.to_owned()));
+            return Err(Exhausted);
+        }
+        match result {
+            Ok(Cel::Bool(true)) => Ok(()),
+            Ok(_) => self.refused(scene, rule, (number, index), kept),
+            Err(error) => {
+                let (detail, is_final) = failure_detail(&error, rule);
+                self.errors.push(failed(detail));
+                if is_final { Err(Exhausted) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Notes that a rule does not hold; an error where that can't be said.
+    fn refused(
+        &mut self,
+        scene: &RuleScene<'a, '_, '_>,
+        rule: &'a RunnableRule,
+        (number, index): (usize, usize),
+        kept: KeptValue<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        let RuleScene { node, path, value, .. } = *scene;
+        let (error, flow) = match self.message(rule, path, (number, index), &scene.variables[0]) {
+            Ok(detail) => {
+                let shown = if self.minor < SHOWS_VALUES_SINCE { Shown::Type } else { Shown::Value(value) };
+                (refusal(rule, path, node, shown, detail), Ok(()))
+            }
+            Err(error) => (fault_at(rule, path, node, error.to_string()), Err(Exhausted)),
+        };
+        let error = error.about(ErrorSubject::Rule(number));
+        if !rule.uses_old_self && kept.is_unchanged() {
+            self.ratcheted.push(error);
+        } else {
+            self.errors.push(error);
+        }
+        flow
     }
 
     /// Takes `cost` from the budget; false if that is more than is left.

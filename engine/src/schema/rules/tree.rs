@@ -172,46 +172,19 @@ fn node(
     value: Option<&Value>,
 ) -> Option<RuleNode> {
     work::steps(1 + spine.properties.len());
-    let below =
-        |below: Below<'_>, schema: &Structural, (form, decl): (Option<&Arc<HostForm>>, Option<&DeclType>), value| {
-            // Expressions above can't reach what has no form there.
-            let own = form.is_none().then(|| Arc::new(form_in(minor, schema, false)));
-            node(minor, &below.spine(), schema, (form.or(own.as_ref())?, decl), value)
-        };
     let element = (form.element(), decl.and_then(DeclType::element));
     let has_any = |is_empty: fn(&Value) -> bool| value.is_none_or(|value| !is_empty(value));
     let has_items = has_any(|value| value.as_array().is_none_or(<[Value]>::is_empty));
     let items = match (spine.items, &schema.items) {
-        (Some(items), Some(schema)) if has_items => below(items, schema, element, None),
+        (Some(items), Some(schema)) if has_items => below(minor, items, schema, element, None),
         _ => None,
     };
     let has_values = has_any(|value| value.as_object().is_none_or(|fields| fields.is_empty()));
     let values = match (spine.values, values_of(schema)) {
-        (Some(values), Some(schema)) if has_values => below(values, schema, element, None),
+        (Some(values), Some(schema)) if has_values => below(minor, values, schema, element, None),
         _ => None,
     };
-    let mut properties = Map::new();
-    for (name, property) in spine.properties.iter() {
-        let Some(schema) = schema.properties.get(name) else { continue };
-        let inner = value.and_then(|value| value.get(name));
-        if value.is_some() && inner.is_none() {
-            continue;
-        }
-        let own;
-        let decl = match escape(name) {
-            Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
-            // Expressions above don't see it, but its own rules do.
-            None => {
-                own = declare_in(minor, schema, schema.extensions.embedded_resource);
-                own.as_ref()
-            }
-        };
-        if let Some(decl) = decl
-            && let Some(node) = below(*property, schema, (form.field(name), Some(decl)), inner)
-        {
-            properties.insert(*name, node);
-        }
-    }
+    let properties = properties(minor, spine, schema, (form, decl), value);
     let all_of = spine.all_of.iter();
     let all_of: Vec<RuleNode> =
         all_of.filter_map(|nested| node(minor, &Spine::nested(nested), schema, (form, decl), value)).collect();
@@ -239,6 +212,52 @@ fn node(
         values: values.map(Box::new),
         properties,
     })
+}
+
+/// The rules about the fields of such values, by their names.
+fn properties(
+    minor: Minor,
+    spine: &Spine<'_>,
+    schema: &Structural,
+    (form, decl): (&Arc<HostForm>, Option<&DeclType>),
+    value: Option<&Value>,
+) -> Map<RuleNode> {
+    let mut properties = Map::new();
+    for (name, property) in spine.properties.iter() {
+        let Some(schema) = schema.properties.get(name) else { continue };
+        let inner = value.and_then(|value| value.get(name));
+        if value.is_some() && inner.is_none() {
+            continue;
+        }
+        let own;
+        let decl = match escape(name) {
+            Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
+            // Expressions above don't see it, but its own rules do.
+            None => {
+                own = declare_in(minor, schema, schema.extensions.embedded_resource);
+                own.as_ref()
+            }
+        };
+        if let Some(decl) = decl
+            && let Some(node) = below(minor, *property, schema, (form.field(name), Some(decl)), inner)
+        {
+            properties.insert(*name, node);
+        }
+    }
+    properties
+}
+
+/// The rules of `below` about values of `schema` that are part of others.
+fn below(
+    minor: Minor,
+    below: Below<'_>,
+    schema: &Structural,
+    (form, decl): (Option<&Arc<HostForm>>, Option<&DeclType>),
+    value: Option<&Value>,
+) -> Option<RuleNode> {
+    // Expressions above can't reach what has no form there.
+    let own = form.is_none().then(|| Arc::new(form_in(minor, schema, false)));
+    node(minor, &below.spine(), schema, (form.or(own.as_ref())?, decl), value)
 }
 
 impl RunnableRule {

@@ -43,11 +43,11 @@ const ALIASED_BYTES_MAX: usize = 3 << 20;
 /// Why text is not YAML, or has no form in JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Error(String);
+pub struct YamlError(String);
 
-impl Error {
+impl YamlError {
     fn yaml(text: impl fmt::Display) -> Self {
-        Error(format!("yaml: {text}"))
+        YamlError(format!("yaml: {text}"))
     }
 }
 
@@ -74,18 +74,18 @@ fn unknown_anchor(name: &str) -> String {
     format!("unknown anchor '{name}' referenced")
 }
 
-impl From<ParseError> for Error {
+impl From<ParseError> for YamlError {
     fn from(error: ParseError) -> Self {
         match error {
-            ParseError::UnknownAnchor(name) => Error::yaml(unknown_anchor(&name)),
+            ParseError::UnknownAnchor(name) => YamlError::yaml(unknown_anchor(&name)),
             ParseError::Syntax(ScanError { problem, line, context_line, from_scanner }) => {
                 let line = match line {
                     0 => context_line,
                     line => line + usize::from(from_scanner),
                 };
                 match line {
-                    0 => Error::yaml(problem),
-                    line => Error::yaml(format_args!("line {line}: {problem}")),
+                    0 => YamlError::yaml(problem),
+                    line => YamlError::yaml(format_args!("line {line}: {problem}")),
                 }
             }
         }
@@ -97,7 +97,7 @@ impl From<ParseError> for Error {
 /// # Errors
 ///
 /// It is not YAML, or has no form in JSON.
-pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
+pub fn decode(bytes: &[u8]) -> Result<Value, YamlError> {
     decode_strict(bytes).map(|(value, _)| value)
 }
 
@@ -106,7 +106,7 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
 /// # Errors
 ///
 /// It is not YAML, or has no form in JSON.
-pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
+pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), YamlError> {
     if let Some(value) = plain_json::decode(bytes) {
         return Ok((value, Vec::new()));
     }
@@ -121,7 +121,7 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
 /// # Errors
 ///
 /// One of them is not YAML, or has no form in JSON.
-pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, Error> {
+pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
     let mut parser = YamlParser::new(bytes);
     let mut values = Vec::new();
     while let Some(document) = parser.document()? {
@@ -149,7 +149,7 @@ fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
     vec![text]
 }
 
-fn decode_document(document: &YamlDocument) -> Result<(Value, Vec<Repeated>), Error> {
+fn decode_document(document: &YamlDocument) -> Result<(Value, Vec<Repeated>), YamlError> {
     let mut decoder = YamlDecoder {
         nodes: &document.nodes,
         depth: 0,
@@ -169,7 +169,7 @@ fn decode_document(document: &YamlDocument) -> Result<(Value, Vec<Repeated>), Er
     if decoder.has_unbounded
         && let Some(number) = unbounded(&value)
     {
-        return Err(Error(format!("json: unsupported value: {}", print_float(number))));
+        return Err(YamlError(format!("json: unsupported value: {}", print_float(number))));
     }
     Ok((value, decoder.repeated))
 }
@@ -206,14 +206,14 @@ struct YamlDecoder<'d> {
     aliased_bytes: usize,
     repeated: Vec<Repeated>,
     /// A key that JSON has no form for; told if all else is well.
-    unsupported: Option<Error>,
+    unsupported: Option<YamlError>,
     /// A number was read that is infinite or none; it may have been replaced since.
     has_unbounded: bool,
 }
 
 impl<'d> YamlDecoder<'d> {
     /// Counts a node, and refuses documents that are little else than aliases.
-    fn count(&mut self) -> Result<(), Error> {
+    fn count(&mut self) -> Result<(), YamlError> {
         work::step();
         self.decoded += 1;
         if !self.open_aliases.is_empty() {
@@ -227,7 +227,7 @@ impl<'d> YamlDecoder<'d> {
     }
 
     /// Counts a text that is copied, and refuses documents that make much of little.
-    fn count_text(&mut self, text: &str) -> Result<(), Error> {
+    fn count_text(&mut self, text: &str) -> Result<(), YamlError> {
         work::bytes(text.len());
         if !self.open_aliases.is_empty() {
             self.aliased_bytes += text.len();
@@ -236,17 +236,17 @@ impl<'d> YamlDecoder<'d> {
     }
 
     /// Reads what is within a sequence or mapping. By aliases it may stand deeper than the parser lets it.
-    fn within<T>(&mut self, sign: char, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    fn within<T>(&mut self, sign: char, read: impl FnOnce(&mut Self) -> Result<T, YamlError>) -> Result<T, YamlError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(Error(format!("invalid character '{sign}' exceeded max depth")));
+            return Err(YamlError(format!("invalid character '{sign}' exceeded max depth")));
         }
         let value = read(self);
         self.depth -= 1;
         value
     }
 
-    fn value(&mut self, id: Id) -> Result<Value, Error> {
+    fn value(&mut self, id: Id) -> Result<Value, YamlError> {
         self.count()?;
         match &self.nodes[id].content {
             YamlContent::Alias { name, target } => self.alias(id, name, |decoder| decoder.value(*target)),
@@ -263,16 +263,21 @@ impl<'d> YamlDecoder<'d> {
         }
     }
 
-    fn alias<T>(&mut self, id: Id, name: &str, follow: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    fn alias<T>(
+        &mut self,
+        id: Id,
+        name: &str,
+        follow: impl FnOnce(&mut Self) -> Result<T, YamlError>,
+    ) -> Result<T, YamlError> {
         if !self.open_aliases.insert(id) {
-            return Err(Error::yaml(format_args!("anchor '{name}' value contains itself")));
+            return Err(YamlError::yaml(format_args!("anchor '{name}' value contains itself")));
         }
         let followed = follow(self);
         self.open_aliases.remove(&id);
         followed
     }
 
-    fn fields(&mut self, fields: &'d [(Id, Id)], read: &mut MappingFields) -> Result<(), Error> {
+    fn fields(&mut self, fields: &'d [(Id, Id)], read: &mut MappingFields) -> Result<(), YamlError> {
         for (key, value) in fields {
             if is_merge(&self.nodes[*key]) {
                 self.merge(*value, read)?;
@@ -295,8 +300,8 @@ impl<'d> YamlDecoder<'d> {
     }
 
     /// The fields of the mapping behind `<<`, or of several. They replace what has been read, as all that comes later.
-    fn merge(&mut self, id: Id, read: &mut MappingFields) -> Result<(), Error> {
-        let wants_map = || Err(Error::yaml("map merge requires map or sequence of maps as the value"));
+    fn merge(&mut self, id: Id, read: &mut MappingFields) -> Result<(), YamlError> {
+        let wants_map = || Err(YamlError::yaml("map merge requires map or sequence of maps as the value"));
         match &self.nodes[id].content {
             YamlContent::Scalar { .. } => wants_map(),
             YamlContent::Mapping(_) | YamlContent::Alias { .. } => self.merge_one(id, read),
@@ -307,18 +312,18 @@ impl<'d> YamlDecoder<'d> {
         }
     }
 
-    fn merge_one(&mut self, id: Id, read: &mut MappingFields) -> Result<(), Error> {
+    fn merge_one(&mut self, id: Id, read: &mut MappingFields) -> Result<(), YamlError> {
         self.count()?;
         match &self.nodes[id].content {
             YamlContent::Mapping(fields) => self.fields(fields, read),
             YamlContent::Alias { name, target } if matches!(self.nodes[*target].content, YamlContent::Mapping(_)) => {
                 self.alias(id, name, |decoder| decoder.merge_one(*target, read))
             }
-            _ => Err(Error::yaml("map merge requires map or sequence of maps as the value")),
+            _ => Err(YamlError::yaml("map merge requires map or sequence of maps as the value")),
         }
     }
 
-    fn key(&mut self, id: Id) -> Result<MappingKey, Error> {
+    fn key(&mut self, id: Id) -> Result<MappingKey, YamlError> {
         self.count()?;
         match &self.nodes[id].content {
             YamlContent::Alias { name, target } => self.alias(id, name, |decoder| decoder.key(*target)),
@@ -335,12 +340,12 @@ impl<'d> YamlDecoder<'d> {
                 // It has been counted.
                 self.decoded -= 1;
                 let key = self.value(id)?;
-                Err(Error::yaml(format_args!("invalid map key: {}", print_go_syntax(&key))))
+                Err(YamlError::yaml(format_args!("invalid map key: {}", print_go_syntax(&key))))
             }
         }
     }
 
-    fn scalar(&mut self, text: &str, tag: Tag, plain: bool) -> Result<Value, Error> {
+    fn scalar(&mut self, text: &str, tag: Tag, plain: bool) -> Result<Value, YamlError> {
         self.count_text(text)?;
         Ok(match resolve_tagged(text, tag, plain)? {
             (YamlScalar::Null, _) => Value::Null,
@@ -373,7 +378,7 @@ impl<'d> YamlDecoder<'d> {
             };
             let value = if value.is_null() { "<nil>".to_owned() } else { print_go_syntax(&value) };
             let text = format!("unsupported map key of type: {kind}, key: {printed}, value: {value}");
-            self.unsupported = Some(Error(text));
+            self.unsupported = Some(YamlError(text));
             None
         });
         Value::Object(Map::from_fields(fields.collect()))
@@ -387,8 +392,8 @@ fn alias_share_max(decoded: usize) -> f64 {
     0.99 - 0.89 * ((decoded as f64).clamp(SMALL, LARGE) - SMALL) / (LARGE - SMALL)
 }
 
-fn excessive_aliasing() -> Error {
-    Error::yaml("document contains excessive aliasing")
+fn excessive_aliasing() -> YamlError {
+    YamlError::yaml("document contains excessive aliasing")
 }
 
 fn is_merge(node: &YamlNode) -> bool {
@@ -397,13 +402,13 @@ fn is_merge(node: &YamlNode) -> bool {
 }
 
 /// What a scalar means, and its text.
-fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(YamlScalar, String), Error> {
+fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(YamlScalar, String), YamlError> {
     let as_text = || Ok((YamlScalar::Text, text.to_owned()));
     let wanted = match tag {
         Tag::None if plain => return Ok((resolve(text), text.to_owned())),
         Tag::Known("binary") => {
             let bytes =
-                decode_base64(text).ok_or_else(|| Error::yaml("!!binary value contains invalid base64 data"))?;
+                decode_base64(text).ok_or_else(|| YamlError::yaml("!!binary value contains invalid base64 data"))?;
             return Ok((YamlScalar::Text, super::json::text_of(&bytes).into_owned()));
         }
         Tag::Known(wanted @ ("bool" | "int" | "float" | "null" | "timestamp")) => wanted,
@@ -424,7 +429,7 @@ fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(YamlScalar, Stri
     match scalar {
         scalar if found == wanted => Ok((scalar, text.to_owned())),
         YamlScalar::Int(number) if wanted == "float" => Ok((YamlScalar::Float(number as f64), text.to_owned())),
-        _ => Err(Error::yaml(format_args!("cannot decode !!{found} `{text}` as a !!{wanted}"))),
+        _ => Err(YamlError::yaml(format_args!("cannot decode !!{found} `{text}` as a !!{wanted}"))),
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::parser::{Id, YamlContent, YamlDocument, YamlNode, YamlParser};
-use super::{Error, decode_document, is_merge};
+use super::{YamlError, decode_document, is_merge};
 use crate::value::{Value, go_quote};
 use crate::work;
 
@@ -90,7 +90,7 @@ struct LocatedField {
 /// # Errors
 ///
 /// One of them is not YAML, or has no form in JSON.
-pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, Error> {
+pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, YamlError> {
     let mut parser = YamlParser::new(bytes);
     let mut located = Vec::new();
     while let Some(document) = parser.document()? {

@@ -796,61 +796,76 @@ impl YamlScanner {
         let indent = self.indent + 1;
         let in_flow = self.flow_level > 0;
         let mut text = String::new();
-        let mut blanks = String::new();
-        let mut first_break = None;
-        let mut more_breaks = String::new();
+        let mut space = ScalarSpace::default();
         loop {
             if self.source.is_document_mark('-') || self.source.is_document_mark('.') || self.source.peek(0) == '#' {
                 break;
             }
-            while !self.source.is_blank_or_end(0) {
-                match self.source.peek(0) {
-                    ':' if self.source.is_blank_or_end(1) => break,
-                    ',' | '?' | '[' | ']' | '{' | '}' if in_flow => break,
-                    _ => {}
-                }
-                if first_break.is_some() {
-                    push_folded(&mut text, first_break.take(), &more_breaks);
-                    more_breaks.clear();
-                } else {
-                    text.push_str(&blanks);
-                }
-                blanks.clear();
-                text.push(self.source.take());
-            }
+            self.plain_words(in_flow, &mut text, &mut space);
             if !self.source.is_blank(0) && !self.source.is_break(0) {
                 break;
             }
-            loop {
-                if self.source.is_blank(0) {
-                    let is_indentation = first_break.is_some();
-                    let too_early = self.source.at.column.cast_signed() < indent;
-                    if is_indentation && too_early && self.source.peek(0) == '\t' {
-                        return self.fault(start, "found a tab character that violates indentation");
-                    }
-                    let blank = self.source.take();
-                    if !is_indentation {
-                        blanks.push(blank);
-                    }
-                } else if let Some(line_break) = self.source.take_break() {
-                    match first_break {
-                        None => first_break = Some(line_break),
-                        Some(_) => more_breaks.push(line_break),
-                    }
-                } else {
-                    break;
-                }
-            }
+            self.plain_space(start, indent, &mut space)?;
             if !in_flow && self.source.at.column.cast_signed() < indent {
                 break;
             }
         }
-        if first_break.is_some() {
+        if space.first_break.is_some() {
             self.key_allowed = true;
         }
         self.push(start, YamlTokenKind::Scalar { text, plain: true });
         Ok(())
     }
+
+    /// Appends what is not space, with the space that stands before it.
+    fn plain_words(&mut self, in_flow: bool, text: &mut String, space: &mut ScalarSpace) {
+        while !self.source.is_blank_or_end(0) {
+            match self.source.peek(0) {
+                ':' if self.source.is_blank_or_end(1) => break,
+                ',' | '?' | '[' | ']' | '{' | '}' if in_flow => break,
+                _ => {}
+            }
+            if space.first_break.is_some() {
+                push_folded(text, space.first_break.take(), &space.more_breaks);
+                space.more_breaks.clear();
+            } else {
+                text.push_str(&space.blanks);
+            }
+            space.blanks.clear();
+            text.push(self.source.take());
+        }
+    }
+
+    fn plain_space(&mut self, start: Mark, indent: isize, space: &mut ScalarSpace) -> Scanned {
+        loop {
+            if self.source.is_blank(0) {
+                let is_indentation = space.first_break.is_some();
+                let too_early = self.source.at.column.cast_signed() < indent;
+                if is_indentation && too_early && self.source.peek(0) == '\t' {
+                    return self.fault(start, "found a tab character that violates indentation");
+                }
+                let blank = self.source.take();
+                if !is_indentation {
+                    space.blanks.push(blank);
+                }
+            } else if let Some(line_break) = self.source.take_break() {
+                match space.first_break {
+                    None => space.first_break = Some(line_break),
+                    Some(_) => space.more_breaks.push(line_break),
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What stands between the words of a text without quotes.
+#[derive(Default)]
+struct ScalarSpace {
+    blanks: String,
+    first_break: Option<char>,
+    more_breaks: String,
 }
 
 /// Appends what line breaks between words amount to.

@@ -12,10 +12,7 @@ mod authentication;
 mod files;
 mod log;
 
-use std::fmt;
-
-use thiserror::Error;
-
+use super::files::Aggregate;
 use super::flags::Flags;
 use crate::kinds::services::allocate::PortRange;
 use crate::meta::minor::Minor;
@@ -83,18 +80,7 @@ const CIPHER_SUITES: [&str; 27] = [
 ];
 
 /// What is said of the values that are refused, one at least.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub struct RefusedValues(Vec<String>);
-
-impl fmt::Display for RefusedValues {
-    /// As Go shows errors together.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0[..] {
-            [fault] => formatter.write_str(fault),
-            faults => write!(formatter, "[{}]", faults.join(", ")),
-        }
-    }
-}
+pub type RefusedValues = Aggregate<String>;
 
 /// Looks at the values of all flags of a server that speaks for `minor`: at the log's, then at all others, then whether the files
 /// that are named are there.
@@ -103,13 +89,9 @@ impl fmt::Display for RefusedValues {
 ///
 /// Some are refused.
 pub fn check(flags: &Flags, minor: Minor) -> Result<(), RefusedValues> {
-    refuse(log::faults(flags))?;
-    refuse(options(flags, minor))?;
-    refuse(files::fault(flags).into_iter().collect())
-}
-
-fn refuse(faults: Vec<String>) -> Result<(), RefusedValues> {
-    if faults.is_empty() { Ok(()) } else { Err(RefusedValues(faults)) }
+    Aggregate::refuse(log::faults(flags))?;
+    Aggregate::refuse(options(flags, minor))?;
+    Aggregate::refuse(files::fault(flags).into_iter().collect())
 }
 
 fn options(flags: &Flags, minor: Minor) -> Vec<String> {
@@ -166,7 +148,7 @@ fn transport_security(flags: &Flags) -> Option<String> {
             faults.push(found.to_owned());
         }
     }
-    (!faults.is_empty()).then(|| RefusedValues(faults).to_string())
+    Aggregate::refuse(faults).err().map(|all| all.to_string())
 }
 
 fn etcd(flags: &Flags) -> Vec<String> {

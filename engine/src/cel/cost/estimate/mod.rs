@@ -11,7 +11,7 @@ use super::model;
 use super::path::Path;
 use super::range::Range;
 use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, MapEntry, Select};
-use crate::cel::checker::CheckedExpr;
+use crate::cel::checked::CheckedExpr;
 use crate::cel::declared::DeclType;
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;

@@ -3,9 +3,10 @@
 use super::{Machine, StepResult, is_over};
 use crate::cel::cost::formula::{Formula, Wants};
 use crate::cel::cost::{Called, Cost, model};
-use crate::cel::eval::dispatch::{go_type, is_adder};
+use crate::cel::eval::dispatch::is_adder;
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::node::{CallNode, PlanNode, Shortcut};
+use crate::cel::eval::show::go_type;
 use crate::cel::eval::value::Value;
 
 /// The arguments of a call, as far as they were evaluated.

@@ -2,11 +2,11 @@
 
 use super::{Local, Machine, StepResult, is_over};
 use crate::cel::cost::model;
-use crate::cel::eval::dispatch::go_type;
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::node::{Append, Fold, Insert, Merge, Quantifier};
+use crate::cel::eval::show::go_type;
 use crate::cel::eval::show::show;
 use crate::cel::eval::value::Value;
 

@@ -4,9 +4,9 @@ mod field;
 
 use std::sync::Arc;
 
-use super::dispatch::go_type;
 use super::error::EvalError;
 use super::map::Map;
+use super::show::go_type;
 use super::show::show;
 use super::value::{Duration, Opaque, Timestamp, Value};
 use crate::cel::types::Type;

@@ -7,7 +7,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::go_quote;
 
-use super::source::Context;
+use super::source::VolumeContext;
 
 /// The source of an ephemeral volume.
 pub fn ephemeral(source: &FieldRef<'_>) -> ErrorList {
@@ -16,7 +16,7 @@ pub fn ephemeral(source: &FieldRef<'_>) -> ErrorList {
 }
 
 /// The claim has the names of pod and volume, which must be one together.
-pub fn claim_name(volume: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+pub fn claim_name(volume: &FieldRef<'_>, context: &VolumeContext<'_>) -> ErrorList {
     if context.pod_name.is_empty() || context.volume_name.is_empty() {
         return ErrorList::new();
     }
@@ -30,6 +30,6 @@ pub fn claim_name(volume: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
 /// What is wrong with the template of a claim. Of its metadata only labels and annotations are used.
 pub fn validate_claim_template(template: &FieldRef<'_>) -> ErrorList {
     let mut errors = metadata::validate_of_template(&template.field("metadata"));
-    errors.extend(claim::validate_spec(&template.field("spec"), &claim::Options::default()));
+    errors.extend(claim::validate_spec(&template.field("spec"), &claim::ClaimValidationOptions::default()));
     errors
 }

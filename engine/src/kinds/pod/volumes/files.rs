@@ -1,7 +1,7 @@
 //! Sources that put files of the node or of the API server into a pod.
 
 use crate::kinds::checks;
-use crate::kinds::pod::Options;
+use crate::kinds::pod::PodValidationOptions;
 use crate::kinds::storage::drivers;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -80,7 +80,7 @@ pub fn inline_driver(source: &FieldRef<'_>) -> ErrorList {
 }
 
 /// An image whose files are mounted. Templates may leave open which.
-pub fn image(source: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn image(source: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let reference = source.field("reference");
     let mut errors = ErrorList::new();
     if options.resource_is_pod && reference.is_empty() {

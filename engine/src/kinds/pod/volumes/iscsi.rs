@@ -8,7 +8,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::pattern::Pattern;
 
 use super::disks;
-use super::source::Context;
+use super::source::VolumeContext;
 
 /// Bytes of `VOLUME:PORTAL` where the initiator has a name.
 const NAME_BYTES_MAX: usize = 64;
@@ -38,7 +38,7 @@ pub fn inline_iscsi(source: &FieldRef<'_>) -> ErrorList {
 }
 
 /// The source of a persistent volume.
-pub fn persistent_iscsi(source: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+pub fn persistent_iscsi(source: &FieldRef<'_>, context: &VolumeContext<'_>) -> ErrorList {
     let mut errors = checks::required_fields(source, &["targetPortal"]);
     let portal = source.field("targetPortal").text();
     if source.field("initiatorName").is_set() && is_too_long(context.volume_name, portal) {
@@ -54,7 +54,7 @@ pub fn persistent_iscsi(source: &FieldRef<'_>, context: &Context<'_>) -> ErrorLi
 }
 
 /// Names of volumes are part of names of the node's where the initiator has one.
-pub fn name_length(volume: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+pub fn name_length(volume: &FieldRef<'_>, context: &VolumeContext<'_>) -> ErrorList {
     let source = volume.field("iscsi");
     let portal = source.field("targetPortal").text();
     let is_unfit = source.field("initiatorName").is_set() && is_too_long(context.volume_name, portal);

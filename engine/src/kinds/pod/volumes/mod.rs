@@ -22,8 +22,8 @@ use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
-use super::Options;
-use source::{Context, Source};
+use super::PodValidationOptions;
+use source::{Source, VolumeContext};
 
 /// The volumes without fault, by name: whether each is a claim, which may be mounted as a device.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl<'v> Volumes<'v> {
 pub fn validate_volumes<'v>(
     volumes: &'v FieldRef<'v>,
     pod_metadata: Option<&Value>,
-    options: &Options,
+    options: &PodValidationOptions,
 ) -> (Volumes<'v>, ErrorList) {
     let mut errors = ErrorList::new();
     let mut known = Volumes::default();
@@ -82,9 +82,14 @@ fn created_claims(volumes: &FieldRef<'_>, pod_name: &str) -> HashSet<String> {
     ephemeral.map(|volume| format!("{pod_name}-{}", volume.field("name").text())).collect()
 }
 
-fn validate_volume(volume: &FieldRef<'_>, pod_name: &str, options: &Options, known: &Volumes<'_>) -> ErrorList {
+fn validate_volume(
+    volume: &FieldRef<'_>,
+    pod_name: &str,
+    options: &PodValidationOptions,
+    known: &Volumes<'_>,
+) -> ErrorList {
     let name = volume.field("name");
-    let context = Context { volume_name: name.text(), pod_name, options };
+    let context = VolumeContext { volume_name: name.text(), pod_name, options };
     let mut errors = source::validate_one(volume, SOURCES, &context);
     errors.extend(checks::required_label(&name));
     if known.has(name.text()) {

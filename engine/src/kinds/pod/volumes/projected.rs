@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::kinds::checks;
-use crate::kinds::pod::Options;
+use crate::kinds::pod::PodValidationOptions;
 use crate::kinds::{show_internal, signers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -34,7 +34,7 @@ impl Paths {
 }
 
 /// The source of a projected volume.
-pub fn volume(volume: &FieldRef<'_>, options: &Options) -> ErrorList {
+pub fn volume(volume: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors: ErrorList = paths::file_mode(&volume.field("defaultMode")).into_iter().collect();
     let mut taken = Paths::default();
     for source in volume.field("sources").items() {
@@ -43,7 +43,12 @@ pub fn volume(volume: &FieldRef<'_>, options: &Options) -> ErrorList {
     errors
 }
 
-fn validate_source(source: &FieldRef<'_>, volume: &FieldRef<'_>, options: &Options, taken: &mut Paths) -> ErrorList {
+fn validate_source(
+    source: &FieldRef<'_>,
+    volume: &FieldRef<'_>,
+    options: &PodValidationOptions,
+    taken: &mut Paths,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut count = 0;
     for name in ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"] {
@@ -94,7 +99,7 @@ fn own_fields(part: &FieldRef<'_>, volume: &FieldRef<'_>, taken: &mut Paths) -> 
 }
 
 /// A service account's token. Its path is told as one of the volume.
-fn token(part: &FieldRef<'_>, volume: &FieldRef<'_>, options: &Options) -> ErrorList {
+fn token(part: &FieldRef<'_>, volume: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let seconds = part.field("expirationSeconds");
     if seconds.int() < TOKEN_SECONDS_MIN {

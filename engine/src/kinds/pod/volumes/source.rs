@@ -1,20 +1,20 @@
 //! A volume is made of one of many sources, each a field of its own.
 
-use crate::kinds::pod::Options;
+use crate::kinds::pod::PodValidationOptions;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
 /// What a source is checked with.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'c> {
+pub struct VolumeContext<'c> {
     /// Of the volume in the pod, or of the persistent volume.
     pub volume_name: &'c str,
     /// Empty where it is not known.
     pub pod_name: &'c str,
-    pub options: &'c Options,
+    pub options: &'c PodValidationOptions,
 }
 
-type Check = fn(&FieldRef<'_>, &Context<'_>) -> ErrorList;
+type SourceCheck = fn(&FieldRef<'_>, &VolumeContext<'_>) -> ErrorList;
 
 /// A source that a volume may have.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Source {
     /// What the reference calls it in errors of the source, and where it is one too many. It misspells some.
     checked_at: &'static str,
     refused_at: &'static str,
-    check: Check,
+    check: SourceCheck,
     /// What is checked beside the source: of the volume.
     of_volume: Option<OfVolume>,
     /// Whether it is never one too many.
@@ -34,13 +34,13 @@ pub struct Source {
 /// A check that a source asks of its volume.
 #[derive(Clone, Copy, Debug)]
 struct OfVolume {
-    check: Check,
+    check: SourceCheck,
     /// Whether even where the source is one too many.
     always: bool,
 }
 
 impl Source {
-    pub const fn new(name: &'static str, check: Check) -> Self {
+    pub const fn new(name: &'static str, check: SourceCheck) -> Self {
         Source { name, checked_at: name, refused_at: name, check, of_volume: None, is_beside_others: false }
     }
 
@@ -53,12 +53,12 @@ impl Source {
     }
 
     /// With a check of the volume, unless the source is one too many.
-    pub const fn with(self, check: Check) -> Self {
+    pub const fn with(self, check: SourceCheck) -> Self {
         Source { of_volume: Some(OfVolume { check, always: false }), ..self }
     }
 
     /// With a check of the volume, in any case.
-    pub const fn always(self, check: Check) -> Self {
+    pub const fn always(self, check: SourceCheck) -> Self {
         Source { of_volume: Some(OfVolume { check, always: true }), ..self }
     }
 
@@ -72,7 +72,7 @@ impl Source {
 }
 
 /// What is wrong with the sources of `volume`, of which there must be one.
-pub fn validate_one(volume: &FieldRef<'_>, sources: &[Source], context: &Context<'_>) -> ErrorList {
+pub fn validate_one(volume: &FieldRef<'_>, sources: &[Source], context: &VolumeContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut has_source = false;
     for source in sources {

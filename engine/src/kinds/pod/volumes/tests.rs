@@ -9,7 +9,7 @@ fn errors(text: &str) -> Vec<String> {
     let volumes = yaml::decode(text.as_bytes()).expect("it is YAML");
     let field = FieldRef::new(Some(&volumes), Path::new("volumes"));
     let metadata = crate::object! { "name" => "p" };
-    let options = Options { resource_is_pod: true, ..Options::default() };
+    let options = PodValidationOptions { resource_is_pod: true, ..PodValidationOptions::default() };
     let (_, errors) = validate_volumes(&field, Some(&metadata), &options);
     errors.into_vec().into_iter().map(|error| error.to_string()).collect()
 }

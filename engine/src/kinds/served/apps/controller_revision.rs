@@ -39,7 +39,7 @@ impl Strategy for ControllerRevision {
         errors
     }
 
-    fn kept_as_written(&self) -> Option<&'static str> {
+    fn raw_field(&self) -> Option<&'static str> {
         Some("data")
     }
 

@@ -140,7 +140,7 @@ fn set_template_generation(set: &mut Value, generation: i64) {
     workloads::set_annotation(set, TEMPLATE_GENERATION, &generation.to_string());
 }
 
-fn validate_spec(set: &Value, options: &template::Options) -> ErrorList {
+fn validate_spec(set: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let root = FieldRef::root(set);
     let spec = root.field("spec");
     let mut errors = validate_selector(&spec, options);
@@ -158,7 +158,7 @@ fn validate_spec(set: &Value, options: &template::Options) -> ErrorList {
     errors
 }
 
-fn validate_selector(spec: &FieldRef<'_>, options: &template::Options) -> ErrorList {
+fn validate_selector(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let field = spec.field("selector");
     let mut errors = selector::validate(&field, !options.allow_invalid_label_value_in_selector);
     let compiled = selector::compile(&field);

@@ -141,7 +141,7 @@ fn set_strategy_defaults(strategy: &mut Value) {
     }
 }
 
-fn validate_spec(deployment: &Value, options: &template::Options) -> ErrorList {
+fn validate_spec(deployment: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let root = FieldRef::root(deployment);
     let spec = root.field("spec");

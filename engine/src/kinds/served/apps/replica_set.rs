@@ -94,7 +94,7 @@ impl Strategy for ReplicaSet {
     }
 }
 
-fn validate_spec(set: &Value, options: &template::Options) -> ErrorList {
+fn validate_spec(set: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let root = FieldRef::root(set);
     let spec = root.field("spec");
     let mut errors = ErrorList::new();

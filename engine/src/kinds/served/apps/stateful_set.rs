@@ -167,7 +167,7 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     template::drop_disabled_fields(minor, new, old);
 }
 
-fn validate_spec(spec: &FieldRef<'_>, options: &template::Options, leniency: Leniency) -> ErrorList {
+fn validate_spec(spec: &FieldRef<'_>, options: &template::PodValidationOptions, leniency: Leniency) -> ErrorList {
     let mut errors = ErrorList::new();
     errors.extend(check_management(&spec.field("podManagementPolicy")));
     errors.extend(validate_strategy(&spec.field("updateStrategy")));
@@ -249,7 +249,7 @@ fn validate_selector(field: &FieldRef<'_>) -> ErrorList {
 }
 
 /// The template is looked at as the pods will have it, with the volumes of the claims.
-fn validate_template(spec: &FieldRef<'_>, options: &template::Options, leniency: Leniency) -> ErrorList {
+fn validate_template(spec: &FieldRef<'_>, options: &template::PodValidationOptions, leniency: Leniency) -> ErrorList {
     let field = spec.field("selector");
     let Some(selector) = selector::compile(&field) else { return selector::invalid(&field, "").into() };
     let template = spec.field("template");

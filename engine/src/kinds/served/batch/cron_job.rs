@@ -138,7 +138,7 @@ fn validate_spec(minor: Minor, cron_job: &Value, old: Option<&Value>) -> ErrorLi
     let policy = spec.field("concurrencyPolicy");
     errors.extend(if policy.is_empty() { Some(policy.required("")) } else { checks::one_of(&policy, &POLICIES) });
     let old_template = old.and_then(|old| old.at(&POD_TEMPLATE));
-    let options = template::Options::for_template(minor, cron_job.at(&POD_TEMPLATE), old_template);
+    let options = template::PodValidationOptions::for_template(minor, cron_job.at(&POD_TEMPLATE), old_template);
     errors.extend(validate_job(&spec.field("jobTemplate").field("spec"), &options));
     errors.extend(checks::not_negative(&spec.field("successfulJobsHistoryLimit")));
     errors.extend(checks::not_negative(&spec.field("failedJobsHistoryLimit")));
@@ -193,7 +193,7 @@ fn validate_zone(zone: &FieldRef<'_>) -> ErrorList {
 }
 
 /// A job that is to be made has its selector made, too.
-fn validate_job(spec: &FieldRef<'_>, options: &template::Options) -> ErrorList {
+fn validate_job(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = jobs::spec::validate(spec, options);
     let (field, by_hand) = (spec.field("selector"), spec.field("manualSelector"));
     if field.is_set() {

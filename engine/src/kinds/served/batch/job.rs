@@ -200,7 +200,7 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
 }
 
 /// What is wrong with a job. `has_new_labels` says whether its pods must have the labels of newer servers, too.
-fn validate(job: &Value, options: &template::Options, has_new_labels: bool) -> ErrorList {
+fn validate(job: &Value, options: &template::PodValidationOptions, has_new_labels: bool) -> ErrorList {
     let mut errors = metadata::validate(job, true, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(job);
     let spec = root.field("spec");

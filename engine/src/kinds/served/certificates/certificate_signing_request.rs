@@ -85,7 +85,7 @@ impl Strategy for CertificateSigningRequest {
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, &Allowed::default())
+        validate(object, &CertificateValidationOptions::default())
     }
 
     fn prepare_update_at(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value, now: &str) {
@@ -111,7 +111,7 @@ impl Strategy for CertificateSigningRequest {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = validate(new, &Allowed::by(new, old));
+        let mut errors = validate(new, &CertificateValidationOptions::by(new, old));
         errors.extend(validate_conditions_kept(new, old, subresource == Subresource::Part(APPROVAL)));
         errors.extend(validate_certificate_kept(new, old, subresource == Subresource::Status));
         errors.extend(metadata::validate_update(new, old));
@@ -213,7 +213,7 @@ fn set_times(new: &mut Value, old: &Value, now: &str) {
 
 /// What an object may keep that was stored, though a new one may not have it.
 #[derive(Default)]
-struct Allowed {
+struct CertificateValidationOptions {
     both_decisions: bool,
     legacy_signer: bool,
     repeated_conditions: bool,
@@ -223,13 +223,13 @@ struct Allowed {
     unknown_usages: bool,
 }
 
-impl Allowed {
+impl CertificateValidationOptions {
     fn by(new: &Value, old: &Value) -> Self {
         let types: Vec<&str> = conditions(old).iter().map(|condition| condition.str_at(&["type"])).collect();
         let usages: Vec<&str> =
             old.items_at(&["spec", "usages"]).iter().map(|usage| usage.as_str().unwrap_or_default()).collect();
         let certificate = |object: &Value| object.str_at(&["status", "certificate"]).to_owned();
-        Allowed {
+        CertificateValidationOptions {
             both_decisions: types.contains(&APPROVED) && types.contains(&DENIED),
             legacy_signer: old.str_at(&["spec", "signerName"]) == LEGACY_SIGNER,
             repeated_conditions: has_repeated(&types),
@@ -246,7 +246,7 @@ fn has_repeated(texts: &[&str]) -> bool {
     texts.iter().any(|text| !seen.insert(*text))
 }
 
-fn validate(object: &Value, allowed: &Allowed) -> ErrorList {
+fn validate(object: &Value, allowed: &CertificateValidationOptions) -> ErrorList {
     let mut errors = metadata::validate(object, false, |_, _| Vec::new());
     let root = FieldRef::root(object);
     let spec = root.field("spec");
@@ -273,7 +273,7 @@ fn validate(object: &Value, allowed: &Allowed) -> ErrorList {
     errors
 }
 
-fn validate_usages(usages: &FieldRef<'_>, allowed: &Allowed) -> ErrorList {
+fn validate_usages(usages: &FieldRef<'_>, allowed: &CertificateValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if usages.is_empty() {
         errors.push(usages.required(""));
@@ -290,7 +290,7 @@ fn validate_usages(usages: &FieldRef<'_>, allowed: &Allowed) -> ErrorList {
     errors
 }
 
-fn validate_conditions(conditions: &FieldRef<'_>, allowed: &Allowed) -> ErrorList {
+fn validate_conditions(conditions: &FieldRef<'_>, allowed: &CertificateValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for condition in conditions.items() {

@@ -64,7 +64,7 @@ impl Strategy for PersistentVolumeClaim {
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, &claim::Options::default())
+        validate(object, &claim::ClaimValidationOptions::default())
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
@@ -93,7 +93,7 @@ impl Strategy for PersistentVolumeClaim {
             errors.extend(declared::validate_field(message, "healthStatus", &status, Some(&before), version.minor));
             return errors;
         }
-        let options = claim::Options::for_update(&FieldRef::root(old).field("spec"));
+        let options = claim::ClaimValidationOptions::for_update(&FieldRef::root(old).field("spec"));
         let mut errors = metadata::validate_update(new, old);
         errors.extend(validate(new, &options));
         errors.extend(validate_kept(version.minor, new, old));
@@ -158,7 +158,7 @@ fn cells(claim: &Value) -> Vec<Cell> {
     cells
 }
 
-fn validate(object: &Value, options: &claim::Options) -> ErrorList {
+fn validate(object: &Value, options: &claim::ClaimValidationOptions) -> ErrorList {
     let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
     errors.extend(claim::validate_spec(&FieldRef::root(object).field("spec"), options));
     errors

@@ -37,7 +37,7 @@ impl Strategy for PodTemplate {
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
         let root = FieldRef::root(object);
-        let options = pod::Options::for_template(version.minor, template(object), None);
+        let options = pod::PodValidationOptions::for_template(version.minor, template(object), None);
         errors.extend(pod::validate_template(&root.field("template"), &options));
         errors
     }
@@ -54,7 +54,7 @@ impl Strategy for PodTemplate {
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let root = FieldRef::root(new);
-        let options = pod::Options::for_template(version.minor, template(new), template(old));
+        let options = pod::PodValidationOptions::for_template(version.minor, template(new), template(old));
         errors.extend(pod::validate_template(&root.field("template"), &options));
         errors
     }

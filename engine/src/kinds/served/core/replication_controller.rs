@@ -135,7 +135,7 @@ fn set_labels(controller: &mut Value) {
     }
 }
 
-fn validate_spec(controller: &Value, options: &template::Options) -> ErrorList {
+fn validate_spec(controller: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let root = FieldRef::root(controller);
     let spec = root.field("spec");
     let mut errors = ErrorList::new();

@@ -142,7 +142,7 @@ fn pair_fault(secret: &Value) -> Option<String> {
     let pem = |key: &str| base64::decode(secret.str_at(&["data", key])).unwrap_or_default();
     let (certificates, keys) = (certificates::blocks(&pem("tls.crt")), certificates::blocks(&pem("tls.key")));
     let labels =
-        |blocks: &[certificates::Block]| blocks.iter().map(|block| block.label.clone()).collect::<Vec<_>>().join(" ");
+        |blocks: &[certificates::PemBlock]| blocks.iter().map(|block| block.label.clone()).collect::<Vec<_>>().join(" ");
     if certificates.is_empty() {
         return Some("tls: failed to find any PEM data in certificate input".to_owned());
     }
@@ -153,7 +153,7 @@ fn pair_fault(secret: &Value) -> Option<String> {
     if keys.is_empty() {
         return Some("tls: failed to find any PEM data in key input".to_owned());
     }
-    let is_key = |block: &certificates::Block| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY");
+    let is_key = |block: &certificates::PemBlock| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY");
     (!keys.iter().any(is_key)).then(|| {
         let labels = labels(&keys);
         format!("tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key {SKIPPED} [{labels}]")

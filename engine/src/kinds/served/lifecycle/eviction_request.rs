@@ -22,7 +22,7 @@ pub static KINDS: [&Kind; 2] = [
         status: true,
         is_default: false,
         example: "metadata: {name: example}\nspec:\n  target: {pod: {name: web, uid: 11111111-1111-1111-1111-111111111111}}\n  requester: example.com/drain\n  intent: Eviction",
-        ..Kind::new(GROUP, "v1alpha1", "EvictionRequest", &Asked)
+        ..Kind::new(GROUP, "v1alpha1", "EvictionRequest", &EvictionRequest)
     },
     &Kind {
         plural: "evictions",
@@ -30,14 +30,14 @@ pub static KINDS: [&Kind; 2] = [
         status: true,
         is_default: false,
         example: "metadata: {name: example}\nspec: {target: {pod: {name: web, uid: 11111111-1111-1111-1111-111111111111}}}",
-        ..Kind::new(GROUP, "v1alpha1", "Eviction", &Asked)
+        ..Kind::new(GROUP, "v1alpha1", "Eviction", &EvictionRequest)
     },
 ];
 
 /// Either of them: their types' markers say in what they differ.
-struct Asked;
+struct EvictionRequest;
 
-impl Strategy for Asked {
+impl Strategy for EvictionRequest {
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
         prepare::reset(object, "status", object! {});
         prepare::first_generation(object);

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::node_selector;
-use crate::kinds::pod::{self, Options};
+use crate::kinds::pod::{self, PodValidationOptions};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, metadata, resources, show_internal};
 use crate::meta::field::{Error, ErrorList};
@@ -99,7 +99,7 @@ fn validate_overhead(overhead: &FieldRef<'_>) -> ErrorList {
 
 /// Tolerations as pods have them, each once.
 fn validate_tolerations(listed: &FieldRef<'_>) -> ErrorList {
-    let mut errors = pod::validate_tolerations(listed, &Options::default());
+    let mut errors = pod::validate_tolerations(listed, &PodValidationOptions::default());
     let mut seen = HashSet::new();
     for toleration in listed.items() {
         let key = ["key", "operator", "value", "effect"].map(|name| toleration.field(name).text().to_owned());

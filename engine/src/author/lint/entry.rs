@@ -1,0 +1,43 @@
+//! What is said of a lint.
+
+/// What a finding is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// A convention that a new kind or version may follow; those that are in use can't, or have reasons not to.
+    Advice,
+    /// What does not do what it seems to, and can be corrected without harm to stored objects and to clients.
+    Warning,
+    /// The server refuses the definition or the policy, or no object passes.
+    Error,
+}
+
+impl Severity {
+    /// All of them, the worst first.
+    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Advice];
+
+    /// The severity as a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Severity::Advice => "advice",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// Something to look for in a definition or a policy.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lint {
+    /// The name that users know it by.
+    pub id: &'static str,
+    /// What a finding is worth.
+    pub severity: Severity,
+    /// What a finding says.
+    pub finds: &'static str,
+    /// Why it matters.
+    pub reason: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
+    /// Whether [`super::super::fix`] has an edit for it that changes nothing for objects.
+    pub is_fixed: bool,
+}

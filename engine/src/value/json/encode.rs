@@ -1,0 +1,300 @@
+//! Values to JSON, compact or indented, with sorted fields or in the order of Go's structs.
+
+use crate::value::{Map, Value, number};
+use crate::work;
+
+/// Compact JSON with sorted fields and without a newline at the end. `<`, `>`, `&`, U+2028 and U+2029 are escaped.
+pub fn encode(value: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    encode_into(value, &mut out);
+    out
+}
+
+/// As [`encode`], for a text that is expected to be so long.
+pub fn encode_with_capacity(value: &Value, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes);
+    encode_into(value, &mut out);
+    out
+}
+
+/// As [`encode`], as text.
+pub fn encode_to_string(value: &Value) -> String {
+    String::from_utf8(encode(value)).expect("strings and their escapes are UTF-8")
+}
+
+/// As [`encode`], behind what `out` holds.
+pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
+    work::step();
+    match value {
+        Value::Array(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                encode_into(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(fields) => {
+            out.push(b'{');
+            for (index, (name, field)) in fields.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                encode_string(name, out);
+                out.push(b':');
+                encode_into(field, out);
+            }
+            out.push(b'}');
+        }
+        _ => encode_scalar(value, out),
+    }
+}
+
+/// In which order the fields of objects are written.
+#[derive(Clone, Copy)]
+pub enum Layout {
+    /// Sorted, here and below: as Go prints maps.
+    Sorted,
+    /// In the order of a Go struct, each with its own layout; fields that are not named follow, sorted. For an array, each
+    /// item has it.
+    Struct(&'static [(&'static str, &'static Layout)]),
+    /// As [`Layout::Struct`], for a type that knows its fields.
+    Declared(&'static dyn FieldOrder),
+    /// Sorted, and every field's value has this layout.
+    Map(&'static Layout),
+    /// Sorted, and every field's value is of a type that knows its fields.
+    DeclaredMap(&'static dyn FieldOrder),
+    /// The object's own content tells.
+    Choose(fn(&Value) -> Layout),
+}
+
+/// A type that knows the order of its fields.
+pub trait FieldOrder: Sync {
+    /// Shows the name and the layout of each field, in the order of the type.
+    fn each(&self, show: &mut dyn FnMut(&'static str, Layout));
+
+    /// The layout of a field; `None` if the type has no such field.
+    fn layout_of(&self, name: &str) -> Option<Layout>;
+}
+
+impl Layout {
+    /// The layout of a field of an object, or of an item's in an array of objects.
+    pub fn field(self, name: &str) -> Layout {
+        match self {
+            Layout::Sorted | Layout::Choose(_) => Layout::Sorted,
+            Layout::Struct(order) => order.layout_of(name).unwrap_or(Layout::Sorted),
+            Layout::Declared(declared) => declared.layout_of(name).unwrap_or(Layout::Sorted),
+            Layout::Map(layout) => *layout,
+            Layout::DeclaredMap(declared) => Layout::Declared(declared),
+        }
+    }
+}
+
+impl FieldOrder for &'static [(&'static str, &'static Layout)] {
+    fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
+        self.iter().for_each(|(name, layout)| show(name, **layout));
+    }
+
+    fn layout_of(&self, name: &str) -> Option<Layout> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, layout)| **layout)
+    }
+}
+
+/// As [`encode`], with fields in the order of `layout`.
+pub fn encode_as(value: &Value, layout: Layout) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    encode_as_into(value, layout, &mut out);
+    out
+}
+
+pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
+    match (value, layout) {
+        (Value::Object(_) | Value::Array(_), Layout::Choose(choose)) => encode_as_into(value, choose(value), out),
+        (Value::Array(items), Layout::Struct(_) | Layout::Declared(_)) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                encode_as_into(item, layout, out);
+            }
+            out.push(b']');
+        }
+        (Value::Object(fields), Layout::Struct(order)) => {
+            encode_declared(fields, &order, out);
+        }
+        (Value::Object(fields), Layout::Declared(declared)) => {
+            encode_declared(fields, declared, out);
+        }
+        (Value::Object(fields), Layout::Map(layout)) => {
+            encode_fields_as(fields.iter().map(|(name, field)| (name, field, *layout)), out);
+        }
+        (Value::Object(fields), Layout::DeclaredMap(declared)) => {
+            encode_fields_as(fields.iter().map(|(name, field)| (name, field, Layout::Declared(declared))), out);
+        }
+        _ => encode_into(value, out),
+    }
+}
+
+/// Fields in the order that is declared, then those that are not, sorted.
+fn encode_declared(fields: &Map, declared: &dyn FieldOrder, out: &mut Vec<u8>) {
+    let mut ordered = Vec::with_capacity(fields.len());
+    declared.each(&mut |name, layout| ordered.extend(fields.get(name).map(|field| (name, field, layout))));
+    if ordered.len() == fields.len() {
+        return encode_fields_as(ordered.into_iter(), out);
+    }
+    let others = fields.iter().filter(|(name, _)| declared.layout_of(name).is_none());
+    let others = others.map(|(name, field)| (name, field, Layout::Sorted));
+    encode_fields_as(ordered.into_iter().chain(others), out);
+}
+
+fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout)>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, (name, field, layout)) in fields.enumerate() {
+        work::step();
+        if index > 0 {
+            out.push(b',');
+        }
+        encode_string(name, out);
+        out.push(b':');
+        encode_as_into(field, layout, out);
+    }
+    out.push(b'}');
+}
+
+/// Compact JSON with two spaces of indentation per level, as Go's `MarshalIndent`; no newline at the end.
+pub fn indent(compact: &[u8]) -> Vec<u8> {
+    indent_within(compact, usize::MAX).unwrap_or_default()
+}
+
+/// [`indent`], if that gives `bytes_max` bytes at most. What stands deep has long lines.
+pub fn indent_within(compact: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    work::bytes(compact.len());
+    let mut out = Vec::with_capacity(2 * compact.len());
+    let mut depth = 0;
+    let mut in_string = false;
+    let mut bytes = compact.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        out.push(byte);
+        match byte {
+            b'\\' if in_string => out.extend(bytes.next()),
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => match bytes.next_if(|next| matches!(next, b'}' | b']')) {
+                // Empty ones stay on their line.
+                Some(end) => out.push(end),
+                None => {
+                    depth += 1;
+                    new_line(depth, &mut out);
+                }
+            },
+            b',' => new_line(depth, &mut out),
+            b':' => out.push(b' '),
+            _ => {}
+        }
+        if !in_string && bytes.peek().is_some_and(|next| matches!(next, b'}' | b']')) {
+            depth = depth.saturating_sub(1);
+            new_line(depth, &mut out);
+        }
+        if out.len() > bytes_max {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+fn new_line(depth: usize, out: &mut Vec<u8>) {
+    work::bytes(2 * depth);
+    out.push(b'\n');
+    out.resize(out.len() + 2 * depth, b' ');
+}
+
+fn encode_scalar(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Int(number) => encode_integer(*number, out),
+        Value::Float(number) => out.extend_from_slice(number::format_float(*number).as_bytes()),
+        Value::String(text) => encode_string(text, out),
+        Value::Null | Value::Array(_) | Value::Object(_) => out.extend_from_slice(b"null"),
+    }
+}
+
+fn encode_integer(number: i64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The bytes that may not stand in a JSON string as they are; U+2028 and U+2029 begin with 0xe2.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        escaped[byte] = true;
+        byte += 1;
+    }
+    escaped[b'"' as usize] = true;
+    escaped[b'\\' as usize] = true;
+    escaped[b'<' as usize] = true;
+    escaped[b'>' as usize] = true;
+    escaped[b'&' as usize] = true;
+    escaped[0xe2] = true;
+    escaped
+};
+
+/// A JSON string with its quotes.
+pub fn encode_string(text: &str, out: &mut Vec<u8>) {
+    work::bytes(text.len());
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if !ESCAPED[usize::from(bytes[at])] {
+            at += 1;
+            continue;
+        }
+        let escape: &[u8] = match bytes[at] {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            0x08 => b"\\b",
+            0x0c => b"\\f",
+            0xe2 => match bytes.get(at + 1..at + 3) {
+                Some([0x80, 0xa8]) => b"\\u2028",
+                Some([0x80, 0xa9]) => b"\\u2029",
+                _ => {
+                    at += 3;
+                    continue;
+                }
+            },
+            byte => {
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                &[b'\\', b'u', b'0', b'0', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
+            }
+        };
+        out.extend_from_slice(&bytes[start..at]);
+        out.extend_from_slice(escape);
+        at += if bytes[at] == 0xe2 { 3 } else { 1 };
+        start = at;
+    }
+    out.extend_from_slice(&bytes[start..]);
+    out.push(b'"');
+}

@@ -1,0 +1,324 @@
+//! One look at an autoscaler: its target, the pods of that, and what its metrics ask for together.
+
+use jiff::Timestamp;
+
+use super::super::client::{Client, Kind, PODS, int_at, place, written};
+use super::super::conditions::{self, Said};
+use super::replicas::{Scene, Tolerances};
+use super::sources::{MetricProposal, Unable, of_object, of_others, of_pods, of_resource};
+use crate::meta::Status;
+use crate::meta::selector::{LabelSelector, SelectorError};
+use crate::object;
+use crate::registry::{Subresource, Target};
+use crate::store::Collection;
+use crate::value::Value;
+
+pub(super) const AUTOSCALERS: Kind = Kind("autoscaling", "horizontalpodautoscalers");
+/// How often a change of the scale is tried again that another change got ahead of.
+const ATTEMPTS_MAX: usize = 5;
+
+/// How many replicas a target is to have, and why.
+pub(super) struct ScaleDecision {
+    pub replicas: i64,
+    pub reason: String,
+    /// Those of the metrics.
+    pub statuses: Value,
+    /// Whether only a change can lead to another decision.
+    pub is_settled: bool,
+}
+
+impl ScaleDecision {
+    pub fn without_metrics(replicas: i64, reason: &str) -> Self {
+        ScaleDecision { replicas, reason: reason.to_owned(), statuses: Value::Null, is_settled: true }
+    }
+}
+
+/// Why there is no scale to be had, in the words of kube-controller-manager.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScaleError {
+    #[error("no matches for kind \"{kind}\" in group \"{group}\"")]
+    NotServed { kind: String, group: String },
+    #[error("{}", .0.message)]
+    Refused(Status),
+}
+
+impl From<Status> for ScaleError {
+    fn from(status: Status) -> Self {
+        ScaleError::Refused(status)
+    }
+}
+
+/// Why it is not known which pods are the target's.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PodsError {
+    #[error("selector is required")]
+    Missing,
+    #[error("couldn't convert selector into a corresponding internal selector object: {0}")]
+    Unreadable(SelectorError),
+    #[error("pods by selector {selector} are controlled by multiple HPAs: [{}]", .keys.join(" "))]
+    Ambiguous { selector: String, keys: Vec<String> },
+}
+
+impl PodsError {
+    /// Of the condition `ScalingActive`.
+    fn reason(&self) -> &'static str {
+        match self {
+            PodsError::Missing | PodsError::Unreadable(_) => "InvalidSelector",
+            PodsError::Ambiguous { .. } => "AmbiguousSelector",
+        }
+    }
+}
+
+/// Why the metrics together ask for nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MetricsError {
+    #[error(transparent)]
+    Pods(#[from] PodsError),
+    #[error("invalid metrics ({invalid} invalid out of {all}), first error is: {first}")]
+    Invalid { invalid: usize, all: usize, first: String },
+}
+
+/// An autoscaler that is being looked at.
+pub(super) struct Look<'l> {
+    pub client: &'l Client,
+    pub key: &'l str,
+    pub autoscaler: &'l Value,
+    pub conditions: Vec<Value>,
+    pub now: Timestamp,
+}
+
+impl<'l> Look<'l> {
+    pub fn spec(&self) -> &'l Value {
+        self.autoscaler.get("spec").unwrap_or(&Value::Null)
+    }
+
+    pub fn say(&mut self, (type_, status, reason): (&str, &str, &str), message: &str) {
+        let said = Said { type_, status, reason, message };
+        conditions::set(&mut self.conditions, &said, &written(self.now));
+    }
+
+    /// The scale of the target, and the way to it.
+    pub async fn scale(&self) -> Result<(Target, Value), ScaleError> {
+        let reference = self.spec().get("scaleTargetRef").unwrap_or(&Value::Null);
+        let (namespace, _) = place(self.autoscaler);
+        let target = self.client.target_of(reference, namespace).await?;
+        let Some(mut target) = target else {
+            let (kind, group) = (reference.str_at(&["kind"]).to_owned(), group_of(reference).to_owned());
+            return Err(ScaleError::NotServed { kind, group });
+        };
+        target.subresource = Subresource::Scale;
+        let scale = self.client.registry.get_value(&target, None).await;
+        Ok((target, scale?))
+    }
+
+    pub async fn tell_no_scale(&mut self, error: &ScaleError) -> Result<(), Status> {
+        self.client.tell_warning(self.autoscaler, "FailedGetScale", error.to_string());
+        let message = format!("the HPA controller was unable to get the target's current scale: {error}");
+        self.say(("AbleToScale", "False", "FailedGetScale"), &message);
+        self.write_conditions().await
+    }
+
+    pub async fn tell_not_changed(
+        &mut self,
+        current: i64,
+        decision: ScaleDecision,
+        error: &Status,
+    ) -> Result<(), Status> {
+        let (ScaleDecision { replicas, reason, statuses, .. }, why) = (decision, &error.message);
+        let message = format!("New size: {replicas}; reason: {reason}; error: {why}");
+        self.client.tell_warning(self.autoscaler, "FailedRescale", message);
+        let message = format!("the HPA controller was unable to update the target scale: {why}");
+        self.say(("AbleToScale", "False", "FailedUpdateScale"), &message);
+        let desired = int_at(self.autoscaler, &["status", "desiredReplicas"]);
+        self.write(current, desired, statuses, false).await
+    }
+
+    /// Gives the target so many replicas.
+    pub async fn change(&self, target: &Target, scale: &mut Value, replicas: i64) -> Result<(), Status> {
+        let mut attempt = 1;
+        loop {
+            scale.make_object().entry("spec").make_object().insert("replicas", Value::Int(replicas));
+            match self.client.update_scale(target, scale).await {
+                Err(status) if status.code == 409 && attempt < ATTEMPTS_MAX => {
+                    *scale = self.client.registry.get_value(target, None).await?;
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// What a change of wakes it: the target, and objects that have metrics.
+    pub async fn watched(&self, target: &Target) -> Result<Vec<(Collection, String)>, Status> {
+        let mut watched = vec![(target.resource.collection.clone(), target.key())];
+        let (namespace, _) = place(self.autoscaler);
+        for metric in self.spec().items_at(&["metrics"]) {
+            let Some(described) = metric.at(&["object", "describedObject"]) else { continue };
+            let found = self.client.target_of(described, namespace).await?;
+            watched.extend(found.map(|target| (target.resource.collection.clone(), target.key())));
+        }
+        Ok(watched)
+    }
+
+    /// What all metrics together ask for, whether all of them do, and the status of each. An error is what to tell where the
+    /// target is to be left alone.
+    pub async fn ask(
+        &mut self,
+        scale: &Value,
+        others: &[(String, String)],
+    ) -> Result<(Result<(MetricProposal, bool), MetricsError>, Value), Status> {
+        let pods = match self.pods(scale, others).await? {
+            Ok(pods) => pods,
+            Err(error) => return Ok((Err(error.into()), Value::Null)),
+        };
+        let pods: Vec<&Value> = pods.iter().collect();
+        let current = int_at(scale, &["spec", "replicas"]);
+        let scene = Scene { pods: &pods, current, tolerances: Tolerances::of(self.spec()), now: self.now };
+        let counted = int_at(scale, &["status", "replicas"]);
+        let specs = self.spec().items_at(&["metrics"]).to_vec();
+        let (mut most, mut first, mut invalid) = (None::<MetricProposal>, None::<Unable>, 0);
+        let mut statuses = Vec::new();
+        let mut is_starting = false;
+        for metric in &specs {
+            match self.ask_one(metric, &scene, counted).await? {
+                Ok(asked) => {
+                    statuses.push(asked.status.clone());
+                    is_starting |= asked.is_starting;
+                    if most.as_ref().is_none_or(|most| most.replicas == 0 || asked.replicas > most.replicas) {
+                        most = Some(asked);
+                    }
+                }
+                Err(unable) => {
+                    self.client.tell_warning(self.autoscaler, unable.reason, unable.why.clone());
+                    // What Go has of a metric of which nothing is known.
+                    statuses.push(object! { "type" => "" });
+                    invalid += 1;
+                    first.get_or_insert(unable);
+                }
+            }
+        }
+        let statuses = Value::Array(statuses);
+        let all = specs.len();
+        match (most, first) {
+            (Some(asked), None) => Ok((Ok((self.active(asked, is_starting), true)), statuses)),
+            // Those that are known may add replicas, but take none away.
+            (Some(asked), Some(_)) if asked.replicas >= current => {
+                Ok((Ok((self.active(asked, is_starting), false)), statuses))
+            }
+            (_, Some(unable)) => {
+                let message = format!("the HPA was unable to compute the replica count: {}", unable.why);
+                self.say(("ScalingActive", "False", unable.reason), &message);
+                Ok((Err(MetricsError::Invalid { invalid, all, first: unable.told }), statuses))
+            }
+            (None, None) => Ok((Err(MetricsError::Invalid { invalid, all, first: "<nil>".to_owned() }), statuses)),
+        }
+    }
+
+    fn active(&mut self, asked: MetricProposal, is_starting: bool) -> MetricProposal {
+        let message = format!("the HPA was able to successfully calculate a replica count from {}", asked.name);
+        self.say(("ScalingActive", "True", "ValidMetricFound"), &message);
+        MetricProposal { is_starting, ..asked }
+    }
+
+    /// The pods of the target, if no other autoscaler has some of them. Why not is told, too.
+    async fn pods(
+        &mut self,
+        scale: &Value,
+        others: &[(String, String)],
+    ) -> Result<Result<Vec<Value>, PodsError>, Status> {
+        let found = self.selected(scale.str_at(&["status", "selector"]), others).await?;
+        if let Err(error) = &found {
+            let (reason, why) = (error.reason(), error.to_string());
+            // The event has a reason of its own, and the condition a text.
+            let (told, said) = match error {
+                PodsError::Missing => ("SelectorRequired", "the HPA target's scale is missing a selector"),
+                _ => (reason, why.as_str()),
+            };
+            self.say(("ScalingActive", "False", reason), said);
+            self.client.tell_warning(self.autoscaler, told, why);
+        }
+        Ok(found)
+    }
+
+    async fn selected(&self, text: &str, others: &[(String, String)]) -> Result<Result<Vec<Value>, PodsError>, Status> {
+        if text.is_empty() {
+            return Ok(Err(PodsError::Missing));
+        }
+        let selector = match LabelSelector::parse(text) {
+            Ok(selector) => selector,
+            Err(error) => return Ok(Err(PodsError::Unreadable(error))),
+        };
+        let (namespace, _) = place(self.autoscaler);
+        let mut pods = self.client.list(PODS, namespace, |_| true).await?;
+        pods.retain(|pod| selects(&selector, pod));
+        let has_some = |(_, text): &&(String, String)| {
+            LabelSelector::parse(text).is_ok_and(|other| pods.iter().any(|pod| selects(&other, pod)))
+        };
+        let mut keys: Vec<String> = others.iter().filter(has_some).map(|(key, _)| key.clone()).collect();
+        if keys.is_empty() {
+            return Ok(Ok(pods));
+        }
+        keys.push(self.key.to_owned());
+        keys.sort_unstable();
+        Ok(Err(PodsError::Ambiguous { selector: text.to_owned(), keys }))
+    }
+
+    /// What one metric asks for.
+    async fn ask_one(
+        &self,
+        metric: &Value,
+        scene: &Scene<'_>,
+        counted: i64,
+    ) -> Result<Result<MetricProposal, Unable>, Status> {
+        Ok(match metric.str_at(&["type"]) {
+            "Resource" => of_resource(metric, scene, "resource"),
+            "ContainerResource" => of_resource(metric, scene, "containerResource"),
+            "Pods" => of_pods(metric, scene),
+            "External" => of_others(self.autoscaler, metric, scene, counted),
+            "Object" => {
+                let described = metric.at(&["object", "describedObject"]).unwrap_or(&Value::Null);
+                let (namespace, _) = place(self.autoscaler);
+                let found = match self.client.target_of(described, namespace).await? {
+                    Some(target) => {
+                        let plural = target.version.names.plural.clone();
+                        (plural, self.client.registry.get_value(&target, None).await.ok())
+                    }
+                    None => (described.str_at(&["kind"]).to_lowercase(), None),
+                };
+                of_object(found, namespace, metric, scene, counted)
+            }
+            other => {
+                let why = format!("unknown metric source type \"{other}\"");
+                Err(Unable { reason: "InvalidMetricSourceType", told: why.clone(), why })
+            }
+        })
+    }
+
+    async fn write_conditions(&self) -> Result<(), Status> {
+        let mut status = self.autoscaler.get("status").cloned().unwrap_or_else(|| object! {});
+        conditions::put(&mut status, self.conditions.clone());
+        self.client.update_status(AUTOSCALERS, self.autoscaler, status).await
+    }
+
+    pub async fn write(&self, current: i64, desired: i64, metrics: Value, is_changed: bool) -> Result<(), Status> {
+        let mut status = object! { "currentReplicas" => current, "desiredReplicas" => desired };
+        let fields = status.make_object();
+        if !metrics.is_null() {
+            fields.insert("currentMetrics", metrics);
+        }
+        let before = self.autoscaler.at(&["status", "lastScaleTime"]).filter(|time| !time.is_null());
+        let scaled = if is_changed { Some(written(self.now)) } else { before.cloned() };
+        scaled.into_iter().for_each(|time| _ = fields.insert("lastScaleTime", time));
+        conditions::put(&mut status, self.conditions.clone());
+        self.client.update_status(AUTOSCALERS, self.autoscaler, status).await
+    }
+}
+
+fn selects(selector: &LabelSelector, pod: &Value) -> bool {
+    let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
+    selector.matches(|name| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str))
+}
+
+fn group_of(reference: &Value) -> &str {
+    reference.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group)
+}
