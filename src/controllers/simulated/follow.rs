@@ -251,7 +251,8 @@ mod tests {
         };
         let created = "creationTimestamp: '2026-01-01T00:00:10Z'";
         assert_eq!(since(created), time("10"));
-        let managed = format!("{created}, managedFields: [{{time: '2026-01-01T00:00:30Z'}}, {{time: '2026-01-01T00:00:20Z'}}]");
+        let managed =
+            format!("{created}, managedFields: [{{time: '2026-01-01T00:00:30Z'}}, {{time: '2026-01-01T00:00:20Z'}}]");
         assert_eq!(since(&managed), time("30"));
         // Since it began, each change is told as it comes.
         assert_eq!(since(&managed.replace(":20Z", ":45Z")), time("50"));
@@ -269,7 +270,10 @@ mod tests {
             );
             Stage::read(&read(&text)).expect("it is understood").expect("it is a stage")
         };
-        let followed = Followed::new(vec![stage("a", "Pending"), stage("b", "Running, Bad"), stage("heavy", "Bad")], Timestamp::UNIX_EPOCH);
+        let followed = Followed::new(
+            vec![stage("a", "Pending"), stage("b", "Running, Bad"), stage("heavy", "Bad")],
+            Timestamp::UNIX_EPOCH,
+        );
         let stay = |phase: &str, second: i64| {
             let pod = crate::object! { "status" => crate::object! { "phase" => phase } };
             let stay = followed.stay("d/p", &pod, Timestamp::from_second(second).expect("a time"));
