@@ -251,12 +251,8 @@ fn tainted(node: &Value, now: &Value) -> Option<Value> {
     for (key, effect) in asked {
         let has = |taint: &Value| (taint.str_at(&["key"]), taint.str_at(&["effect"])) == (key, effect);
         if !taints.iter().any(has) {
-            let mut taint = object! { "key" => key, "effect" => effect };
-            // Who tolerates it for a while is counted from here.
-            if effect == "NoExecute" || key == UNSCHEDULABLE {
-                taint.make_object().insert("timeAdded", now.clone());
-            }
-            taints.push(taint);
+            // How long it is tolerated is counted from when it was added.
+            taints.push(object! { "key" => key, "effect" => effect, "timeAdded" => now.clone() });
         }
     }
     if taints == before {
@@ -346,5 +342,7 @@ mod tests {
         check(&ready("False"), Some(&not_ready));
         let cordoned = format!("spec: {{unschedulable: true}}\n{}", ready("True"));
         check(&cordoned, Some(&["node.kubernetes.io/unschedulable:NoSchedule"]));
+        let added = tainted(&read(&ready("False")), &Value::from("now")).expect("it changes");
+        assert!(added.items_at(&["spec", "taints"]).iter().all(|taint| taint.str_at(&["timeAdded"]) == "now"));
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::stage::deletion_since;
 use super::stages::{self, Deed, Stage, Told};
 use super::template::TemplateContext;
-use crate::controllers::client::Client;
+use crate::controllers::client::{Client, time_at};
 use crate::controllers::finalizers;
 use crate::controllers::queue::Progress;
 use crate::meta::Status;
@@ -19,6 +20,8 @@ use crate::value::{Value, json};
 #[derive(Default)]
 pub(super) struct Followed {
     stages: Vec<Stage>,
+    /// When it was begun to follow them.
+    begun: Timestamp,
     stays: Mutex<Stays>,
     /// The stages of which it was told that they patch a part that their kind has not.
     warned: Mutex<HashSet<usize>>,
@@ -65,8 +68,8 @@ struct Stay {
 }
 
 impl Followed {
-    pub fn new(stages: Vec<Stage>) -> Self {
-        Followed { stages, ..Followed::default() }
+    pub fn new(stages: Vec<Stage>, begun: Timestamp) -> Self {
+        Followed { stages, begun, ..Followed::default() }
     }
 
     fn stays(&self) -> MutexGuard<'_, Stays> {
@@ -112,13 +115,17 @@ impl Followed {
         Ok(Some(Progress::Done))
     }
 
-    /// The stage that an object is in, and since when: the one that it was in, as long as it may stay in that.
+    /// The stage that an object is in, and since when: the one that it was in, as long as it may stay in that. An object that was
+    /// last changed before the server was started came into it then.
     fn stay(&self, key: &str, object: &Value, now: Timestamp) -> Option<Stay> {
         let mut stays = self.stays();
         let uid = object.str_at(&["metadata", "uid"]);
         let known = stays.of(key, uid).filter(|stay| stages::may_stay(&self.stages, stay.stage, object)).cloned();
-        let begun = |stage| Stay { uid: uid.to_owned(), stage, since: now, done: 0 };
-        let stay = known.or_else(|| stages::stage_of(&self.stages, object).map(begun));
+        let enter = |stage| {
+            let since = last_change(object).filter(|changed| *changed < self.begun).unwrap_or(now);
+            Stay { uid: uid.to_owned(), stage, since, done: 0 }
+        };
+        let stay = known.or_else(|| stages::stage_of(&self.stages, object).map(enter));
         stays.set(key, stay.clone());
         stay
     }
@@ -171,6 +178,12 @@ impl Followed {
     }
 }
 
+/// When an object was last changed, as far as it says so itself: by the entries of those who manage its fields, and by its deletion.
+fn last_change(object: &Value) -> Option<Timestamp> {
+    let managed = object.items_at(&["metadata", "managedFields"]).iter().filter_map(|entry| time_at(entry, &["time"]));
+    managed.chain(time_at(object, &["metadata", "creationTimestamp"])).chain(deletion_since(object)).max()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,7 +207,7 @@ mod tests {
             object.str_at(&["kind"])
         );
         let stage = Stage::read(&read(&stage)).expect("it is understood").expect("it is a stage");
-        (client, object, Followed::new(vec![stage]))
+        (client, object, Followed::new(vec![stage], Timestamp::UNIX_EPOCH))
     }
 
     #[tokio::test]
@@ -228,6 +241,26 @@ mod tests {
     }
 
     #[test]
+    fn what_changed_before_the_start_came_into_its_stage_then() {
+        let stage = "{apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage, metadata: {name: s}, spec: {resourceRef: {kind: Pod}, selector: {}}}";
+        let stage = Stage::read(&read(stage)).expect("it is understood").expect("it is a stage");
+        let time = |text: &str| format!("2026-01-01T00:00:{text}Z").parse().expect("a time");
+        let since = |metadata: &str| {
+            let followed = Followed::new(vec![stage.clone()], time("40"));
+            followed.stay("d/p", &read(&format!("metadata: {{{metadata}}}")), time("50")).expect("it fits").since
+        };
+        let created = "creationTimestamp: '2026-01-01T00:00:10Z'";
+        assert_eq!(since(created), time("10"));
+        let managed =
+            format!("{created}, managedFields: [{{time: '2026-01-01T00:00:30Z'}}, {{time: '2026-01-01T00:00:20Z'}}]");
+        assert_eq!(since(&managed), time("30"));
+        // Since it began, each change is told as it comes.
+        assert_eq!(since(&managed.replace(":20Z", ":45Z")), time("50"));
+        let deleted = "deletionTimestamp: '2026-01-01T00:00:45Z', deletionGracePeriodSeconds: 12";
+        assert_eq!(since(&format!("{managed}, {deleted}")), time("33"));
+    }
+
+    #[test]
     fn an_object_stays_in_its_stage_as_long_as_it_fits() {
         let stage = |name: &str, phase: &str| {
             let weight = usize::from(name == "heavy");
@@ -237,7 +270,10 @@ mod tests {
             );
             Stage::read(&read(&text)).expect("it is understood").expect("it is a stage")
         };
-        let followed = Followed::new(vec![stage("a", "Pending"), stage("b", "Running, Bad"), stage("heavy", "Bad")]);
+        let followed = Followed::new(
+            vec![stage("a", "Pending"), stage("b", "Running, Bad"), stage("heavy", "Bad")],
+            Timestamp::UNIX_EPOCH,
+        );
         let stay = |phase: &str, second: i64| {
             let pod = crate::object! { "status" => crate::object! { "phase" => phase } };
             let stay = followed.stay("d/p", &pod, Timestamp::from_second(second).expect("a time"));

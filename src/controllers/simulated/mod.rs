@@ -247,8 +247,8 @@ pub(super) fn start(means: &Means) -> Running {
         client: client.clone(),
         plan: means.nodes.clone(),
         nodes: Mutex::default(),
-        stages_of_nodes: Followed::new(of_nodes),
-        stages_of_pods: Followed::new(of_pods),
+        stages_of_nodes: Followed::new(of_nodes, client.now()),
+        stages_of_pods: Followed::new(of_pods, client.now()),
     };
     let run = super::reconcile::run(Arc::clone(&means.registry), simulated);
     let follow = others::run(Arc::clone(&means.registry), client, others);

@@ -127,7 +127,8 @@ impl Others {
             let collection = collection_of(&client, &kind).await;
             let group = collection.map_or_else(|| kind.group().to_owned(), |found| found.names().0.to_owned());
             let mark = format!("\"kind\":{}", json::encode_to_string(&Value::from(kind.kind.as_str()))).into_bytes();
-            all.push(Staged { kind, group, mark, followed: Followed::new(stages) });
+            let followed = Followed::new(stages, client.now());
+            all.push(Staged { kind, group, mark, followed });
         }
         Others { client, kinds: all }
     }

@@ -129,12 +129,16 @@ fn end(pod: &Value, now: Timestamp) -> Step {
     if grace_s == 0 {
         return Step::Nothing;
     }
-    let begun = time_at(pod, &["metadata", "deletionTimestamp"])
-        .and_then(|ends| ends.checked_sub(jiff::SignedDuration::from_secs(grace_s)).ok());
-    match due(begun, delay(pod, DELETE, Duration::ZERO), now) {
+    match due(deletion_since(pod), delay(pod, DELETE, Duration::ZERO), now) {
         Due::Now => Step::Delete,
         Due::In(pause) => Step::After(pause),
     }
+}
+
+/// Since when an object is to be deleted.
+pub(super) fn deletion_since(object: &Value) -> Option<Timestamp> {
+    let grace = jiff::SignedDuration::from_secs(int_at(object, &["metadata", "deletionGracePeriodSeconds"]));
+    time_at(object, &["metadata", "deletionTimestamp"])?.checked_sub(grace).ok()
 }
 
 /// Until when the pod may be active.
