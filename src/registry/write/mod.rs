@@ -35,6 +35,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
+use kept::TextOrigin;
 pub(super) use kept::{KeptText, encode_over};
 
 /// A write as it was asked for.
@@ -115,7 +116,9 @@ impl Registry {
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
         let known = live.as_ref().map(|live| (&live.object, &*live.stored));
-        let kept = KeptText::of(target.resource.strategy, write.desired.origin(), &new, known);
+        let is_main = target.subresource == Subresource::Main;
+        let origin = if is_main { write.desired.origin() } else { TextOrigin::Stored };
+        let kept = KeptText::of(target.resource.strategy, origin, &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();

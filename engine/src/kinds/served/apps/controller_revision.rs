@@ -39,8 +39,8 @@ impl Strategy for ControllerRevision {
         errors
     }
 
-    fn kept_as_written(&self) -> Option<&'static str> {
-        Some("data")
+    fn kept_as_written(&self) -> &'static [&'static str] {
+        &["data"]
     }
 
     fn table(&self) -> Option<Table> {

@@ -12,13 +12,13 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
-use crate::meta::quantity::Quantity;
 use crate::types;
-use crate::value::{Value, go_quote, json};
+use crate::value::{Map, Value, go_quote, json};
 
 use crate::kinds::features::{self, Feature};
+use crate::kinds::network::addresses::prefix_warnings;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare, resources};
 
 /// How long the name of a feature may be.
 const FEATURE_BYTES_MAX: usize = 253;
@@ -100,6 +100,10 @@ impl Strategy for Node {
         errors.extend(validate_external_id(new, old));
         errors.extend(validate_preemption(version.minor, new, Some(old)));
         errors
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
+        if subresource == Subresource::Main { warnings(new) } else { Vec::new() }
     }
 
     fn stored_as(&self) -> Option<&'static str> {
@@ -222,18 +226,32 @@ fn show(fields: &[(&str, Value)]) -> String {
 
 /// Amounts are not negative.
 fn validate_quantities(node: &Value, name: &str) -> ErrorList {
-    let status = Path::new("status");
-    let path = status.child(name);
+    let root = FieldRef::root(node);
+    let status = root.field("status");
+    let amounts = status.field(name);
+    let mut errors = ErrorList::new();
     // The name of an amount is in the path like that of a field.
-    let amounts = node.at(&["status", name]).and_then(Value::as_object);
-    let negative = amounts.into_iter().flat_map(|amounts| amounts.iter()).filter(|(_, amount)| {
-        let amount = Quantity::parse(amount.as_str().unwrap_or_default());
-        amount.is_ok_and(|amount| amount.signum() < 0)
-    });
-    let error = |(key, amount): (&str, &Value)| {
-        Error::invalid(&path.child(key), amount.clone(), "must be greater than or equal to 0")
-    };
-    negative.map(error).collect()
+    for (resource, _) in amounts.value().and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        errors.extend(resources::validate_quantity(resource, &amounts.field(resource)));
+    }
+    errors
+}
+
+/// What is told of a node that is written, though it is taken.
+fn warnings(node: &Value) -> Vec<String> {
+    const SPEC: Path<'static> = Path::new("spec");
+    let mut warnings = Vec::new();
+    if node.at(&["spec", "configSource"]).is_some() {
+        warnings.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !node.str_at(&["spec", "externalID"]).is_empty() {
+        warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    let ranges = SPEC.child("podCIDRs");
+    for (at, range) in node.items_at(&["spec", "podCIDRs"]).iter().enumerate() {
+        warnings.extend(prefix_warnings(&ranges.index(at), range.as_str().unwrap_or_default()));
+    }
+    warnings
 }
 
 fn validate_swap(node: &Value) -> Option<Error> {
