@@ -580,6 +580,22 @@ fn an_update_in_another_version_leaves_the_status_to_its_owner() {
 }
 
 #[test]
+fn an_empty_list_counts_the_generation_of_a_network_policy_up() {
+    const COLLECTION: &str = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let policy = |rest: &str| format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"podSelector":{{}}{rest}}}}}"#);
+    let generation = |method: &str, path: &str, body: &str| {
+        server.send(method, path, &[], Some(body.as_bytes())).json()["metadata"]["generation"].as_i64()
+    };
+    let path = format!("{COLLECTION}/a");
+    assert_eq!(generation("POST", COLLECTION, &policy(r#","egress":[]"#)), Some(1));
+    assert_eq!(generation("PUT", &path, &policy("")), Some(1));
+    assert_eq!(generation("PUT", &path, &policy(r#","egress":[]"#)), Some(2));
+    assert_eq!(generation("PUT", &path, &policy(r#","egress":[]"#)), Some(3), "what is stored has no empty list");
+}
+
+#[test]
 fn a_patch_that_takes_the_kind_leaves_it_and_one_that_takes_the_version_takes_all() {
     const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
     let folder = Folder::for_test();

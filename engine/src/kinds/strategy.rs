@@ -334,6 +334,12 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether a list or a map that is sent empty counts the generation up: Go compares by `reflect.DeepEqual` there, and what is
+    /// stored has no empty ones.
+    fn counts_empty(&self) -> bool {
+        false
+    }
+
     /// The path of the immutable field whose bytes Go keeps as they were sent, where `*` stands for each item of a list: it has
     /// changed where they have, even if only by a space. Empty where there is none.
     fn kept_as_written(&self) -> &'static [&'static str] {

@@ -17,6 +17,7 @@ use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
+use crate::kinds::prepare;
 use crate::kinds::strategy::Strategy;
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
@@ -160,6 +161,9 @@ impl Registry {
         )?;
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
+            if target.resource.strategy.counts_empty() && warnings.has_empty() {
+                prepare::raise_generation(&mut new, old);
+            }
             keep_times(&mut new, old);
         } else if matches!(write.presence, Presence::Any { .. }) {
             self.check_create(target, user, &name).await?;
