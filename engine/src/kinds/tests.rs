@@ -369,6 +369,16 @@ fn scopes_that_no_object_is_in_are_told_where_they_stand() {
 }
 
 #[test]
+fn the_ranges_of_a_node_have_no_bits_behind_their_length() {
+    check_errors(
+        "v1 Node",
+        None,
+        "spec: {podCIDRs: [10.1.2.3/8, 'fd00::/64']}",
+        &[r#"spec.podCIDRs[0]: Invalid value: "10.1.2.3/8": must not have bits set beyond the prefix length"#],
+    );
+}
+
+#[test]
 fn a_node_has_whole_numbers_of_what_is_counted() {
     check_errors(
         "v1 Node",

@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::meta::address::Prefix;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -16,7 +15,7 @@ use crate::types;
 use crate::value::{Map, Value, go_quote, json};
 
 use crate::kinds::features::{self, Feature};
-use crate::kinds::network::addresses::prefix_warnings;
+use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare, resources};
 
@@ -61,7 +60,7 @@ impl Strategy for Node {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = validate(object);
+        let mut errors = validate(version.minor, object);
         errors.extend(validate_preemption(version.minor, object, None));
         errors
     }
@@ -87,7 +86,7 @@ impl Strategy for Node {
         // As the reference has it, what an update checks is checked after all that a create does.
         let mut errors = match subresource {
             Subresource::Status => ErrorList::new(),
-            _ => validate(new),
+            _ => validate(version.minor, new),
         };
         errors.extend(metadata::validate_update(new, old));
         for name in ["capacity", "allocatable"] {
@@ -125,7 +124,7 @@ impl Strategy for Node {
 }
 
 /// What is wrong with a node, whatever it was before.
-fn validate(object: &Value) -> ErrorList {
+fn validate(minor: Minor, object: &Value) -> ErrorList {
     let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
     errors.extend(validate_taints(object));
     for name in ["capacity", "allocatable"] {
@@ -133,7 +132,7 @@ fn validate(object: &Value) -> ErrorList {
     }
     errors.extend(validate_swap(object));
     errors.extend(validate_features(object));
-    errors.extend(validate_ranges(object));
+    errors.extend(validate_ranges(minor, object));
     errors
 }
 
@@ -300,7 +299,7 @@ fn feature_fault(name: &str) -> Option<String> {
 }
 
 /// At most one range of addresses for each family.
-fn validate_ranges(node: &Value) -> ErrorList {
+fn validate_ranges(minor: Minor, node: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
     let path = spec.child("podCIDRs");
@@ -309,13 +308,10 @@ fn validate_ranges(node: &Value) -> ErrorList {
     let mut unread = None;
     for (index, range) in ranges.iter().enumerate() {
         let text = range.as_str().unwrap_or_default();
-        match Prefix::parse(text) {
-            Ok(range) => families.push(range.ip.is_ipv4()),
-            Err(_) => {
-                let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-                errors.push(Error::invalid(&path.index(index), text, why));
-                unread.get_or_insert((index, text));
-            }
+        errors.extend(check_prefix(minor, &path.index(index), text, []));
+        match parse_lenient_prefix(text) {
+            Some(range) => families.push(range.ip.is_ipv4()),
+            None => _ = unread.get_or_insert((index, text)),
         }
     }
     if let Some((index, text)) = unread.filter(|_| ranges.len() > 1) {
