@@ -548,10 +548,13 @@ fn parameters_of_drivers_are_unchanged_only_when_their_bytes_are() {
     };
     let (json, merge) = ("application/json", "application/merge-patch+json");
     let (spaced, compact, fixed) = (r#"{"b": 1}"#, r#"{"b":1}"#, "field is immutable");
+    let change = r#"{"spec":{"devices":{"config":[]}}}"#;
     assert_eq!(ask("POST", COLLECTION, json, &claim("1", spaced)), "1");
     assert_eq!(ask("PUT", &path, json, &claim("2", spaced)), "2");
     assert_eq!(ask("PUT", &path, json, &claim("3", compact)), fixed);
     assert_eq!(ask("PATCH", &path, merge, r#"{"metadata":{"labels":{"l":"3"}}}"#), fixed);
+    let changed = server.send("PATCH", &path, &[("Content-Type", merge)], Some(change.as_bytes())).json();
+    assert_eq!(changed["details"]["causes"].as_array().map(Vec::len), Some(1), "it is told once: {changed}");
     let status = format!("{path}/status");
     assert_eq!(ask("PUT", &status, json, &claim("4", compact)), "2", "a status leaves the rest alone");
     assert_eq!(ask("PUT", &path, json, &claim("5", spaced)), "5", "and its text");

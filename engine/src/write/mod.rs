@@ -112,7 +112,9 @@ impl Write<'_> {
         let mut ratcheted = Vec::new();
         let observe = &mut |run: RuleEvaluation<'_, '_>| observe(run);
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
-        errors.extend(self.rewritten(&new, old));
+        // Where the value has changed, too, the kind has told so.
+        let rewritten = self.rewritten(&new, old);
+        errors.extend(rewritten.filter(|error| errors.iter().all(|known| known.to_string() != error.to_string())));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
         Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }
     }

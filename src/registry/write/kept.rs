@@ -61,6 +61,13 @@ impl KeptText {
         KeptText { new, old }
     }
 
+    /// Of an object that is changed elsewhere than in the field.
+    pub fn of_stored(strategy: &dyn Strategy, stored: &Stored) -> Self {
+        let path = strategy.kept_as_written();
+        let old = if path.is_empty() { Vec::new() } else { owned(&stored.bytes, path) };
+        KeptText { new: old.clone(), old }
+    }
+
     /// As validation compares them.
     pub fn texts(&self) -> WrittenTexts<'_> {
         WrittenTexts { new: &self.new, old: &self.old }
