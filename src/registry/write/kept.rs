@@ -14,7 +14,7 @@ use crate::write::WrittenTexts;
 pub(super) enum TextOrigin<'a> {
     /// JSON that a client sent.
     Json(&'a [u8]),
-    /// The object that is stored: the field is not written by this subresource.
+    /// The object that is stored: this subresource does not write the field, or the server itself writes.
     Stored,
     /// A patch of JSON: it is made to the object as a client reads it, and leaves alone what it does not name.
     JsonPatch,
