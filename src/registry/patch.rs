@@ -18,7 +18,7 @@ use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
 use crate::schema::strict::in_document_order;
 use crate::types::Message;
-use crate::value::{Value, json, json_type, yaml};
+use crate::value::{Map, Value, json, json_type, yaml};
 use crate::write::metadata::{check_name, ensure_namespace};
 
 use super::decode::{FieldValidation, add_strict_warning, not_convertible, strict_error};
@@ -184,7 +184,7 @@ pub(super) fn patch_object(
     let text = OnceCell::new();
     let written = || text.get_or_init(|| apply_to_json(live, request).map_or_else(|_| String::new(), |(text, _)| text));
     let invalid = |detail: &str| unfit(written(), detail);
-    let (patched, repeated, mut strict) = match direct {
+    let (mut patched, repeated, mut strict) = match direct {
         Some(patched) => (patched, Vec::new(), Vec::new()),
         None => {
             let (merged, strict) = apply_to_json(live, request)?;
@@ -196,6 +196,12 @@ pub(super) fn patch_object(
     let (api_version, kind) = type_meta(&patched).map_err(|error| invalid(&error.to_string()))?;
     if target.resource.strategy.may_leave_type_out() {
         check_convertible(target, &api_version, &kind).map_err(|error| invalid(&error.to_string()))?;
+        if api_version.is_empty() {
+            strict.extend(unknown_without_version(&patched));
+            let refusal = tell_strict(&strict, request.field_validation, warnings);
+            return refusal.map_or_else(|| Ok(object! {}), |error| Err(invalid(&error)));
+        }
+        patched.make_object().insert("kind", Value::from(&*target.version.names.kind));
     } else if kind.is_empty() {
         return Err(invalid(&MissingKind::of(written().as_bytes()).to_string()));
     }
@@ -209,14 +215,30 @@ pub(super) fn patch_object(
         strict.extend(repeated.iter().map(ToString::to_string));
         strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     }
-    match request.field_validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
-        FieldValidation::Strict if strict.is_empty() => {}
-        FieldValidation::Strict => return Err(invalid(&strict_error(&strict))),
+    if let Some(error) = tell_strict(&strict, request.field_validation, warnings) {
+        return Err(invalid(&error));
     }
     warnings.note_empty(decoded.findings.empty);
     Ok(decoded.object)
+}
+
+/// Tells what a strict reader minds, as the request asks for it. Gives why the object is refused, if it is.
+fn tell_strict(strict: &[String], validation: FieldValidation, warnings: &mut Warnings) -> Option<String> {
+    match validation {
+        FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
+        FieldValidation::Strict if !strict.is_empty() => return Some(strict_error(strict)),
+        FieldValidation::Ignore | FieldValidation::Strict => {}
+    }
+    None
+}
+
+/// What a strict reader minds in an object without a version: Go reads it into its internal type, which knows no field of JSON.
+fn unknown_without_version(patched: &Value) -> Vec<String> {
+    let names = patched.as_object().into_iter().flat_map(Map::iter).map(|(name, _)| name);
+    names
+        .filter(|name| !["apiVersion", "kind"].contains(name))
+        .map(|name| format!("unknown field \"{name}\""))
+        .collect()
 }
 
 /// Why a patched object is not one of its kind.

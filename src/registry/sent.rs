@@ -92,9 +92,8 @@ impl Registry {
             let object = self.derive_live(&target.resource, &target.version, &stored).await?;
             let changed = change(&object)?;
             let conditions = (self.guards(target).await?, Vec::new());
-            if let Some(written) =
-                self.commit_change(target, (changed, &RawField::default()), stored, conditions, dry_run).await?
-            {
+            let kept = RawField::of_stored(target.resource.strategy, &stored);
+            if let Some(written) = self.commit_change(target, (changed, &kept), stored, conditions, dry_run).await? {
                 return Ok(written);
             }
         }

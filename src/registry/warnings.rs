@@ -105,6 +105,11 @@ impl Warnings {
         self.sent_empty = empty;
     }
 
+    /// Whether the object of the request came with something empty that is left out of it.
+    pub fn has_empty(&self) -> bool {
+        !self.sent_empty.is_empty()
+    }
+
     /// The errors of `object`, which show what came empty and is left out of it: those that `validate` finds where that is
     /// put back, if they are about the same.
     pub fn with_empty(

@@ -528,6 +528,107 @@ fn the_data_of_a_revision_is_unchanged_where_its_bytes_are() {
 }
 
 #[test]
+fn parameters_of_drivers_are_unchanged_only_when_their_bytes_are() {
+    const COLLECTION: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let path = format!("{COLLECTION}/a");
+    let claim = |label: &str, parameters: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"a","labels":{{"l":"{label}"}}}},"spec":{{"devices":{{"requests":[{{"name":"r","exactly":{{"deviceClassName":"c"}}}}],
+            "config":[{{"opaque":{{"driver":"d","parameters":{{"a":1}}}}}},{{"opaque":{{"driver":"d","parameters":{parameters}}}}}]}}}}}}"#
+        )
+    };
+    let ask = |method: &str, path: &str, media: &str, body: &str| {
+        let answer = server.send(method, path, &[("Content-Type", media)], Some(body.as_bytes())).json();
+        match answer["message"].as_str() {
+            Some(message) => message.rsplit(": ").next().unwrap_or_default().to_owned(),
+            None => answer["metadata"]["labels"]["l"].as_str().unwrap_or_default().to_owned(),
+        }
+    };
+    let (json, merge) = ("application/json", "application/merge-patch+json");
+    let (spaced, compact, fixed) = (r#"{"b": 1}"#, r#"{"b":1}"#, "field is immutable");
+    let change = r#"{"spec":{"devices":{"config":[]}}}"#;
+    assert_eq!(ask("POST", COLLECTION, json, &claim("1", spaced)), "1");
+    assert_eq!(ask("PUT", &path, json, &claim("2", spaced)), "2");
+    assert_eq!(ask("PUT", &path, json, &claim("3", compact)), fixed);
+    assert_eq!(ask("PATCH", &path, merge, r#"{"metadata":{"labels":{"l":"3"}}}"#), fixed);
+    let changed = server.send("PATCH", &path, &[("Content-Type", merge)], Some(change.as_bytes())).json();
+    assert_eq!(changed["details"]["causes"].as_array().map(Vec::len), Some(1), "it is told once: {changed}");
+    let status = format!("{path}/status");
+    assert_eq!(ask("PUT", &status, json, &claim("4", compact)), "2", "a status leaves the rest alone");
+    assert_eq!(ask("PUT", &path, json, &claim("5", spaced)), "5", "and its text");
+    assert_eq!(get(&server, &path)["spec"]["devices"]["config"][1]["opaque"]["parameters"], json!({"b": 1}));
+}
+
+#[test]
+fn an_update_in_another_version_leaves_the_status_to_its_owner() {
+    let [older, newer] =
+        ["v1", "v2"].map(|version| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"));
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let scaler = |most: u8| {
+        format!(
+            r#"{{"metadata":{{"name":"a"}},"spec":{{"maxReplicas":{most},"scaleTargetRef":{{"kind":"D","name":"d"}}}}}}"#
+        )
+    };
+    server.send("POST", &older, &[], Some(scaler(2).as_bytes()));
+    let merge = [("Content-Type", "application/merge-patch+json")];
+    let status = format!("{older}/a/status?fieldManager=counter");
+    server.send("PATCH", &status, &merge, Some(br#"{"status":{"currentReplicas":1,"desiredReplicas":2}}"#));
+    let updated = server.send("PUT", &format!("{newer}/a"), &[], Some(scaler(3).as_bytes())).json();
+    let entries = updated["metadata"]["managedFields"].as_array().expect("there are managers");
+    let of_status = entries.iter().find(|entry| entry["subresource"] == "status").expect("the counter is one of them");
+    assert_eq!((&of_status["manager"], &of_status["apiVersion"]), (&json!("counter"), &json!("autoscaling/v1")));
+}
+
+#[test]
+fn an_empty_list_counts_the_generation_of_a_network_policy_up() {
+    const COLLECTION: &str = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let policy = |rest: &str| format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"podSelector":{{}}{rest}}}}}"#);
+    let generation = |method: &str, path: &str, body: &str| {
+        server.send(method, path, &[], Some(body.as_bytes())).json()["metadata"]["generation"].as_i64()
+    };
+    let path = format!("{COLLECTION}/a");
+    assert_eq!(generation("POST", COLLECTION, &policy(r#","egress":[]"#)), Some(1));
+    assert_eq!(generation("PUT", &path, &policy("")), Some(1));
+    assert_eq!(generation("PUT", &path, &policy(r#","egress":[]"#)), Some(2));
+    assert_eq!(generation("PUT", &path, &policy(r#","egress":[]"#)), Some(3), "what is stored has no empty list");
+}
+
+#[test]
+fn a_patch_that_takes_the_kind_leaves_it_and_one_that_takes_the_version_takes_all() {
+    const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let path = format!("{COLLECTION}/a");
+    server.send("POST", COLLECTION, &[], Some(br#"{"metadata":{"name":"a"},"data":{"x":"y"}}"#));
+    let ask = |media: &str, query: &str, patch: &str| {
+        let headers = [("Content-Type", media)];
+        server.send("PATCH", &format!("{path}?dryRun=All{query}"), &headers, Some(patch.as_bytes()))
+    };
+    let (merge, json_patch) = ("application/merge-patch+json", "application/json-patch+json");
+    for (media, patch) in [(merge, r#"{"kind":""}"#), (json_patch, r#"[{"op":"remove","path":"/kind"}]"#)] {
+        assert_eq!(ask(media, "", patch).json()["kind"], "ConfigMap", "{patch}");
+    }
+    for (media, patch) in [(merge, r#"{"apiVersion":null}"#), (json_patch, r#"[{"op":"remove","path":"/apiVersion"}]"#)]
+    {
+        let answer = ask(media, "", patch);
+        assert_eq!(answer.header("warning"), r#"299 - "unknown field \"data\"""#, "{patch}");
+        let why = "the name of the object (a based on URL) was undeterminable: name must be provided";
+        assert_eq!(answer.json()["message"], why, "{patch}");
+    }
+    let answer = ask(merge, "&fieldValidation=Strict", r#"{"apiVersion":null}"#).json();
+    let message = answer["message"].as_str().expect("it is refused").to_owned();
+    assert!(
+        message.ends_with(r#": strict decoding error: unknown field "data", unknown field "metadata""#),
+        "{message}"
+    );
+}
+
+#[test]
 fn what_the_server_makes_has_the_managers_of_the_reference() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);

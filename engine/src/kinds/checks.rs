@@ -10,7 +10,7 @@ use crate::meta::{address, names};
 use crate::value::Value;
 use crate::value::go_quote;
 
-use super::prepare;
+use super::semantic;
 
 /// A number must not be negative.
 pub fn not_negative(field: &FieldRef<'_>) -> Option<Error> {
@@ -24,7 +24,7 @@ pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
 
 /// [`unchanged`] of a field that is null where it is absent: a pointer, a list or a map.
 pub fn unchanged_or_null(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
-    let is_same = prepare::equal(new.value(), old.value());
+    let is_same = semantic::equal_untyped(new.value(), old.value());
     let shown = new.value().cloned().unwrap_or(Value::Null);
     (!is_same).then(|| Error::invalid(new.path(), shown, "field is immutable"))
 }

@@ -44,7 +44,7 @@ mod decode;
 mod foreign;
 mod rbac;
 pub(crate) mod diff;
-pub(crate) mod semantic;
+pub mod semantic;
 pub mod resources;
 pub(crate) mod node_selector;
 pub(crate) mod pod;

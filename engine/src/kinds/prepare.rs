@@ -2,8 +2,11 @@
 //!
 //! Source: the `PrepareForCreate` and `PrepareForUpdate` of Kubernetes' registries.
 
+use crate::meta::field_ref::FieldRef;
+use crate::types;
 use crate::value::Value;
 
+use super::semantic;
 use super::strategy::Subresource;
 
 /// Gives `new` the top fields `names` of `old`, or takes them away.
@@ -55,8 +58,19 @@ pub fn first_generation(object: &mut Value) {
 
 /// Counts a change of any of the top fields `names`.
 pub fn count_generation(new: &mut Value, old: &Value, names: &[&str]) {
-    if names.iter().any(|name| !equal(new.get(name), old.get(name))) {
+    if names.iter().any(|name| !is_same_part(new, old, name)) {
         raise_generation(new, old);
+    }
+}
+
+/// Whether Go holds the top field `name` of two objects of one version of a kind for the same.
+pub fn is_same_part(new: &Value, old: &Value, name: &str) -> bool {
+    let type_ = types::of_api_version(new.str_at(&["apiVersion"]), new.str_at(&["kind"]));
+    match type_.and_then(|type_| type_.message().member(name)) {
+        Some(field) => {
+            semantic::is_same_field(field, &FieldRef::root(new).field(name), &FieldRef::root(old).field(name))
+        }
+        None => semantic::equal_untyped(new.get(name), old.get(name)),
     }
 }
 
@@ -65,30 +79,6 @@ pub fn raise_generation(new: &mut Value, old: &Value) {
     let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
     let metadata = new.make_object().entry("metadata").make_object();
     metadata.insert("generation", Value::Int(before.saturating_add(1)));
-}
-
-/// Whether Go holds both for the same: an empty list or map is the same as none.
-pub fn equal(one: Option<&Value>, other: Option<&Value>) -> bool {
-    match (one, other) {
-        (Some(Value::Object(one)), Some(Value::Object(other))) => {
-            let differs = |name: &str| !equal(one.get(name), other.get(name));
-            !one.iter().chain(other.iter()).any(|(name, _)| differs(name))
-        }
-        (Some(Value::Array(one)), Some(Value::Array(other))) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(Some(one), Some(other)))
-        }
-        (Some(some), None) | (None, Some(some)) => is_nothing(some),
-        (one, other) => one == other,
-    }
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //!
 //! In: objects in the form that their types give them. Source: `apimachinery/pkg/api/equality`.
 
+use crate::meta::field_ref::FieldRef;
 use crate::meta::quantity::Quantity;
+use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -65,9 +67,60 @@ fn equal_numbers(left: &str, right: &str) -> bool {
     left == right || matches!((Quantity::parse(left), Quantity::parse(right)), (Ok(left), Ok(right)) if left == right)
 }
 
+/// Whether two values mean the same whose types are not known: an empty list, map or struct is the same as none.
+pub fn equal_untyped(one: Option<&Value>, other: Option<&Value>) -> bool {
+    match (one, other) {
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            let differs = |name: &str| !equal_untyped(one.get(name), other.get(name));
+            !one.iter().chain(other.iter()).any(|(name, _)| differs(name))
+        }
+        (Some(Value::Array(one)), Some(Value::Array(other))) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal_untyped(Some(one), Some(other)))
+        }
+        (Some(some), None) | (None, Some(some)) => is_nothing(some),
+        (one, other) => one == other,
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a field of a type means the same: other than a list or a map, a pointer to an empty struct is not none.
+pub fn is_same_field(field: &Field, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
+    work::step();
+    match (field.kind, field.shape) {
+        (FieldKind::Message(message), Shape::Pointer) => {
+            new.is_set() == old.is_set() && is_same_struct(message.get(), new, old)
+        }
+        (FieldKind::Message(message), Shape::Value) => is_same_struct(message.get(), new, old),
+        (FieldKind::Message(message), Shape::List) => {
+            new.len() == old.len()
+                && new.items().zip(old.items()).all(|(new, old)| is_same_struct(message.get(), &new, &old))
+        }
+        _ => equal_untyped(new.value(), old.value()),
+    }
+}
+
+/// Whether two structs of a type mean the same.
+pub fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
+    match message.codec {
+        Codec::Object => {
+            message.members().all(|field| is_same_field(field, &new.field(field.json), &old.field(field.json)))
+        }
+        _ => equal_untyped(new.value(), old.value()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types;
     use crate::value::yaml;
 
     #[test]
@@ -84,5 +137,18 @@ mod tests {
         assert!(!check("{securityContext: {}}", "{}"));
         assert!(!check("{limits: {memory: 1Gi}}", "{limits: {memory: 1Gi, cpu: '1'}}"));
         assert!(!check("{labels: {a: b}}", "{labels: {a: c}}"));
+    }
+
+    #[test]
+    fn a_pointer_to_an_empty_struct_is_not_none() {
+        let check = |left: &str, right: &str| {
+            let read = |text: &str| yaml::decode(text.as_bytes()).expect("YAML");
+            let message = types::message_named("resource.v1", "ExactDeviceRequest");
+            is_same_struct(message, &FieldRef::root(&read(left)), &FieldRef::root(&read(right)))
+        };
+        assert!(check("{selectors: [], deviceClassName: a}", "{deviceClassName: a}"));
+        assert!(!check("{capacity: {}}", "{}"));
+        assert!(check("{capacity: {requests: {}}}", "{capacity: {}}"));
+        assert!(!check("{selectors: [{cel: {expression: a}}]}", "{selectors: [{cel: {expression: b}}]}"));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::crd::write::{Observe, ReadError};
 use crate::crd::{Column, ServedVersion, write};
-use crate::meta::field::{Error, ErrorList};
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::object;
 use crate::schema::typed::Findings;
 use crate::types::Message;
@@ -334,9 +334,23 @@ pub trait Strategy: Send + Sync {
         false
     }
 
-    /// The immutable field whose bytes Go keeps as they were sent: it has changed where they have, even if only by a space.
-    fn raw_field(&self) -> Option<&'static str> {
-        None
+    /// Whether a list or a map that is sent empty counts the generation up: Go compares by `reflect.DeepEqual` there, and what is
+    /// stored has no empty ones.
+    fn counts_empty(&self) -> bool {
+        false
+    }
+
+    /// The path of the immutable field whose bytes Go keeps as they were sent, where `*` stands for each item of a list: it has
+    /// changed where they have, even if only by a space. Empty where there is none.
+    fn raw_field(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// That such a field has other bytes, though its value is the same.
+    fn rewritten(&self, new: &Value) -> Option<Error> {
+        let name = self.raw_field().first()?;
+        let value = new.get(name).cloned().unwrap_or_default();
+        Some(Error::invalid(&Path::new(name), value, "field is immutable"))
     }
 
     /// Sets what follows from a valid object, and is not the client's to say: as the object is to be read.

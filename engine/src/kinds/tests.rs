@@ -358,6 +358,72 @@ fn nodes_keep_what_they_are() {
 }
 
 #[test]
+fn scopes_that_no_object_is_in_are_told_where_they_stand() {
+    check_errors(
+        "v1 ResourceQuota",
+        None,
+        "spec: {hard: {pods: '5'}, scopes: [BestEffort], scopeSelector: {matchExpressions: [{scopeName: Terminating, operator: Exists}, \
+         {scopeName: NotTerminating, operator: Exists}]}}",
+        &[r#"spec.scopeSelector.matchExpressions: Invalid value: ["BestEffort"]: conflicting scopes"#],
+    );
+}
+
+#[test]
+fn the_ranges_of_a_node_have_no_bits_behind_their_length() {
+    check_errors(
+        "v1 Node",
+        None,
+        "spec: {podCIDRs: [10.1.2.3/8, 'fd00::/64']}",
+        &[r#"spec.podCIDRs[0]: Invalid value: "10.1.2.3/8": must not have bits set beyond the prefix length"#],
+    );
+}
+
+#[test]
+fn a_node_has_whole_numbers_of_what_is_counted() {
+    check_errors(
+        "v1 Node",
+        None,
+        "status: {capacity: {cpu: 100m, services: 100m, example.com/gpu: 1500m}, allocatable: {pods: '1'}}",
+        &[
+            r#"status.capacity.example.com/gpu: Invalid value: "1500m": must be an integer"#,
+            r#"status.capacity.services: Invalid value: "100m": must be an integer"#,
+        ],
+    );
+}
+
+#[test]
+fn a_node_warns_of_fields_that_mean_nothing_and_of_odd_ranges() {
+    let nodes = find("", "nodes").expect("the kind is built in");
+    let version = nodes.served_version();
+    let node = yaml::decode(b"spec: {externalID: x, configSource: {}, podCIDRs: [10.1.2.3/8]}").expect("YAML");
+    let check = |subresource| nodes.strategy.warnings(&version, subresource, &node, None);
+    assert_eq!(
+        check(strategy::Subresource::Main),
+        [
+            "spec.configSource: the feature is removed",
+            "spec.externalID: this field is deprecated, and is unused by Kubernetes",
+            "spec.podCIDRs[0]: CIDR value \"10.1.2.3/8\" is ambiguous in this context (should be \"10.0.0.0/8\" or \"10.1.2.3/32\"?)",
+        ]
+    );
+    assert!(check(strategy::Subresource::Status).is_empty());
+}
+
+#[test]
+fn bindings_of_alpha_policies_deny_where_their_parameters_are_missing() {
+    let check = |version: &str| {
+        let text = format!(
+            "{{apiVersion: admissionregistration.k8s.io/{version}, kind: MutatingAdmissionPolicyBinding, spec: {{paramRef: {{name: a}}}}}}"
+        );
+        let mut binding = yaml::decode(text.as_bytes()).expect("YAML");
+        let kind =
+            find("admissionregistration.k8s.io", "mutatingadmissionpolicybindings").expect("the kind is built in");
+        kind.strategy.set_typed_defaults(&mut binding);
+        binding.str_at(&["spec", "paramRef", "parameterNotFoundAction"]).to_owned()
+    };
+    assert_eq!((check("v1alpha1"), check("v1beta1")), ("Deny".to_owned(), String::new()));
+}
+
+#[test]
 fn a_node_declares_features_of_a_form_in_their_order() {
     check_errors(
         "v1 Node",

@@ -47,26 +47,85 @@ pub fn compact(text: &str) -> String {
     out
 }
 
-/// [`json::encode_with_capacity`] of an object whose field `name` is written as `text`.
-pub fn encode_with_text(object: &Value, name: &str, text: &str, bytes: usize) -> Vec<u8> {
-    let Value::Object(fields) = object else { return json::encode_with_capacity(object, bytes) };
-    let mut out = Vec::with_capacity(bytes);
-    out.push(b'{');
-    for (index, (key, field)) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
+/// The texts behind a path of field names, where `*` stands for each item of a list: one for each item, or a single one.
+pub fn texts_at<'j>(text: &'j str, path: &[&str]) -> Vec<Option<&'j str>> {
+    match path {
+        [] => vec![Some(text)],
+        ["*", rest @ ..] => {
+            items_of(text).into_iter().map(|item| texts_at(item, rest).first().copied().flatten()).collect()
         }
-        json::encode_string(key, &mut out);
-        out.push(b':');
-        if key == name {
-            work::bytes(text.len());
-            out.extend_from_slice(text.as_bytes());
-        } else {
-            json::encode_into(field, &mut out);
+        [name, rest @ ..] => match text_of_field(text.as_bytes(), name) {
+            Some(text) => texts_at(text, rest),
+            None => Vec::new(),
+        },
+    }
+}
+
+/// The value behind such a path, in the item `index`.
+pub fn value_at<'v>(value: &'v Value, path: &[&str], index: usize) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| match *name {
+        "*" => value.as_array()?.get(index),
+        name => value.get(name),
+    })
+}
+
+/// [`json::encode_with_capacity`] of an object whose values behind `path` are written as `texts`, where those are there.
+pub fn encode_with_texts(object: &Value, path: &[&str], texts: &[Option<&str>], bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes);
+    encode_part(object, path, texts, &mut out);
+    out
+}
+
+fn encode_part(value: &Value, path: &[&str], texts: &[Option<&str>], out: &mut Vec<u8>) {
+    let text = texts.first().copied().flatten().filter(|_| path.is_empty());
+    match (path, value) {
+        ([], _) => match text {
+            Some(text) => {
+                work::bytes(text.len());
+                out.extend_from_slice(text.as_bytes());
+            }
+            None => json::encode_into(value, out),
+        },
+        (["*", rest @ ..], Value::Array(items)) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                encode_part(item, rest, texts.get(index).map(std::slice::from_ref).unwrap_or_default(), out);
+            }
+            out.push(b']');
+        }
+        ([name, rest @ ..], Value::Object(fields)) => {
+            out.push(b'{');
+            for (index, (key, field)) in fields.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                json::encode_string(key, out);
+                out.push(b':');
+                if key == *name { encode_part(field, rest, texts, out) } else { json::encode_into(field, out) }
+            }
+            out.push(b'}');
+        }
+        _ => json::encode_into(value, out),
+    }
+}
+
+/// The texts of the items of an array.
+fn items_of(array: &str) -> Vec<&str> {
+    let mut tokens = JsonTokens { text: array.as_bytes(), at: 0 };
+    let mut items = Vec::new();
+    if tokens.next_byte() != Some(b'[') {
+        return items;
+    }
+    while let Some(item) = tokens.value().and_then(|item| array.get(item)).filter(|item| *item != "]") {
+        items.push(item);
+        if tokens.next_byte() != Some(b',') {
+            break;
         }
     }
-    out.push(b'}');
-    out
+    items
 }
 
 /// Whether the text of a key, with its quotes, says `name`.
@@ -190,9 +249,26 @@ mod tests {
     #[test]
     fn the_text_stands_among_the_other_fields() {
         let object = object! { "a" => 1, "data" => object! { "b" => 2 }, "e" => "f" };
-        let encoded = encode_with_text(&object, "data", r#"{"b": 2}"#, 0);
+        let encoded = encode_with_texts(&object, &["data"], &[Some(r#"{"b": 2}"#)], 0);
         assert_eq!(String::from_utf8_lossy(&encoded), r#"{"a":1,"data":{"b": 2},"e":"f"}"#);
         assert_eq!(json::decode(&encoded).ok(), Some(object));
-        assert_eq!(encode_with_text(&object! {}, "data", "1", 0), b"{}");
+        assert_eq!(encode_with_texts(&object! {}, &["data"], &[Some("1")], 0), b"{}");
+    }
+
+    #[test]
+    fn each_item_has_its_text() {
+        const PATH: [&str; 4] = ["spec", "list", "*", "raw"];
+        let text = r#"{"spec":{"list":[{"raw":{"a": 1}},{"b":[]},{"raw":[ 2],"z":3}]}}"#;
+        let texts = texts_at(text, &PATH);
+        assert_eq!(texts, [Some(r#"{"a": 1}"#), None, Some("[ 2]")]);
+        let object = json::decode(text.as_bytes()).expect("the test is JSON");
+        assert_eq!(String::from_utf8_lossy(&encode_with_texts(&object, &PATH, &texts, 0)), text);
+        assert_eq!(encode_with_texts(&object, &PATH, &[], 0), json::encode(&object));
+        assert_eq!(value_at(&object, &PATH, 2).map(json::encode_to_string).as_deref(), Some("[2]"));
+        assert_eq!(value_at(&object, &PATH, 1), None);
+        for broken in ["[", "[1", "[1,", "{}", "[]", "[}"] {
+            items_of(broken);
+        }
+        assert_eq!(texts_at(r#"{"spec":{}}"#, &PATH), Vec::<Option<&str>>::new());
     }
 }

@@ -40,10 +40,10 @@ pub struct Write<'a> {
 /// The texts of the field of [`Strategy::raw_field`], where they are not those of its value.
 #[derive(Clone, Copy, Default)]
 pub struct RawFieldTexts<'a> {
-    /// In the new object.
-    pub new: Option<&'a str>,
+    /// In the new object, item by item.
+    pub new: &'a [Option<String>],
     /// In the old one.
-    pub old: Option<&'a str>,
+    pub old: &'a [Option<String>],
 }
 
 /// Who writes, and when.
@@ -112,7 +112,9 @@ impl Write<'_> {
         let mut ratcheted = Vec::new();
         let observe = &mut |run: RuleEvaluation<'_, '_>| observe(run);
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
-        errors.extend(self.rewritten(&new, old));
+        // Where the value has changed, too, the kind has told so.
+        let rewritten = self.rewritten(&new, old);
+        errors.extend(rewritten.filter(|error| errors.iter().all(|known| known.to_string() != error.to_string())));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
         Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }
     }
@@ -121,16 +123,21 @@ impl Write<'_> {
     ///
     /// A text without space between its tokens is as good as its value, though Go compares the bytes of that, too.
     fn rewritten(&self, new: &Value, old: &Value) -> Option<Error> {
-        let field = self.strategy.raw_field()?;
-        let spaced = |text: Option<&'_ str>| text.filter(|text| written::is_spaced(text)).map(str::to_owned);
-        if new.get(field) == old.get(field) && spaced(self.texts.new) == spaced(self.texts.old) {
+        let path = self.strategy.raw_field();
+        let RawFieldTexts { new: new_texts, old: old_texts } = self.texts;
+        let spaced = |texts: &[Option<String>], index: usize| {
+            texts.get(index).cloned().flatten().filter(|text| written::is_spaced(text))
+        };
+        let is_rewritten =
+            (0..new_texts.len().max(old_texts.len())).any(|at| spaced(new_texts, at) != spaced(old_texts, at));
+        let has_changed = matches!(path, [name] if new.get(name) != old.get(name));
+        if !is_rewritten && !has_changed {
             return None;
         }
-        let value = new.get(field).cloned().unwrap_or_default();
-        let error = Error::invalid(&Path::new(field), value, "field is immutable");
-        Some(match self.texts.new {
-            Some(text) => error.shown_as(written::compact(text)),
-            None => error,
+        let error = self.strategy.rewritten(new)?;
+        Some(match (path, new_texts) {
+            ([_], [Some(text)]) => error.shown_as(written::compact(text)),
+            _ => error,
         })
     }
 }
@@ -243,7 +250,8 @@ spec:
             value(&text)
         };
         let check = |new: (&str, Option<&str>), old: (&str, Option<&str>), expect: &[&str]| {
-            let texts = RawFieldTexts { new: new.1, old: old.1 };
+            let [new_texts, old_texts] = [new.1, old.1].map(|text| [text.map(str::to_owned)]);
+            let texts = RawFieldTexts { new: &new_texts, old: &old_texts };
             let (strategy, subresource) = (strategy.strategy, Subresource::Main);
             let write = Write { strategy, version: &version, subresource, by: None, texts };
             let errors = write.update(revision(new.0), &revision(old.0), &mut |_| {}).errors;

@@ -11,7 +11,7 @@ use super::forbidden;
 use crate::admission::{Admission, Attributes, Operation};
 use crate::auth::{self, Authorizer, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::Request;
-use crate::kinds::prepare;
+use crate::kinds::semantic;
 use crate::meta::Status;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::{Value, base64, go_quote};
@@ -96,7 +96,7 @@ impl Admission for CertificateSigning {
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         self.check_pod_request(attributes, object).await?;
         let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "status")) else { return Ok(()) };
-        let is_same = |name: &str| prepare::equal(object.at(&["status", name]), old.at(&["status", name]));
+        let is_same = |name: &str| semantic::equal_untyped(object.at(&["status", name]), old.at(&["status", name]));
         if is_same("certificate") && is_same("conditions") {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl CertificateSigning {
     /// Who writes the status of a PodCertificateRequest signs for its signer. In the reference that is a part of validation.
     async fn check_pod_request(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let old = attributes.old.filter(|_| is_part(attributes, POD_REQUESTS, "status"));
-        let Some(old) = old.filter(|old| !prepare::equal(object.get("status"), old.get("status"))) else {
+        let Some(old) = old.filter(|old| !semantic::equal_untyped(object.get("status"), old.get("status"))) else {
             return Ok(());
         };
         if may(&*self.authorizer, attributes.user, "sign", signer(old)).await {
@@ -174,7 +174,7 @@ impl Admission for ClusterTrustBundleAttest {
             return Ok(());
         }
         // What only collects garbage changes nothing of what is attested.
-        if attributes.old.is_some_and(|old| prepare::equal(old.get("spec"), object.get("spec"))) {
+        if attributes.old.is_some_and(|old| semantic::equal_untyped(old.get("spec"), object.get("spec"))) {
             return Ok(());
         }
         if may(&*self.authorizer, attributes.user, "attest", signer).await {

@@ -74,7 +74,8 @@ impl Desired<'_> {
                 PatchType::Apply => TextOrigin::Apply,
                 PatchType::StrategicMerge => TextOrigin::Values,
             },
-            _ => TextOrigin::Values,
+            Desired::Sent { sent: None, .. } | Desired::Emptied => TextOrigin::Stored,
+            Desired::Sent { .. } | Desired::Scaled(_) => TextOrigin::Values,
         }
     }
 

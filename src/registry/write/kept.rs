@@ -5,7 +5,8 @@
 
 use crate::kinds::strategy::Strategy;
 use crate::store::Stored;
-use crate::value::{Value, json, written};
+use crate::value::written::{self, value_at};
+use crate::value::{Value, json};
 use crate::write::RawFieldTexts;
 
 /// Where an object that is to be written comes from.
@@ -13,6 +14,8 @@ use crate::write::RawFieldTexts;
 pub(super) enum TextOrigin<'a> {
     /// JSON that a client sent.
     Json(&'a [u8]),
+    /// The object that is stored: this subresource does not write the field, or the server itself writes.
+    Stored,
     /// A patch of JSON: it is made to the object as a client reads it, and leaves alone what it does not name.
     JsonPatch,
     /// An apply: if it changes nothing, the object stays as it is stored.
@@ -22,11 +25,11 @@ pub(super) enum TextOrigin<'a> {
     Values,
 }
 
-/// The texts of the field, owned.
+/// The texts of the field, owned: item by item where it stands in each of a list.
 #[derive(Default)]
 pub(in crate::registry) struct RawField {
-    new: Option<String>,
-    old: Option<String>,
+    new: Vec<Option<String>>,
+    old: Vec<Option<String>>,
 }
 
 impl RawField {
@@ -37,49 +40,76 @@ impl RawField {
         new: &Value,
         live: Option<(&Value, &Stored)>,
     ) -> Self {
-        let Some(field) = strategy.raw_field() else { return RawField::default() };
-        let old = live.and_then(|(_, stored)| written::text_of_field(&stored.bytes, field)).map(str::to_owned);
-        let is_as_before = |same: fn(&Value, &str) -> Option<Value>| {
-            live.is_some_and(|(object, _)| same(new, field) == same(object, field))
-        };
+        let path = strategy.raw_field();
+        if path.is_empty() {
+            return RawField::default();
+        }
+        let old = live.map(|(_, stored)| owned(&stored.bytes, path)).unwrap_or_default();
+        let is_as_before = |at| live.is_some_and(|(object, _)| value_at(new, path, at) == value_at(object, path, at));
         let new = match origin {
-            TextOrigin::Json(bytes) => written::text_of_field(bytes, field).map(str::to_owned),
-            TextOrigin::JsonPatch if is_as_before(|object, field| object.get(field).cloned()) => {
-                old.as_deref().map(written::compact)
+            TextOrigin::Json(bytes) => owned(bytes, path),
+            TextOrigin::Stored => old.clone(),
+            TextOrigin::JsonPatch => {
+                let texts = old.iter().enumerate();
+                texts.map(|(at, text)| text.as_deref().filter(|_| is_as_before(at)).map(written::compact)).collect()
             }
-            TextOrigin::Apply if is_as_before(|object, _| Some(without_managers(object))) => old.clone(),
-            TextOrigin::JsonPatch | TextOrigin::Apply | TextOrigin::Values => None,
+            TextOrigin::Apply if live.is_some_and(|(object, _)| without_managers(new) == without_managers(object)) => {
+                old.clone()
+            }
+            TextOrigin::Apply | TextOrigin::Values => Vec::new(),
         };
         RawField { new, old }
     }
 
+    /// Of an object that is changed elsewhere than in the field.
+    pub fn of_stored(strategy: &dyn Strategy, stored: &Stored) -> Self {
+        let path = strategy.raw_field();
+        let old = if path.is_empty() { Vec::new() } else { owned(&stored.bytes, path) };
+        RawField { new: old.clone(), old }
+    }
+
     /// As validation compares them.
     pub fn texts(&self) -> RawFieldTexts<'_> {
-        RawFieldTexts { new: self.new.as_deref(), old: self.old.as_deref() }
+        RawFieldTexts { new: &self.new, old: &self.old }
     }
 
     /// The bytes of `object` for the store, some `bytes` long.
     pub fn encode(&self, strategy: &dyn Strategy, object: &Value, bytes: usize) -> Vec<u8> {
-        encode(strategy, object, self.new.as_deref(), bytes)
+        let texts: Vec<Option<&str>> = self.new.iter().map(Option::as_deref).collect();
+        encode(strategy.raw_field(), object, &texts, bytes)
     }
+}
+
+fn owned(object: &[u8], path: &[&str]) -> Vec<Option<String>> {
+    texts_of(object, path).into_iter().map(|text| text.map(str::to_owned)).collect()
+}
+
+fn texts_of<'o>(object: &'o [u8], path: &[&str]) -> Vec<Option<&'o str>> {
+    std::str::from_utf8(object).map_or_else(|_| Vec::new(), |text| written::texts_at(text, path))
 }
 
 /// The bytes of `object` for the store, with the field written as it is in `stored`.
 pub(in crate::registry) fn encode_over(strategy: &dyn Strategy, object: &Value, stored: &Stored) -> Vec<u8> {
-    let text = strategy.raw_field().and_then(|field| written::text_of_field(&stored.bytes, field));
-    encode(strategy, object, text, stored.bytes.len())
+    let path = strategy.raw_field();
+    let texts = if path.is_empty() { Vec::new() } else { texts_of(&stored.bytes, path) };
+    encode(path, object, &texts, stored.bytes.len())
 }
 
 /// A text stands for the value that it says alone: admission may have changed it.
-fn encode(strategy: &dyn Strategy, object: &Value, text: Option<&str>, bytes: usize) -> Vec<u8> {
-    let field = strategy.raw_field();
-    let kept = field
-        .zip(text.filter(|text| written::is_spaced(text)))
-        .filter(|(field, text)| json::decode(text.as_bytes()).is_ok_and(|value| object.get(field) == Some(&value)));
-    match kept {
-        Some((field, text)) => written::encode_with_text(object, field, text, bytes),
-        None => json::encode_with_capacity(object, bytes),
+fn encode(path: &[&str], object: &Value, texts: &[Option<&str>], bytes: usize) -> Vec<u8> {
+    let kept = |(at, text): (usize, &Option<&'_ str>)| {
+        let says = |text: &&str| {
+            written::is_spaced(text)
+                && json::decode(text.as_bytes()).is_ok_and(|it| value_at(object, path, at) == Some(&it))
+        };
+        text.is_some_and(|text| says(&text))
+    };
+    let are_kept: Vec<bool> = texts.iter().enumerate().map(kept).collect();
+    if !are_kept.contains(&true) {
+        return json::encode_with_capacity(object, bytes);
     }
+    let texts: Vec<Option<&str>> = texts.iter().zip(are_kept).map(|(text, is_kept)| text.filter(|_| is_kept)).collect();
+    written::encode_with_texts(object, path, &texts, bytes)
 }
 
 fn without_managers(object: &Value) -> Value {

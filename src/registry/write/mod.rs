@@ -17,6 +17,7 @@ use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
+use crate::kinds::prepare;
 use crate::kinds::strategy::Strategy;
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
@@ -35,6 +36,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
+use kept::TextOrigin;
 pub(super) use kept::{RawField, encode_over};
 
 /// A write as it was asked for.
@@ -115,7 +117,9 @@ impl Registry {
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
         let known = live.as_ref().map(|live| (&live.object, &*live.stored));
-        let kept = RawField::of(target.resource.strategy, write.desired.origin(), &new, known);
+        let is_main = target.subresource == Subresource::Main;
+        let origin = if is_main { write.desired.origin() } else { TextOrigin::Stored };
+        let kept = RawField::of(target.resource.strategy, origin, &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();
@@ -151,6 +155,9 @@ impl Registry {
         };
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
+            if target.resource.strategy.counts_empty() && warnings.has_empty() {
+                prepare::raise_generation(&mut new, old);
+            }
             keep_times(&mut new, old);
         } else if matches!(write.presence, Presence::Any { .. }) {
             self.check_create(target, user, &name).await?;

@@ -17,11 +17,11 @@ use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
 use crate::meta::names;
-use crate::types::{Codec, Field, FieldKind, Message, Shape};
+use crate::types::{Field, FieldKind, Message, Shape};
 use crate::value::Value;
 use crate::work;
 
-use super::prepare;
+use super::semantic;
 use marker::{Marker, RefusedChange, Rule};
 
 /// What is wrong with a new value of a type.
@@ -137,7 +137,7 @@ impl Validation {
 
     fn member(self, member: Member<'_>) -> ErrorList {
         let Member { field, markers, new, old, .. } = member;
-        if self.is_update && old.is_some_and(|old| is_same(field, new, old)) {
+        if self.is_update && old.is_some_and(|old| semantic::is_same_field(field, new, old)) {
             return ErrorList::new();
         }
         let markers: Vec<&Marker> = markers.iter().filter(|marker| marker.applies(self.minor)).collect();
@@ -207,8 +207,7 @@ impl Validation {
         let Member { field, new, old, .. } = member;
         match (field.kind, field.shape) {
             (FieldKind::String, Shape::Value | Shape::Pointer) if !field.values.is_empty() && new.is_set() => {
-                let mut values: Vec<&str> = field.values.split(',').collect();
-                values.sort_unstable();
+                let values = values_of(field);
                 let is_known = values.contains(&new.text());
                 (!is_known).then(|| new.not_supported(&values)).into_iter().collect()
             }
@@ -217,9 +216,25 @@ impl Validation {
             {
                 self.message(message.get(), new, old.filter(|old| field.shape == Shape::Value || old.is_set()))
             }
+            (FieldKind::String, Shape::List) if !field.values.is_empty() => unknown_items(field, new),
             (FieldKind::Message(message), Shape::List) => self.items(field, message.get(), new, old),
+            (FieldKind::Message(message), Shape::Map) => self.entries(message.get(), new, old),
             _ => ErrorList::new(),
         }
+    }
+
+    /// Each value of a map is compared with the one of its key.
+    fn entries(self, message: &'static Message, new: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
+        let before: HashMap<&str, FieldRef<'_>> = old.into_iter().flat_map(FieldRef::entries).collect();
+        let mut errors = ErrorList::new();
+        for (key, entry) in new.entries() {
+            let old = before.get(key);
+            if self.is_update && old.is_some_and(|old| semantic::is_same_struct(message, &entry, old)) {
+                continue;
+            }
+            errors.extend(self.message(message, &entry, old));
+        }
+        errors
     }
 
     fn items(
@@ -242,7 +257,7 @@ impl Validation {
         );
         for item in new.items() {
             let old = before.get(&key_of(&item, keys)).copied();
-            if self.is_update && old.is_some_and(|old| is_same_struct(message, &item, old)) {
+            if self.is_update && old.is_some_and(|old| semantic::is_same_struct(message, &item, old)) {
                 continue;
             }
             errors.extend(self.message(message, &item, old));
@@ -277,34 +292,28 @@ fn is_set(field: &Field, value: &FieldRef<'_>) -> bool {
     }
 }
 
-/// Whether Go holds a field for unchanged: other than a list or a map, a pointer to an empty struct is not the same as none.
-fn is_same(field: &Field, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
-    work::step();
-    match (field.kind, field.shape) {
-        (FieldKind::Message(message), Shape::Pointer) => {
-            new.is_set() == old.is_set() && is_same_struct(message.get(), new, old)
-        }
-        (FieldKind::Message(message), Shape::Value) => is_same_struct(message.get(), new, old),
-        (FieldKind::Message(message), Shape::List) => {
-            new.len() == old.len()
-                && new.items().zip(old.items()).all(|(new, old)| is_same_struct(message.get(), &new, &old))
-        }
-        _ => prepare::equal(new.value(), old.value()),
-    }
-}
-
-fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
-    match message.codec {
-        Codec::Object => message.members().all(|field| is_same(field, &new.field(field.json), &old.field(field.json))),
-        _ => prepare::equal(new.value(), old.value()),
-    }
-}
-
 /// What is wrong with the form of each text of a list.
 fn malformed(list: &FieldRef<'_>, format: &str) -> ErrorList {
     let mut errors = ErrorList::new();
     for item in list.items() {
         errors.extend(format_faults(format, item.text()).into_iter().map(|fault| item.invalid(fault)));
+    }
+    errors
+}
+
+/// The texts that a field may have.
+fn values_of(field: &Field) -> Vec<&'static str> {
+    let mut values: Vec<&str> = field.values.split(',').collect();
+    values.sort_unstable();
+    values
+}
+
+/// The items of a list that are none of the texts that they may be.
+fn unknown_items(field: &Field, list: &FieldRef<'_>) -> ErrorList {
+    let values = values_of(field);
+    let mut errors = ErrorList::new();
+    for item in list.items().filter(|item| !values.contains(&item.text())) {
+        errors.push(item.not_supported(&values));
     }
     errors
 }

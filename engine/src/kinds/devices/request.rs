@@ -1,12 +1,13 @@
 //! Requests for devices: the spec of claims and of their templates.
 
-use crate::kinds::defaults;
 use crate::kinds::features::{self, Feature};
+use crate::kinds::{declared, defaults};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
+use crate::types;
 use crate::value::Value;
 
 use super::names::Requests;
@@ -145,6 +146,14 @@ fn validate_devices(minor: Minor, request: &FieldRef<'_>) -> ErrorList {
     for toleration in request.field("tolerations").items() {
         errors.extend(taint::toleration(&toleration));
     }
+    let message = types::message_named("resource.v1", "ExactDeviceRequest");
+    errors.extend(declared::validate_field(message, "derivedAttributes", request, None, minor));
+    for attribute in request.field("derivedAttributes").items() {
+        let name = attribute.field("name");
+        if !name.is_empty() {
+            errors.extend(qualified_name(&name, name.text(), true));
+        }
+    }
     errors
 }
 
@@ -161,4 +170,25 @@ fn validate_constraint(constraint: &FieldRef<'_>, known: &Requests) -> ErrorList
         errors.push(constraint.required(why));
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn derived_attributes_are_checked_by_their_markers() {
+        let claim = "requests:\n- name: r\n  exactly:\n    deviceClassName: c\n    allocationMode: All\n    \
+                     derivedAttributes: [{name: a.b/c, expression: '1'}, {name: c}]";
+        let claim = yaml::decode(claim.as_bytes()).expect("the test is YAML");
+        let errors = validate(Minor::NEWEST, &FieldRef::root(&claim));
+        assert_eq!(
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "requests[0].exactly.derivedAttributes[1].expression: Required value",
+                "requests[0].exactly.derivedAttributes[1].name: Invalid value: \"c\": a fully qualified name must be a domain and a name separated by a slash",
+            ]
+        );
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::{node_selector, prepare, show_internal};
+use crate::kinds::{declared, node_selector, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
+use crate::types;
 use crate::value::Value;
 
 use super::taint::taint;
@@ -32,7 +34,7 @@ fn shown_terms(terms: &FieldRef<'_>) -> String {
 }
 
 /// What is wrong with a spec that replaces `old`.
-pub fn validate(spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
+pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
     let mut errors = driver_name(&spec.field("driver"));
     errors.extend(validate_pool(&spec.field("pool")));
     if let Some(old) = old {
@@ -54,9 +56,17 @@ pub fn validate(spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
     let is_each_placed = spec.field("perDeviceNodeSelection").is_true();
     errors.extend(set(&devices, max, by_name, |device| {
         let old = known.get(device.field("name").text()).copied();
-        validate_device(device, old, is_each_placed)
+        validate_device(minor, device, (old, is_each_placed))
     }));
     errors.extend(set(&counters, COUNTER_SETS_MAX, by_name, |counters| validate_counters(counters, "name")));
+    let message = types::message_named("resource.v1", "ResourceSliceSpec");
+    for name in ["partitionTypeAttribute", "skipNodeOperations"] {
+        errors.extend(declared::validate_field(message, name, spec, old, minor));
+    }
+    let partition_type = spec.field("partitionTypeAttribute");
+    if partition_type.is_set() {
+        errors.extend(qualified_name(&partition_type, partition_type.text(), true));
+    }
     errors
 }
 
@@ -166,7 +176,7 @@ fn validate_device_place(device: &FieldRef<'_>, is_each_placed: bool) -> ErrorLi
     errors
 }
 
-fn validate_device(device: &FieldRef<'_>, old: Option<&Value>, is_each_placed: bool) -> ErrorList {
+fn validate_device(minor: Minor, device: &FieldRef<'_>, (old, is_each_placed): (Option<&Value>, bool)) -> ErrorList {
     let name = device.field("name");
     let mut errors: ErrorList =
         names::is_dns1123_label(name.text()).into_iter().map(|fault| name.invalid(fault)).collect();
@@ -186,14 +196,22 @@ fn validate_device(device: &FieldRef<'_>, old: Option<&Value>, is_each_placed: b
         errors.extend(capacity::validate(&own, is_shared));
     }
     let taints = device.field("taints");
-    if old.is_none_or(|old| !prepare::equal(old.get("taints"), taints.value())) {
+    if old.is_none_or(|old| !semantic::equal_untyped(old.get("taints"), taints.value())) {
         errors.extend(list(&taints, TAINTS_MAX, |field| taint(field, None)));
     }
     let consumed = device.field("consumesCounters");
     let by_set = |counters: &Value| counters.str_at(&["counterSet"]).to_owned();
-    errors.extend(set(&consumed, CONSUMED_MAX, by_set, |counters| validate_counters(counters, "counterSet")));
+    errors.extend(set(&consumed, CONSUMED_MAX, by_set, |counters| {
+        let mut errors = validate_counters(counters, "counterSet");
+        let message = types::message_named("resource.v1", "DeviceCounterConsumption");
+        errors.extend(declared::validate_field(message, "compatibilityGroups", counters, None, minor));
+        errors
+    }));
     errors.extend(validate_device_place(device, is_each_placed));
     errors.extend(validate_binding(device));
+    let message = types::message_named("resource.v1", "Device");
+    let old = old.map(FieldRef::root);
+    errors.extend(declared::validate_field(message, "nodeAllocatableResources", device, old.as_ref(), minor));
     errors
 }
 
@@ -291,4 +309,48 @@ pub fn validate_binding(device: &FieldRef<'_>) -> ErrorList {
         errors.push(null(&failed, "bindingFailureConditions are required to use bindingConditions"));
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::gates::Gates;
+    use crate::value::yaml;
+
+    /// What is told of a slice while the gates are open that it takes.
+    #[track_caller]
+    fn check(rest: &str, expect: &[&str]) {
+        let gates = "DRAPartitionableDevicesType=true,DRAOptionalNodeOperations=true,DRANodeAllocatableResources=true";
+        let gates = Gates::parse(gates, Minor::NEWEST).expect("they are known");
+        let text = format!(
+            "{{driver: a.b, nodeName: worker, pool: {{name: p, generation: 1, resourceSliceCount: 1}}, {rest}}}"
+        );
+        let spec = yaml::decode(text.as_bytes()).expect("the test is YAML");
+        let errors = validate(Minor::NEWEST.with_gates(gates), &FieldRef::root(&spec), None);
+        assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn the_fields_that_came_with_markers_are_checked_by_them() {
+        check("partitionTypeAttribute: a.b/c, skipNodeOperations: ['*']", &[]);
+        check(
+            "partitionTypeAttribute: c, skipNodeOperations: [Other, Other]",
+            &[
+                r#"skipNodeOperations[1]: Duplicate value: "Other""#,
+                r#"skipNodeOperations[0]: Unsupported value: "Other": supported values: "*", "NodePrepareResources", "NodeUnprepareResources""#,
+                r#"skipNodeOperations[1]: Unsupported value: "Other": supported values: "*", "NodePrepareResources", "NodeUnprepareResources""#,
+                r#"partitionTypeAttribute: Invalid value: "c": a fully qualified name must be a domain and a name separated by a slash"#,
+            ],
+        );
+        check(
+            "devices: [{name: d, nodeAllocatableResources: {cpu: {mapping: {}}, memory: {mapping: {deviceMultiplier: '1'}}}}]",
+            &[
+                r#"devices[0].nodeAllocatableResources[cpu].mapping: Invalid value: "": must specify one of: `capacityKey`, `deviceMultiplier`"#,
+            ],
+        );
+        check(
+            "devices: [{name: d, consumesCounters: [{counterSet: s, counters: {a: {value: '1'}}, compatibilityGroups: [a, B, c]}]}]",
+            &["devices[0].consumesCounters[0].compatibilityGroups: Too many: 3: must have at most 2 items"],
+        );
+    }
 }

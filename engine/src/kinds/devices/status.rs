@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::kinds::features::{self, Feature};
-use crate::kinds::{conditions, node_selector};
+use crate::kinds::{conditions, declared, node_selector};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
+use crate::types;
 use crate::value::Value;
 
 use super::names::Requests;
@@ -81,7 +82,7 @@ pub fn drop_deallocated(new: &mut Value, old: &Value) {
 }
 
 /// What is wrong with a status that replaces that of `old`.
-pub fn validate(new: &Value, old: &Value) -> ErrorList {
+pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let (status, old_status) = (root.field("status"), old_root.field("status"));
     let known = Requests::of(new.at(&["spec", "devices"]).unwrap_or(&Value::Null));
@@ -108,7 +109,7 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
             errors.push(allocation.invalid("field is immutable").shown_as(shown.unwrap_or_default()));
         }
     } else if allocation.is_set() {
-        errors.extend(validate_allocation(&allocation.field("devices"), &known));
+        errors.extend(validate_allocation(minor, &allocation.field("devices"), &known));
         let selector = allocation.field("nodeSelector");
         if selector.is_set() {
             errors.extend(node_selector::validate(&selector, true));
@@ -128,12 +129,14 @@ fn validate_consumer(consumer: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-fn validate_allocation(devices: &FieldRef<'_>, known: &Requests) -> ErrorList {
+fn validate_allocation(minor: Minor, devices: &FieldRef<'_>, known: &Requests) -> ErrorList {
     let mut errors = list(&devices.field("results"), RESULTS_MAX, |result| {
         let mut errors = request_reference(&result.field("request"), known);
         errors.extend(validate_device_names(result));
         errors.extend(slice::validate_binding(result));
         errors.extend(validate_share(result));
+        let message = types::message_named("resource.v1", "DeviceRequestAllocationResult");
+        errors.extend(declared::validate_field(message, "skipNodeOperations", result, None, minor));
         errors
     });
     errors.extend(list(&devices.field("config"), 2 * CONFIGS_MAX, |config| {
@@ -232,7 +235,7 @@ mod tests {
             let text = format!("spec: {{devices: {{requests: [{{name: r}}]}}}}\nstatus: {status}");
             yaml::decode(text.as_bytes()).expect("the test is YAML")
         };
-        let errors = validate(&claim(status), &claim("{}"));
+        let errors = validate(Minor::NEWEST, &claim(status), &claim("{}"));
         assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
     }
 
@@ -260,6 +263,16 @@ mod tests {
             &format!("{{{result}, devices: [{{driver: d, pool: p, device: e, conditions: [{condition}]}}]}}"),
             &[
                 "status.devices[0].conditions[0].status: Unsupported value: \"Perhaps\": supported values: \"False\", \"True\", \"Unknown\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn operations_that_a_device_does_without_are_known_ones() {
+        check(
+            "{allocation: {devices: {results: [{request: r, driver: d, pool: p, device: e, skipNodeOperations: [x]}]}}}",
+            &[
+                "status.allocation.devices.results[0].skipNodeOperations[0]: Unsupported value: \"x\": supported values: \"*\", \"NodePrepareResources\", \"NodeUnprepareResources\"",
             ],
         );
     }

@@ -1,6 +1,6 @@
 //! The class of a volume's attributes, in claims and in volumes.
 
-use crate::kinds::prepare;
+use crate::kinds::semantic;
 use crate::meta::field::{Error, Path};
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
@@ -9,7 +9,7 @@ use crate::value::Value;
 /// Without the feature, the class that an object has already stays.
 pub fn forbid_change(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
     const NAME: &str = "volumeAttributesClassName";
-    let is_kept = prepare::equal(new.at(&["spec", NAME]), old.at(&["spec", NAME]));
+    let is_kept = semantic::equal_untyped(new.at(&["spec", NAME]), old.at(&["spec", NAME]));
     let why = "update is forbidden when the VolumeAttributesClass feature gate is disabled";
     let spec = Path::new("spec");
     (!minor.opens(Gate::VolumeAttributesClass) && !is_kept).then(|| Error::forbidden(&spec.child(NAME), why))

@@ -76,6 +76,10 @@ impl Strategy for WebhookConfiguration {
         validate_update(version.minor, new, old)
     }
 
+    fn counts_empty(&self) -> bool {
+        true
+    }
+
     fn allows_unconditional_update(&self) -> bool {
         false
     }

@@ -18,7 +18,7 @@ use super::forbidden;
 use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::auth::Authorizer;
 use crate::auth::node::node_of;
-use crate::kinds::prepare;
+use crate::kinds::semantic;
 use crate::meta::Status;
 use crate::value::{Value, go_quote as quoted};
 
@@ -133,7 +133,7 @@ fn check_claim(node: &str, attributes: &Attributes<'_>, object: &Value) -> Resul
         return Err(NodeRefusal::Forbidden(format!("unexpected operation {operation}")));
     }
     let old = attributes.old.map(without_size);
-    if prepare::equal(Some(&without_size(object)), old.as_ref()) {
+    if semantic::equal_untyped(Some(&without_size(object)), old.as_ref()) {
         return Ok(());
     }
     let node = quoted(node);

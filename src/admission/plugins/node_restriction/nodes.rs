@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{NodeRefusal, name_of, quoted};
 use crate::admission::{Attributes, Operation};
-use crate::kinds::prepare;
+use crate::kinds::semantic;
 use crate::value::Value;
 
 /// Labels of Kubernetes' own that a kubelet sets.
@@ -53,10 +53,10 @@ fn check_new(node: &str, object: &Value) -> Result<(), NodeRefusal> {
 
 fn check_changed(node: &str, old: &Value, object: &Value) -> Result<(), NodeRefusal> {
     let shown = quoted(node);
-    let is_other = |path: &[&str]| !prepare::equal(object.at(path), old.at(path));
+    let is_other = |path: &[&str]| !semantic::equal_untyped(object.at(path), old.at(path));
     let source = config_source(object);
     let labels = forbidden_labels(object, old);
-    let why = if source.is_some() && !prepare::equal(source, config_source(old)) {
+    let why = if source.is_some() && !semantic::equal_untyped(source, config_source(old)) {
         format!("node {shown} is not allowed to update configSource to a new non-nil configSource")
     } else if is_other(&["spec", "taints"]) {
         format!("node {shown} is not allowed to modify taints")

@@ -3,7 +3,7 @@
 use super::references::reference;
 use super::{NodeRefusal, NodeRestriction, in_namespace, name_of, quoted};
 use crate::admission::{Attributes, Operation};
-use crate::kinds::prepare;
+use crate::kinds::semantic;
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -107,7 +107,7 @@ fn check_owner(node: &str, owner: &Value) -> Result<(), NodeRefusal> {
 
 fn check_status(node: &str, old: &Value, new: &Value) -> Result<(), NodeRefusal> {
     let shown = quoted(node);
-    let is_other = |path: &[&str]| !prepare::equal(new.at(path), old.at(path));
+    let is_other = |path: &[&str]| !semantic::equal_untyped(new.at(path), old.at(path));
     let why = if old.str_at(&["spec", "nodeName"]) != node {
         format!("node {shown} can only update pod status for pods with spec.nodeName set to itself")
     } else if is_other(&["metadata", "labels"]) {

@@ -5,7 +5,7 @@
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::policies::{self, Compiler};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata, prepare, static_names};
+use crate::kinds::{Kind, metadata, prepare, semantic, static_names};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
@@ -78,7 +78,7 @@ fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let spec = root.field("spec");
     errors.extend(policies::validate_head(&spec, true));
     let mut compiler = Compiler::new(minor, &spec, old);
-    if old.is_none_or(|old| !prepare::equal(object.at(&["spec"]), old.at(&["spec"]))) {
+    if old.is_none_or(|old| !semantic::equal_untyped(object.at(&["spec"]), old.at(&["spec"]))) {
         errors.extend(compiler.conditions(&spec.field("matchConditions")));
     }
     errors.extend(compiler.variables(&spec.field("variables")));

@@ -33,9 +33,13 @@ struct MutatingAdmissionPolicyBinding;
 
 impl Strategy for MutatingAdmissionPolicyBinding {
     fn set_typed_defaults(&self, object: &mut Value) {
-        let resources = defaults::field(object, "spec").and_then(|spec| defaults::field(spec, "matchResources"));
-        if let Some(resources) = resources {
+        let is_alpha = object.str_at(&["apiVersion"]).ends_with("/v1alpha1");
+        let Some(spec) = defaults::field(object, "spec") else { return };
+        if let Some(resources) = defaults::field(spec, "matchResources") {
             policies::set_match_defaults(resources);
+        }
+        if let Some(parameters) = defaults::field(spec, "paramRef").filter(|_| is_alpha) {
+            defaults::set_pointer(parameters, "parameterNotFoundAction", "Deny");
         }
     }
 

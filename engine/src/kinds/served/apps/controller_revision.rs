@@ -39,8 +39,8 @@ impl Strategy for ControllerRevision {
         errors
     }
 
-    fn raw_field(&self) -> Option<&'static str> {
-        Some("data")
+    fn raw_field(&self) -> &'static [&'static str] {
+        &["data"]
     }
 
     fn table(&self) -> Option<Table> {

@@ -91,7 +91,7 @@ impl Strategy for PodCertificateRequest {
         if subresource == Subresource::Status {
             return if errors.is_empty() { validate_status(new, old) } else { errors };
         }
-        if !prepare::equal(new.get("spec"), old.get("spec")) {
+        if !prepare::is_same_part(new, old, "spec") {
             let shown =
                 show_internal("certificates.v1.PodCertificateRequestSpec", new.get("spec").unwrap_or(&Value::Null));
             let error = Error::invalid(&Path::new("spec"), Value::Null, "field is immutable");
@@ -213,7 +213,7 @@ fn validate_status(new: &Value, old: &Value) -> ErrorList {
     if !errors.is_empty() {
         return errors;
     }
-    let is_same = prepare::equal(new.get("status"), old.get("status"));
+    let is_same = prepare::is_same_part(new, old, "status");
     let unless = |holds: bool, why: &str| (!holds).then(|| Error::invalid_omitted(status.path(), why));
     let fault = match (outcome(old), outcome(new)) {
         (Some(_), _) => unless(is_same, "immutable after PodCertificateRequest is issued, denied, or failed"),

@@ -6,19 +6,18 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::meta::address::Prefix;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
-use crate::meta::quantity::Quantity;
 use crate::types;
-use crate::value::{Value, go_quote, json};
+use crate::value::{Map, Value, go_quote, json};
 
 use crate::kinds::features::{self, Feature};
+use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare, resources};
 
 /// How long the name of a feature may be.
 const FEATURE_BYTES_MAX: usize = 253;
@@ -61,7 +60,7 @@ impl Strategy for Node {
     }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = validate(object);
+        let mut errors = validate(version.minor, object);
         errors.extend(validate_preemption(version.minor, object, None));
         errors
     }
@@ -87,7 +86,7 @@ impl Strategy for Node {
         // As the reference has it, what an update checks is checked after all that a create does.
         let mut errors = match subresource {
             Subresource::Status => ErrorList::new(),
-            _ => validate(new),
+            _ => validate(version.minor, new),
         };
         errors.extend(metadata::validate_update(new, old));
         for name in ["capacity", "allocatable"] {
@@ -100,6 +99,10 @@ impl Strategy for Node {
         errors.extend(validate_external_id(new, old));
         errors.extend(validate_preemption(version.minor, new, Some(old)));
         errors
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
+        if subresource == Subresource::Main { warnings(new) } else { Vec::new() }
     }
 
     fn stored_as(&self) -> Option<&'static str> {
@@ -121,7 +124,7 @@ impl Strategy for Node {
 }
 
 /// What is wrong with a node, whatever it was before.
-fn validate(object: &Value) -> ErrorList {
+fn validate(minor: Minor, object: &Value) -> ErrorList {
     let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
     errors.extend(validate_taints(object));
     for name in ["capacity", "allocatable"] {
@@ -129,7 +132,7 @@ fn validate(object: &Value) -> ErrorList {
     }
     errors.extend(validate_swap(object));
     errors.extend(validate_features(object));
-    errors.extend(validate_ranges(object));
+    errors.extend(validate_ranges(minor, object));
     errors
 }
 
@@ -222,18 +225,32 @@ fn show(fields: &[(&str, Value)]) -> String {
 
 /// Amounts are not negative.
 fn validate_quantities(node: &Value, name: &str) -> ErrorList {
-    let status = Path::new("status");
-    let path = status.child(name);
+    let root = FieldRef::root(node);
+    let status = root.field("status");
+    let amounts = status.field(name);
+    let mut errors = ErrorList::new();
     // The name of an amount is in the path like that of a field.
-    let amounts = node.at(&["status", name]).and_then(Value::as_object);
-    let negative = amounts.into_iter().flat_map(|amounts| amounts.iter()).filter(|(_, amount)| {
-        let amount = Quantity::parse(amount.as_str().unwrap_or_default());
-        amount.is_ok_and(|amount| amount.signum() < 0)
-    });
-    let error = |(key, amount): (&str, &Value)| {
-        Error::invalid(&path.child(key), amount.clone(), "must be greater than or equal to 0")
-    };
-    negative.map(error).collect()
+    for (resource, _) in amounts.value().and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        errors.extend(resources::validate_quantity(resource, &amounts.field(resource)));
+    }
+    errors
+}
+
+/// What is told of a node that is written, though it is taken.
+fn warnings(node: &Value) -> Vec<String> {
+    const SPEC: Path<'static> = Path::new("spec");
+    let mut warnings = Vec::new();
+    if node.at(&["spec", "configSource"]).is_some() {
+        warnings.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !node.str_at(&["spec", "externalID"]).is_empty() {
+        warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    let ranges = SPEC.child("podCIDRs");
+    for (at, range) in node.items_at(&["spec", "podCIDRs"]).iter().enumerate() {
+        warnings.extend(prefix_warnings(&ranges.index(at), range.as_str().unwrap_or_default()));
+    }
+    warnings
 }
 
 fn validate_swap(node: &Value) -> Option<Error> {
@@ -282,7 +299,7 @@ fn feature_fault(name: &str) -> Option<String> {
 }
 
 /// At most one range of addresses for each family.
-fn validate_ranges(node: &Value) -> ErrorList {
+fn validate_ranges(minor: Minor, node: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
     let path = spec.child("podCIDRs");
@@ -291,13 +308,10 @@ fn validate_ranges(node: &Value) -> ErrorList {
     let mut unread = None;
     for (index, range) in ranges.iter().enumerate() {
         let text = range.as_str().unwrap_or_default();
-        match Prefix::parse(text) {
-            Ok(range) => families.push(range.ip.is_ipv4()),
-            Err(_) => {
-                let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-                errors.push(Error::invalid(&path.index(index), text, why));
-                unread.get_or_insert((index, text));
-            }
+        errors.extend(check_prefix(minor, &path.index(index), text, []));
+        match parse_lenient_prefix(text) {
+            Some(range) => families.push(range.ip.is_ipv4()),
+            None => _ = unread.get_or_insert((index, text)),
         }
     }
     if let Some((index, text)) = unread.filter(|_| ranges.len() > 1) {

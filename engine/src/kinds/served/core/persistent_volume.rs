@@ -264,7 +264,7 @@ fn validate_affinity_kept(new: &Value, old: &Value) -> Option<Error> {
     let after = new.at(&["spec", "nodeAffinity"]).filter(|affinity| !affinity.is_null());
     let mut renamed = before.clone();
     rename_labels(&mut renamed, after);
-    if prepare::equal(Some(&renamed), after) {
+    if semantic::equal_untyped(Some(&renamed), after) {
         return None;
     }
     let shown = after.map_or_else(|| "null".to_owned(), |after| show_internal("core.v1.VolumeNodeAffinity", after));

@@ -192,13 +192,15 @@ fn validate_scopes(scopes: &FieldRef<'_>, hard: &FieldRef<'_>) -> ErrorList {
             (0..unfit).for_each(|_| errors.push(list_error(scopes, "unsupported scope applied to resource")));
         }
     }
-    errors.extend(validate_conflicts(&seen, scopes));
+    errors.extend(validate_conflicts(&seen, scopes.path(), scopes));
     errors
 }
 
-fn validate_conflicts(seen: &BTreeSet<&str>, scopes: &FieldRef<'_>) -> ErrorList {
+/// Scopes at `path` that no object is in both of. The error shows `scopes` wherever they are from.
+fn validate_conflicts(seen: &BTreeSet<&str>, path: &Path<'_>, scopes: &FieldRef<'_>) -> ErrorList {
     let conflicts = CONFLICTS.iter().filter(|pair| pair.iter().all(|scope| seen.contains(scope)));
-    conflicts.map(|_| list_error(scopes, "conflicting scopes")).collect()
+    let shown = || scopes.value().cloned().unwrap_or(Value::Null);
+    conflicts.map(|_| Error::invalid(path, shown(), "conflicting scopes")).collect()
 }
 
 fn validate_selector(spec: &FieldRef<'_>, selector: &FieldRef<'_>, hard: &FieldRef<'_>) -> ErrorList {
@@ -221,7 +223,7 @@ fn validate_selector(spec: &FieldRef<'_>, selector: &FieldRef<'_>, hard: &FieldR
         let name = requirement.value().map(|requirement| requirement.str_at(&["scopeName"]));
         seen.extend(name);
     }
-    errors.extend(validate_conflicts(&seen, &spec.field("scopes")));
+    errors.extend(validate_conflicts(&seen, expressions.path(), &spec.field("scopes")));
     errors
 }
 

@@ -6,7 +6,7 @@
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, flow_control, metadata, prepare, show_internal};
+use crate::kinds::{Kind, flow_control, metadata, prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -102,7 +102,7 @@ fn validate(object: &Value) -> ErrorList {
     let name = object.str_at(&["metadata", "name"]);
     errors.extend(validate_spec(name, &spec));
     let fixed = flow_control::mandatory_spec("FlowSchema", name);
-    if fixed.is_some_and(|fixed| !prepare::equal(spec.value(), Some(fixed))) {
+    if fixed.is_some_and(|fixed| !semantic::equal_untyped(spec.value(), Some(fixed))) {
         let shown = spec.value().map(|spec| show_internal("flowcontrol.v1.FlowSchemaSpec", spec)).unwrap_or_default();
         errors.push(spec.invalid(format!("spec of '{name}' must equal the fixed value")).shown_as(shown));
     }

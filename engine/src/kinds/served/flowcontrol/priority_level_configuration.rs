@@ -7,7 +7,7 @@
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Initial, Kind, defaults, flow_control, metadata, prepare, show_internal};
+use crate::kinds::{Initial, Kind, defaults, flow_control, metadata, prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -167,7 +167,7 @@ fn validate_fixed(name: &str, spec: &FieldRef<'_>) -> Option<Error> {
         spec
     };
     let own = spec.value().cloned().unwrap_or_default();
-    if prepare::equal(Some(&compared(&own)), Some(&compared(fixed))) {
+    if semantic::equal_untyped(Some(&compared(&own)), Some(&compared(fixed))) {
         return None;
     }
     let exception = if is_exempt { " except the 'spec.exempt' field" } else { "" };

@@ -74,6 +74,10 @@ impl Strategy for NetworkPolicy {
         }
     }
 
+    fn counts_empty(&self) -> bool {
+        true
+    }
+
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         errors.extend(validate(new, &Forgiven::of(version.minor, old)));

@@ -6,7 +6,7 @@ use crate::crd::{Scope, ServedVersion};
 use crate::kinds::devices::{CONFIGS_MAX, configuration, list, selectors};
 use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata, prepare};
+use crate::kinds::{Kind, metadata, prepare, semantic};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -74,8 +74,9 @@ impl Strategy for DeviceClass {
 fn validate_spec(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
-    let is_stored =
-        |name: &str| old.is_some_and(|old| prepare::equal(object.at(&["spec", name]), old.at(&["spec", name])));
+    let is_stored = |name: &str| {
+        old.is_some_and(|old| semantic::equal_untyped(object.at(&["spec", name]), old.at(&["spec", name])))
+    };
     let mut errors = selectors(minor, &spec.field("selectors"), is_stored("selectors"));
     let is_config_stored = is_stored("config");
     errors.extend(list(&spec.field("config"), CONFIGS_MAX, |config| configuration(config, is_config_stored)));

@@ -7,11 +7,12 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::devices::older::{Shape, is_oldest};
 use crate::kinds::devices::{request, status};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, defaults, metadata, prepare, show_internal};
+use crate::kinds::{Kind, defaults, metadata, prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::object;
+use crate::types;
 use crate::value::Value;
 
 pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
@@ -83,16 +84,30 @@ impl Strategy for ResourceClaim {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         if subresource == Subresource::Status {
             let mut errors = metadata::validate_update(new, old);
-            errors.extend(status::validate(&SHAPE.newest(new), &SHAPE.newest(old)));
+            errors.extend(status::validate(version.minor, &SHAPE.newest(new), &SHAPE.newest(old)));
             return errors;
         }
         let mut errors = metadata::validate(new, true, names::name_is_dns1123_subdomain);
         errors.extend(metadata::validate_update(new, old));
-        errors.extend(immutable_spec(&SHAPE.newest(new), &SHAPE.newest(old), "resource.v1.ResourceClaimSpec"));
+        errors.extend(immutable_spec(&SHAPE.newest(new), &SHAPE.newest(old), "ResourceClaimSpec"));
         errors
+    }
+
+    fn raw_field(&self) -> &'static [&'static str] {
+        &["spec", "devices", "config", "*", "opaque", "parameters"]
+    }
+
+    fn rewritten(&self, new: &Value) -> Option<Error> {
+        Some(immutable(&SHAPE.newest(new), "ResourceClaimSpec"))
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
@@ -113,13 +128,19 @@ impl Strategy for ResourceClaim {
 
 /// The spec of a claim or a template never changes.
 pub(super) fn immutable_spec(new: &Value, old: &Value, type_name: &str) -> Option<Error> {
-    if prepare::equal(new.get("spec"), old.get("spec")) {
-        return None;
-    }
+    let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
+    let spec = root.field("spec");
+    let message = types::message_named("resource.v1", type_name);
+    let is_same = semantic::is_same_struct(message, &spec, &old_root.field("spec"));
+    (!is_same).then(|| immutable(new, type_name))
+}
+
+/// That the spec has changed.
+pub(super) fn immutable(new: &Value, type_name: &str) -> Error {
     let root = FieldRef::root(new);
     let spec = root.field("spec");
-    let shown = show_internal(type_name, spec.value().unwrap_or(&object! {}));
-    Some(spec.invalid("field is immutable").shown_as(shown))
+    let shown = show_internal(&format!("resource.v1.{type_name}"), spec.value().unwrap_or(&object! {}));
+    spec.invalid("field is immutable").shown_as(shown)
 }
 
 fn state(object: &Value) -> String {

@@ -8,12 +8,12 @@ use crate::kinds::devices::older::{Shape, is_oldest};
 use crate::kinds::devices::request;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, defaults, metadata};
-use crate::meta::field::ErrorList;
+use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-use super::resource_claim::immutable_spec;
+use super::resource_claim::{immutable, immutable_spec};
 
 pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
 
@@ -83,8 +83,16 @@ impl Strategy for ResourceClaimTemplate {
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
         errors.extend(metadata::validate_update(new, old));
-        errors.extend(immutable_spec(&SHAPE.newest(new), &SHAPE.newest(old), "resource.v1.ResourceClaimTemplateSpec"));
+        errors.extend(immutable_spec(&SHAPE.newest(new), &SHAPE.newest(old), "ResourceClaimTemplateSpec"));
         errors
+    }
+
+    fn raw_field(&self) -> &'static [&'static str] {
+        &["spec", "spec", "devices", "config", "*", "opaque", "parameters"]
+    }
+
+    fn rewritten(&self, new: &Value) -> Option<Error> {
+        Some(immutable(&SHAPE.newest(new), "ResourceClaimTemplateSpec"))
     }
 
     fn returns_deleted(&self) -> bool {

@@ -74,9 +74,9 @@ impl Strategy for ResourcePoolStatusRequest {
                 errors.extend(conditions::validate(&status.field("conditions")));
                 errors.extend(validate_status(&status));
             }
-        } else if at == "spec" && !prepare::equal(new.get(at), old.get(at)) {
+        } else if at == "spec" && !prepare::is_same_part(new, old, at) {
             errors.push(Error::invalid(&Path::new(at), Value::Null, "field is immutable"));
-        } else if !prepare::equal(new.get(at), old.get(at)) {
+        } else if !prepare::is_same_part(new, old, at) {
             let shown = show_internal(type_name, new.get(at).unwrap_or(&Value::Null));
             errors.push(Error::invalid(&Path::new(at), Value::Null, "field is immutable").shown_as(shown));
         }

@@ -99,10 +99,10 @@ impl Strategy for ResourceSlice {
         Shape::Slice.change(object, |object| features::drop_fields(&FEATURES, version.minor, object, None));
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
         let object = Shape::Slice.newest(object);
-        errors.extend(slice::validate(&FieldRef::root(&object).field("spec"), None));
+        errors.extend(slice::validate(version.minor, &FieldRef::root(&object).field("spec"), None));
         errors
     }
 
@@ -112,11 +112,11 @@ impl Strategy for ResourceSlice {
         Shape::Slice.change(new, |new| features::drop_fields(&FEATURES, version.minor, new, Some(&old)));
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         let (new, old) = (Shape::Slice.newest(new), Shape::Slice.newest(old));
         let (new, old) = (FieldRef::root(&new), FieldRef::root(&old));
-        errors.extend(slice::validate(&new.field("spec"), Some(&old.field("spec"))));
+        errors.extend(slice::validate(version.minor, &new.field("spec"), Some(&old.field("spec"))));
         errors
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::crd::ServedVersion;
 use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, type_of, workload_templates};
+use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, semantic, type_of, workload_templates};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -150,7 +150,7 @@ impl Strategy for Grouping {
             let status = new.field("status");
             errors.extend(conditions::validate(&status.field("conditions")));
             errors.extend(validate_claims(&status.field("resourceClaimStatuses"), &new.field("spec")));
-        } else if !prepare::equal(new.field("spec").value(), old.field("spec").value()) {
+        } else if !semantic::equal_untyped(new.field("spec").value(), old.field("spec").value()) {
             errors.extend(self.rules_of_spec(&new));
         }
         errors.extend(declared::validate_update(message(version), &new, &old, version.minor));

@@ -8,7 +8,7 @@ use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::features::{self, Feature};
 use crate::kinds::storage::columns;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, defaults, metadata, prepare};
+use crate::kinds::{Kind, checks, defaults, metadata, prepare, semantic};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -95,7 +95,7 @@ impl Strategy for CsiDriver {
         }
         let tokens = |object: &Value| object.at(&["spec", "tokenRequests"]).cloned();
         let has_tokens = !new.items_at(&["spec", "tokenRequests"]).is_empty();
-        let is_new = old.is_none_or(|old| !prepare::equal(tokens(new).as_ref(), tokens(old).as_ref()));
+        let is_new = old.is_none_or(|old| !semantic::equal_untyped(tokens(new).as_ref(), tokens(old).as_ref()));
         let is_secret = new.at(&["spec", "serviceAccountTokenInSecrets"]).is_some();
         let warning = (has_tokens && is_new && !is_secret).then(|| TOKENS_MAY_BE_LOGGED.to_owned());
         warning.into_iter().collect()

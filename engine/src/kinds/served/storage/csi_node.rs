@@ -8,7 +8,7 @@ use crate::crd::{Scope, ServedVersion};
 use crate::kinds::node_selector;
 use crate::kinds::storage::{columns, drivers};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata, prepare, show_internal, type_of};
+use crate::kinds::{Kind, checks, metadata, semantic, show_internal, type_of};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gates::Gate;
@@ -126,7 +126,7 @@ fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     for driver in old.items_at(&["spec", "drivers"]) {
         for changed in by_name.get(driver.str_at(&["name"])).into_iter().flatten() {
             let now = kept(changed);
-            if !prepare::equal(Some(&now), Some(&kept(driver))) {
+            if !semantic::equal_untyped(Some(&now), Some(&kept(driver))) {
                 let shown = show_internal("storage.v1.CSINodeDriver", &now);
                 errors.push(Error::invalid(drivers.path(), Value::Null, "field is immutable").shown_as(shown));
             }

@@ -5,7 +5,7 @@
 use crate::crd::ServedVersion;
 use crate::kinds::storage::{columns, topologies};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata, prepare, resources, show_internal};
+use crate::kinds::{Kind, checks, metadata, resources, semantic, show_internal};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -32,7 +32,7 @@ impl Strategy for CsiStorageCapacity {
         errors.extend(metadata::validate_update(new, old));
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let (topology, class) = (new.field("nodeTopology"), new.field("storageClassName"));
-        if !prepare::equal(topology.value(), old.field("nodeTopology").value()) {
+        if !semantic::equal_untyped(topology.value(), old.field("nodeTopology").value()) {
             let shown = topology.value().map(|value| show_internal("meta.v1.LabelSelector", value));
             let error = topology.invalid("field is immutable");
             errors.push(error.shown_as(shown.unwrap_or_else(|| "null".to_owned())));

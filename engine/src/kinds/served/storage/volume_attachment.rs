@@ -59,7 +59,7 @@ impl Strategy for VolumeAttachment {
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
         let (root, spec) = (FieldRef::root(new), new.get("spec"));
-        if !prepare::equal(spec, old.get("spec")) {
+        if !prepare::is_same_part(new, old, "spec") {
             let shown = spec.map(|spec| show_internal("storage.v1.VolumeAttachmentSpec", spec)).unwrap_or_default();
             errors.push(root.field("spec").invalid("field is immutable").shown_as(shown));
         }

@@ -78,7 +78,7 @@ impl Strategy for StorageVersionMigration {
         }
         let mut errors = self.validate_create(version, new);
         errors.extend(metadata::validate_update(new, old));
-        if !prepare::equal(new.get("spec"), old.get("spec")) {
+        if !prepare::is_same_part(new, old, "spec") {
             let resource = new.at(&["spec", "resource"]);
             let text =
                 |name| json::encode_to_string(&Value::from(resource.map_or("", |resource| resource.str_at(&[name]))));

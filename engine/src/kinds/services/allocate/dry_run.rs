@@ -49,10 +49,29 @@ impl Ports for DryRun<'_> {
     }
 
     fn take_any(&mut self) -> Result<i64, Refusal> {
-        let port = self.ports.last().copied().unwrap_or(PORT_BEFORE) + 1;
+        // A number below 0 was never a port: the first is 1.
+        let port = self.ports.last().map_or(PORT_BEFORE, |last| (*last).max(0)).saturating_add(1);
         self.ports.insert(port);
         Ok(port)
     }
 
     fn give_back(&mut self, _: i64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_port_is_behind_the_last_and_no_less_than_one() {
+        let is_taken = |_| false;
+        let after = |given: &[i64]| {
+            let mut dry = DryRun { ranges: &[], is_taken: &is_taken, ports: given.iter().copied().collect() };
+            Ports::take_any(&mut dry)
+        };
+        assert_eq!(
+            [after(&[]), after(&[30_000, 30_005]), after(&[-5])].map(Result::ok),
+            [Some(32_769), Some(30_006), Some(1)]
+        );
+    }
 }
