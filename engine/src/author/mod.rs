@@ -34,6 +34,7 @@ pub mod policies;
 mod prose;
 pub mod reference;
 mod sample;
+mod coverage;
 pub mod suite;
 mod written;
 

@@ -56,17 +56,17 @@ pub(super) struct Proposal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReplicasError {
     #[error("no metrics returned matched known pods")]
-    NoMatch,
+    Unmatched,
     #[error("unable to calculate ready pods: no pods returned by selector while calculating replica count")]
-    NoReadyPods,
+    WithoutReadyPods,
     #[error("no pods returned by selector while calculating replica count")]
-    NoPods,
+    WithoutPods,
     #[error("did not receive metrics for targeted pods (pods might be unready)")]
-    NoMetrics,
+    Unmeasured,
     #[error("missing request for {resource} in container {container} of Pod {pod}")]
-    NoRequest { resource: String, container: String, pod: String },
+    Unrequested { resource: String, container: String, pod: String },
     #[error("container {container} not found in Pod {pod}")]
-    NoContainer { container: String, pod: String },
+    UnknownContainer { container: String, pod: String },
 }
 
 /// What there is to reckon with.
@@ -116,7 +116,7 @@ impl Scene<'_> {
                     (total.saturating_add(*used), requested.saturating_add(*request), count + 1)
                 });
             if requested == 0 {
-                return Err(ReplicasError::NoMatch);
+                return Err(ReplicasError::Unmatched);
             }
             let utilization = total.saturating_mul(100) / requested;
             Ok((utilization as f64 / target as f64, utilization, total / count))
@@ -168,7 +168,7 @@ impl Scene<'_> {
             return Ok(self.current);
         }
         if self.pods.is_empty() {
-            return Err(ReplicasError::NoReadyPods);
+            return Err(ReplicasError::WithoutReadyPods);
         }
         let is_ready = |pod: &&&Value| pod.str_at(&["status", "phase"]) == "Running" && pods::is_ready(pod);
         Ok(up(ratio * self.pods.iter().filter(is_ready).count() as f64))
@@ -184,12 +184,12 @@ impl Scene<'_> {
     /// Takes away what does not count, and tells the pods apart.
     fn take_away(&self, used: &mut OfPods, resource: &str) -> Result<Groups, ReplicasError> {
         if self.pods.is_empty() {
-            return Err(ReplicasError::NoPods);
+            return Err(ReplicasError::WithoutPods);
         }
         let groups = self.groups(used, resource);
         used.retain(|pod, _| !groups.ignored.contains(pod) && !groups.unready.contains(pod));
         if used.is_empty() {
-            return Err(ReplicasError::NoMetrics);
+            return Err(ReplicasError::Unmeasured);
         }
         Ok(groups)
     }
@@ -273,7 +273,7 @@ fn request(pod: &Value, container: &str, resource: &str) -> Result<i64, Replicas
         if !container.is_empty() && container != its_name {
             continue;
         }
-        let missing = || ReplicasError::NoRequest {
+        let missing = || ReplicasError::Unrequested {
             resource: resource.to_owned(),
             container: its_name.to_owned(),
             pod: name.to_owned(),
@@ -286,7 +286,7 @@ fn request(pod: &Value, container: &str, resource: &str) -> Result<i64, Replicas
     if container.is_empty() {
         Ok(sum)
     } else {
-        Err(ReplicasError::NoContainer { container: container.to_owned(), pod: name.to_owned() })
+        Err(ReplicasError::UnknownContainer { container: container.to_owned(), pod: name.to_owned() })
     }
 }
 

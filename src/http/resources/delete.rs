@@ -11,9 +11,9 @@ use crate::value::{Value, json, yaml};
 
 use super::super::answer::{self, AnswerContent};
 use super::super::app::App;
+use super::super::delete_options;
 use super::super::exchange::Exchange;
 use super::super::negotiate::{AnswerFormat, Encoding, body_encoding};
-use super::super::query;
 use super::refusal::RequestRefusal;
 use super::{negotiate, object};
 
@@ -55,19 +55,19 @@ pub(super) async fn delete_options(
     exchange: &Exchange,
     target: &Target,
     body: Body,
-) -> Result<query::DeleteOptions, RequestRefusal> {
+) -> Result<delete_options::DeleteOptions, RequestRefusal> {
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let mut options = if bytes.is_empty() {
-        query::DeleteOptions::decode(&exchange.query)?
+        delete_options::DeleteOptions::decode(&exchange.query)?
     } else {
         let encoding = body_encoding(&exchange.content_type)
             .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
         let decoded = match encoding {
-            Encoding::Json => json::decode(&bytes).map_err(query::DeleteOptionsError::from),
-            Encoding::Yaml => yaml::decode(&bytes).map_err(query::DeleteOptionsError::from),
-            Encoding::Protobuf => query::DeleteOptions::open(&bytes, &target.version),
+            Encoding::Json => json::decode(&bytes).map_err(delete_options::DeleteOptionsError::from),
+            Encoding::Yaml => yaml::decode(&bytes).map_err(delete_options::DeleteOptionsError::from),
+            Encoding::Protobuf => delete_options::DeleteOptions::open(&bytes, &target.version),
         };
-        let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body, &target.version));
+        let options = decoded.and_then(|body| delete_options::DeleteOptions::from_body(&body, &target.version));
         let options = options.map_err(|error| Status::bad_request(&error.to_string()))?;
         exchange.observe(|observed| observed.sent(logged(&options)));
         options
@@ -80,7 +80,7 @@ pub(super) async fn delete_options(
 }
 
 /// The options of a body, as the reference logs them: in the version that it reads them into.
-fn logged(options: &query::DeleteOptions) -> Value {
+fn logged(options: &delete_options::DeleteOptions) -> Value {
     let mut logged = options.encode();
     let fields = logged.make_object();
     fields.insert("kind", Value::from("DeleteOptions"));
@@ -88,7 +88,7 @@ fn logged(options: &query::DeleteOptions) -> Value {
     logged
 }
 
-pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteRequest {
+pub(super) fn deletion(options: &delete_options::DeleteOptions) -> DeleteRequest {
     DeleteRequest {
         uid: options.precondition_uid.clone(),
         resource_version: options.precondition_resource_version.clone(),

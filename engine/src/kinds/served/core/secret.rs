@@ -141,8 +141,9 @@ fn pair_fault(secret: &Value) -> Option<String> {
     const SKIPPED: &str = "input after skipping PEM blocks of the following types:";
     let pem = |key: &str| base64::decode(secret.str_at(&["data", key])).unwrap_or_default();
     let (certificates, keys) = (certificates::blocks(&pem("tls.crt")), certificates::blocks(&pem("tls.key")));
-    let labels =
-        |blocks: &[certificates::PemBlock]| blocks.iter().map(|block| block.label.clone()).collect::<Vec<_>>().join(" ");
+    let labels = |blocks: &[certificates::PemBlock]| {
+        blocks.iter().map(|block| block.label.clone()).collect::<Vec<_>>().join(" ")
+    };
     if certificates.is_empty() {
         return Some("tls: failed to find any PEM data in certificate input".to_owned());
     }
