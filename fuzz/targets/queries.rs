@@ -3,9 +3,8 @@
 use std::sync::LazyLock;
 
 use kubeskiff::crd::ServedVersion;
-use kubeskiff::http::query::{
-    DeleteOptions, GetOptions, IncludeObject, ListOptions, Query, WriteOptions, default_field_manager,
-};
+use kubeskiff::http::delete_options::DeleteOptions;
+use kubeskiff::http::query::{GetOptions, IncludeObject, ListOptions, Query, WriteOptions, default_field_manager};
 use kubeskiff::kinds;
 use kubeskiff::value::json;
 
@@ -39,7 +38,6 @@ fn run(data: &[u8]) {
     let body = json::decode(data).ok().and_then(|body| DeleteOptions::from_body(&body, &PODS).ok());
     for options in [decoded, body].into_iter().flatten() {
         _ = options.validate();
-        _ = options.propagation();
     }
     let manager = default_field_manager(&text);
     assert!(manager.len() <= 128, "`{manager}` is too long for a manager");

@@ -12,7 +12,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::auth::{SecretClaims, TokenIssuer};
 use crate::meta::Status;
-use crate::store::{Collection, FeedEntry, Stored};
+use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::{Value, base64};
 
 const SECRETS: Kind = Kind("", "secrets");
@@ -74,7 +74,7 @@ impl Reconciler for AccountTokens {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         match &change.stored {
             None if ACCOUNTS.is(&change.collection) => {
                 let Some((namespace, name)) = change.key.split_once('/') else { return Vec::new() };
@@ -97,7 +97,7 @@ impl Reconciler for AccountTokens {
 }
 
 impl AccountTokens {
-    fn note_secret(&self, change: &FeedEntry) -> Vec<String> {
+    fn note_secret(&self, change: &ChangeEvent) -> Vec<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = &change.stored else {
             let account = known.remove(&change.key).zip(change.key.split_once('/'));

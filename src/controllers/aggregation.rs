@@ -14,7 +14,7 @@ use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
-use crate::store::{At, Collection, FeedEntry, Moment, Snapshot};
+use crate::store::{At, ChangeEvent, Collection, Moment, Snapshot};
 use crate::value::{Value, json};
 
 const PLURAL: &str = "clusterroles";
@@ -42,7 +42,7 @@ impl Controller for Aggregation {
         Ok(before)
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<()>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<()>) {
         if change.collection == collection() {
             queue.add((), Instant::now());
         }

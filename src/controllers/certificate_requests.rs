@@ -17,7 +17,7 @@ use crate::auth::{Attributes, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::{Request, RequestError, blocks};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Map, Value, base64};
 
 const GROUP: &str = "certificates.k8s.io";
@@ -49,7 +49,7 @@ struct Cleaning {
     client: Client,
 }
 
-fn noted(change: &FeedEntry) -> Vec<String> {
+fn noted(change: &ChangeEvent) -> Vec<String> {
     let is_request = REQUESTS.is(&change.collection) && change.stored.is_some();
     is_request.then(|| change.key.to_string()).into_iter().collect()
 }
@@ -61,7 +61,7 @@ impl Reconciler for Approving {
         vec![REQUESTS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         noted(change)
     }
 
@@ -135,7 +135,7 @@ impl Reconciler for Signing {
         vec![REQUESTS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         noted(change)
     }
 
@@ -288,7 +288,7 @@ impl Reconciler for Cleaning {
         vec![REQUESTS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         noted(change)
     }
 

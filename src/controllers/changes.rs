@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::registry::Registry;
-use crate::store::{At, Collection, FeedEntry, Moment, Storage};
+use crate::store::{At, ChangeEvent, Collection, Moment, Storage};
 
 /// How long a controller waits before it starts anew.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
@@ -37,7 +37,7 @@ pub(super) trait Controller: Send + Sync {
     fn begin(&self, queue: &mut Queue<Self::Key>) -> impl Future<Output = Result<Moment, Status>> + Send;
 
     /// Queues what a change is about. Every change is taken in, in order.
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<Self::Key>);
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<Self::Key>);
 
     /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
@@ -52,7 +52,7 @@ pub(super) trait DynController<K>: Send + Sync {
     /// [`Controller::begin`].
     fn begin<'c>(&'c self, queue: &'c mut Queue<K>) -> BoxFuture<'c, Result<Moment, Status>>;
     /// [`Controller::note`].
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<K>);
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<K>);
     /// [`Controller::reconcile`].
     fn reconcile<'c>(&'c self, key: &'c K) -> BoxFuture<'c, Result<Progress, Status>>;
 }
@@ -70,7 +70,7 @@ impl<C: Controller> DynController<C::Key> for C {
         Controller::begin(self, queue).boxed()
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<C::Key>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<C::Key>) {
         Controller::note(self, change, queue);
     }
 
@@ -200,7 +200,7 @@ mod tests {
             Ok(self.0.now())
         }
 
-        fn note(&self, _: &FeedEntry, _: &mut Queue<String>) {}
+        fn note(&self, _: &ChangeEvent, _: &mut Queue<String>) {}
 
         async fn reconcile(&self, _: &String) -> Result<Progress, Status> {
             let held = black_box([0_u8; 100_000]);
@@ -229,7 +229,7 @@ mod tests {
             Ok(self.storage.now())
         }
 
-        fn note(&self, _: &FeedEntry, _: &mut Queue<&'static str>) {}
+        fn note(&self, _: &ChangeEvent, _: &mut Queue<&'static str>) {}
 
         async fn reconcile(&self, key: &&'static str) -> Result<Progress, Status> {
             assert_ne!(*key, "breaks", "this key breaks in this test");

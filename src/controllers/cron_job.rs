@@ -16,7 +16,7 @@ use super::schedule::Schedule;
 use super::workload::{Means, Running};
 use crate::meta::{Status, time_zone};
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 const CRON_JOBS: Kind = Kind("batch", "cronjobs");
@@ -37,7 +37,7 @@ impl Reconciler for CronJobs {
         vec![CRON_JOBS.collection(), JOBS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         self.family.note(change)
     }
 

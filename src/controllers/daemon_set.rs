@@ -21,7 +21,7 @@ use super::workload::{Means, Running};
 use super::{conditions, nodes};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 const SETS: Kind = Kind("apps", "daemonsets");
@@ -55,7 +55,7 @@ impl Reconciler for DaemonSets {
         vec![SETS.collection(), PODS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         if NODES.is(&change.collection) {
             return sets.iter().cloned().collect();

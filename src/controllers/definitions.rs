@@ -14,7 +14,7 @@ use crate::crd::strategy::CLEANUP_FINALIZER;
 use crate::crd::{Definition, approval, definition};
 use crate::meta::Status;
 use crate::registry::{DeleteRequest, ListRequest, Registry, Subresource, Target, Warnings};
-use crate::store::{At, FeedEntry, Moment, Stored};
+use crate::store::{At, ChangeEvent, Moment, Stored};
 use crate::value::{Value, json};
 
 /// Decides on definitions, and empties those that are being deleted.
@@ -33,7 +33,7 @@ impl Controller for Definitions {
             .await
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<String>) {
         if change.collection == self.registry.definitions.collection() {
             queue.add(group_of(&change.key).to_owned(), Instant::now());
         } else if change.stored.is_none()

@@ -21,7 +21,7 @@ use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::registry::Subresource;
-use crate::store::{Collection, FeedEntry, Stored};
+use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
@@ -72,7 +72,7 @@ impl Reconciler for Disruption {
         *self.known() = KnownBudgets::default();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let mut known = self.known();
         if BUDGETS.is(&change.collection) {
             match &change.stored {

@@ -15,7 +15,7 @@ use super::slices::{Changes, Identity, MANAGED_BY, SERVICE_NAME, SLICES, Slices,
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Map, Value};
 
 const ENDPOINTS: Kind = Kind("", "endpoints");
@@ -45,7 +45,7 @@ impl Reconciler for Mirror {
         self.slices.forget();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if SLICES.is(&change.collection) {
             return self.slices.note(change);
         }

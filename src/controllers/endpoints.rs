@@ -12,7 +12,7 @@ use super::trigger_times::{self, TriggerTimes};
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 const ENDPOINTS: Kind = Kind("", "endpoints");
@@ -41,7 +41,7 @@ impl Reconciler for Endpoints {
         self.times.forget_all();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         self.services.note(change)
     }
 

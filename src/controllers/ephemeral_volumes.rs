@@ -12,7 +12,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
@@ -43,7 +43,7 @@ impl Reconciler for EphemeralVolumes {
         self.pods().clear();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if CLAIMS.is(&change.collection) && change.stored.is_none() {
             // One that a pod still wants is made again.
             return self.pods().get(&*change.key).cloned().into_iter().collect();

@@ -11,7 +11,7 @@ use super::client::{Client, Kind, controller_of, is_going};
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
-use crate::store::{FeedEntry, Stored};
+use crate::store::{ChangeEvent, Stored};
 use crate::value::{Value, json};
 
 /// The owners of one kind, and their children of one kind.
@@ -49,7 +49,7 @@ impl Family {
     }
 
     /// Takes a change in; returns the keys of the owners that it is about.
-    pub fn note(&self, change: &FeedEntry) -> Vec<String> {
+    pub fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if self.owners.is(&change.collection) {
             let mut index = self.index();
             match &change.stored {
@@ -64,7 +64,7 @@ impl Family {
         }
     }
 
-    fn note_child(&self, change: &FeedEntry) -> Vec<String> {
+    fn note_child(&self, change: &ChangeEvent) -> Vec<String> {
         let namespace = change.key.split_once('/').map_or("", |(namespace, _)| namespace);
         let controller = change.stored.as_ref().map(|stored| self.controller_of(stored));
         let mut index = self.index();
@@ -318,7 +318,7 @@ mod tests {
             let json = |text: &str| json::encode(&read(text));
             let stored = text.map(|text| Arc::new(Stored::fixture(key, "u", json(text))));
             let revision = crate::meta::Revision::new(1);
-            FeedEntry { collection: collection.collection(), key: key.into(), uid: "u".into(), revision, stored }
+            ChangeEvent { collection: collection.collection(), key: key.into(), uid: "u".into(), revision, stored }
         };
         let pods = super::super::client::PODS;
         let owner =

@@ -27,7 +27,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
@@ -56,7 +56,7 @@ impl Reconciler for Jobs {
         vec![JOBS.collection(), PODS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         self.family.note(change)
     }
 

@@ -20,7 +20,7 @@ use super::services::SERVICES;
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 /// The finalizer of services that have an address.
@@ -265,7 +265,7 @@ impl Reconciler for LoadBalancers {
         *self.pool() = Pool::default();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if !SERVICES.is(&change.collection) {
             return Vec::new();
         }

@@ -14,7 +14,7 @@ use crate::kinds;
 use crate::meta::Status;
 use crate::object;
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
-use crate::store::{Collection, FeedEntry, Moment};
+use crate::store::{ChangeEvent, Collection, Moment};
 use crate::value::{Value, json};
 
 /// The name of the data with the authority.
@@ -39,7 +39,7 @@ impl Controller for NamespaceContent {
         queue_all(&self.registry, &self.registry.definitions.namespaces(), queue, str::to_owned).await
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<String>) {
         let is_new = change.stored.as_ref().is_some_and(|stored| stored.created == stored.revision);
         let namespace = match change.key.split_once('/') {
             None if is_new && change.collection == self.registry.definitions.namespaces() => &*change.key,

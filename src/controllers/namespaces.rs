@@ -16,7 +16,7 @@ use crate::kinds;
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::{DeleteRequest, ListRequest, Registry, Resource, Subresource, Target, Warnings};
-use crate::store::{At, Collection, FeedEntry, Moment, Stored};
+use crate::store::{At, ChangeEvent, Collection, Moment, Stored};
 use crate::value::{Value, json};
 
 /// Its service account.
@@ -50,7 +50,7 @@ impl Controller for Namespaces {
         queue_all(&self.registry, &self.registry.definitions.namespaces(), queue, str::to_owned).await
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<String>) {
         match change.key.split_once('/') {
             Some((namespace, _)) => queue.wake(namespace, Instant::now()),
             None if change.stored.is_some() && change.collection == self.registry.definitions.namespaces() => {

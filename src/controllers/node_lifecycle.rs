@@ -19,7 +19,7 @@ use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::kinds::pod_object::simulated;
 use crate::meta::{Status, time};
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 const LEASES: Kind = Kind("coordination.k8s.io", "leases");
@@ -65,7 +65,7 @@ impl Reconciler for Lifecycle {
         vec![NODES.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if LEASES.is(&change.collection) {
             let renewed = change.stored.as_ref().and(change.key.strip_prefix(LEASE_NAMESPACE));
             let mut heard = self.heard();

@@ -17,7 +17,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
-use crate::store::{Collection, FeedEntry, Stored};
+use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::{Value, json};
 
 /// How long a node may be missing before its pods go.
@@ -128,7 +128,7 @@ impl Reconciler for PodGarbage {
         *self.known() = KnownPods::default();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if NODES.is(&change.collection) {
             let mut known = self.known();
             known.take_in_node(&change.key, change.stored.is_some());

@@ -15,7 +15,7 @@ use crate::object;
 use crate::policy::type_check::{self, Warning};
 use crate::policy::{GROUP, Policy as _, Validating};
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
-use crate::store::{Collection, FeedEntry, Moment};
+use crate::store::{ChangeEvent, Collection, Moment};
 use crate::types::structural::Quantities;
 use crate::value::{Value, json};
 
@@ -38,7 +38,7 @@ impl Controller for PolicyTypes {
         queue_all(&self.registry, &collection(), queue, str::to_owned).await
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<String>) {
         if change.collection == collection() {
             queue.add(change.key.to_string(), tokio::time::Instant::now());
         }

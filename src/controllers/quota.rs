@@ -15,7 +15,7 @@ use crate::kinds::quota::{Counted, all_match};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::object;
-use crate::store::{At, Collection, FeedEntry};
+use crate::store::{At, ChangeEvent, Collection};
 use crate::value::{Map, Value};
 
 const QUOTAS: Kind = Kind("", "resourcequotas");
@@ -36,7 +36,7 @@ impl Reconciler for Quotas {
         vec![QUOTAS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if QUOTAS.is(&change.collection) {
             match change.stored {
@@ -85,7 +85,7 @@ fn is_limited_anew(quota: &Value) -> bool {
 }
 
 /// Whether a change may leave less in use.
-fn frees(change: &FeedEntry) -> bool {
+fn frees(change: &ChangeEvent) -> bool {
     let Some(stored) = &change.stored else { return true };
     if stored.created == stored.revision {
         return false;

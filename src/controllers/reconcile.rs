@@ -16,7 +16,7 @@ use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::processor::background;
 use crate::registry::Registry;
-use crate::store::{At, Collection, FeedEntry, Moment};
+use crate::store::{At, ChangeEvent, Collection, Moment};
 
 /// A controller of workloads.
 pub(super) trait Reconciler: Send + Sync {
@@ -40,7 +40,7 @@ pub(super) trait Reconciler: Send + Sync {
     }
 
     /// The keys that a change is about. Every change is told once, in order, also at the start.
-    fn note(&self, change: &FeedEntry) -> Vec<String>;
+    fn note(&self, change: &ChangeEvent) -> Vec<String>;
 
     /// Forgets what it has noted, before all is told anew.
     fn forget(&self) {}
@@ -56,7 +56,7 @@ trait DynReconciler: Send + Sync {
     fn collections(&self) -> Vec<Collection>;
     fn found_collections(&self) -> BoxFuture<'_, Vec<Collection>>;
     fn first_keys(&self) -> Vec<String>;
-    fn note(&self, change: &FeedEntry) -> Vec<String>;
+    fn note(&self, change: &ChangeEvent) -> Vec<String>;
     fn forget(&self);
     fn reconcile<'r>(&'r self, key: &'r str) -> BoxFuture<'r, Result<Progress, Status>>;
 }
@@ -82,7 +82,7 @@ impl<R: Reconciler> DynReconciler for R {
         Reconciler::first_keys(self)
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         Reconciler::note(self, change)
     }
 
@@ -121,7 +121,7 @@ impl Loop {
             let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
             let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
             for stored in snapshot.range("", None) {
-                let change = FeedEntry {
+                let change = ChangeEvent {
                     collection: collection.clone(),
                     key: Arc::clone(&stored.key),
                     uid: Arc::clone(&stored.uid),
@@ -158,7 +158,7 @@ impl DynController<String> for Loop {
         self.begin(queue).boxed()
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<String>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<String>) {
         let now = Instant::now();
         self.reconciler.note(change).into_iter().for_each(|key| queue.add_soon(key, now));
     }

@@ -18,7 +18,7 @@ use super::reconcile::Reconciler;
 use super::workload::Means;
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 /// How many pods are made or deleted at a time.
@@ -54,7 +54,7 @@ impl Reconciler for ReplicaSets {
         vec![self.kind.collection(), PODS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         self.family.note(change)
     }
 

@@ -10,7 +10,7 @@ use super::{conditions, pods};
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
-use crate::store::{FeedEntry, Stored};
+use crate::store::{ChangeEvent, Stored};
 use crate::value::{Value, json};
 
 pub(super) const SERVICES: Kind = Kind("", "services");
@@ -56,7 +56,7 @@ impl Services {
     }
 
     /// Takes a change in; returns the keys of the services that it is about.
-    pub fn note(&self, change: &FeedEntry) -> Vec<String> {
+    pub fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if SERVICES.is(&change.collection) {
             let service = change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
             self.index().take_in_service(&change.key, service.as_ref());
@@ -303,10 +303,10 @@ pub(super) mod tests {
         assert!(a_member(&service, "p", "''", false).is_some_and(|member| !member.is_ready));
     }
 
-    fn entry(kind: Kind, key: &str, text: Option<&str>) -> FeedEntry {
+    fn entry(kind: Kind, key: &str, text: Option<&str>) -> ChangeEvent {
         let stored = text.map(|text| Arc::new(Stored::fixture(key, "u", json::encode(&read(text)))));
         let revision = crate::meta::Revision::new(1);
-        FeedEntry { collection: kind.collection(), key: key.into(), uid: "u".into(), revision, stored }
+        ChangeEvent { collection: kind.collection(), key: key.into(), uid: "u".into(), revision, stored }
     }
 
     #[test]

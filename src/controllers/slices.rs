@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::client::{Client, Kind, int_at, is_going};
 use crate::meta::Status;
-use crate::store::FeedEntry;
+use crate::store::ChangeEvent;
 use crate::value::Value;
 
 pub(super) const SLICES: Kind = Kind("discovery.k8s.io", "endpointslices");
@@ -41,7 +41,7 @@ impl Slices {
     }
 
     /// Takes a slice in, or that it is gone; returns the keys of the services that it was and is of.
-    pub fn note(&self, change: &FeedEntry) -> Vec<String> {
+    pub fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let namespace = change.key.split_once('/').map_or("", |(namespace, _)| namespace);
         let ours = change.stored.as_ref().filter(|stored| stored.label(MANAGED_BY) == Some(self.manager));
         let service = ours.and_then(|stored| stored.label(SERVICE_NAME)).map(|name| format!("{namespace}/{name}"));
@@ -144,7 +144,7 @@ mod tests {
                 Arc::new(Stored::fixture(key, "u", json::encode(&object)))
             });
             let revision = crate::meta::Revision::new(1);
-            slices.note(&FeedEntry {
+            slices.note(&ChangeEvent {
                 collection: SLICES.collection(),
                 key: key.into(),
                 uid: "u".into(),

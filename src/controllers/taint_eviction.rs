@@ -15,7 +15,7 @@ use super::workload::{Means, Running};
 use super::{nodes, pods};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 struct TaintEviction {
@@ -50,7 +50,7 @@ impl Reconciler for TaintEviction {
         *self.bound() = Bound::default();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if NODES.is(&change.collection) {
             return vec![change.key.to_string()];
         }

@@ -13,7 +13,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::meta::Status;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 struct TimeToLive {
@@ -27,7 +27,7 @@ impl Reconciler for TimeToLive {
         vec![JOBS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let is_job = JOBS.is(&change.collection) && change.stored.is_some();
         is_job.then(|| change.key.to_string()).into_iter().collect()
     }

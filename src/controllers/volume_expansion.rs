@@ -14,7 +14,7 @@ use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
@@ -33,7 +33,7 @@ impl Reconciler for Expansion {
         vec![CLAIMS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let is_claim = CLAIMS.is(&change.collection) && change.stored.is_some();
         is_claim.then(|| change.key.to_string()).into_iter().collect()
     }

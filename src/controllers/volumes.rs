@@ -17,7 +17,7 @@ use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::meta::selector::LabelSelector;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
@@ -58,7 +58,7 @@ impl Reconciler for Binder {
     }
 
     /// A key is that of a claim, or the name of a volume.
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if CLAIMS.is(&change.collection) {
             let stored = change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
             let gone = || change.stored.is_none().then(|| FIRST.to_owned());
@@ -324,7 +324,7 @@ impl Reconciler for Protection {
         vec![CLAIMS.collection(), VOLUMES.collection(), PODS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if CLAIMS.is(&change.collection) || VOLUMES.is(&change.collection) {
             let is_going =
                 change.stored.as_ref().is_some_and(|it| it.metadata_field("\"deletionTimestamp\"").is_some());

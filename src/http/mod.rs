@@ -5,7 +5,7 @@
 
 pub mod path;
 pub mod query;
-mod delete_options;
+pub mod delete_options;
 pub mod negotiate;
 pub mod frame;
 pub mod pieces;

@@ -24,7 +24,7 @@ const PAGE_MAX: usize = 256;
 
 /// A change of some collection.
 #[derive(Clone, Debug)]
-pub struct FeedEntry {
+pub struct ChangeEvent {
     pub collection: Collection,
     pub key: Arc<str>,
     pub uid: Arc<str>,
@@ -33,9 +33,9 @@ pub struct FeedEntry {
     pub stored: Option<Arc<Stored>>,
 }
 
-impl FeedEntry {
+impl ChangeEvent {
     pub(super) fn new(collection: &Collection, applied: &Applied) -> Self {
-        FeedEntry {
+        ChangeEvent {
             collection: collection.clone(),
             key: Arc::clone(&applied.key),
             uid: Arc::clone(&applied.uid),
@@ -49,15 +49,15 @@ impl FeedEntry {
     }
 }
 
-impl From<(Collection, Change)> for FeedEntry {
+impl From<(Collection, Change)> for ChangeEvent {
     fn from((collection, change): (Collection, Change)) -> Self {
-        FeedEntry::new(&collection, &Applied::from(change))
+        ChangeEvent::new(&collection, &Applied::from(change))
     }
 }
 
 /// The changes that stay in memory.
 pub(super) struct Newest {
-    entries: VecDeque<FeedEntry>,
+    entries: VecDeque<ChangeEvent>,
     bytes: usize,
     /// Every change after this revision is among them.
     from: Revision,
@@ -68,7 +68,7 @@ impl Newest {
         Newest { entries: VecDeque::new(), bytes: 0, from: revision }
     }
 
-    pub fn push(&mut self, entry: FeedEntry) {
+    pub fn push(&mut self, entry: ChangeEvent) {
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
         while self.entries.len() > NEWEST_MAX || self.bytes > NEWEST_BYTES_MAX {
@@ -79,7 +79,7 @@ impl Newest {
     }
 
     /// The first `max` changes after a revision; `None` where some of them are no longer in memory.
-    pub fn after_revision(&self, after: Revision, max: usize) -> Option<Vec<FeedEntry>> {
+    pub fn after_revision(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
         if after < self.from {
             return None;
         }
@@ -96,7 +96,7 @@ pub struct Moment(pub(super) Vec<Revision>);
 pub struct Feed {
     databases: Vec<DatabaseFeed>,
     /// What is read and not handed out yet.
-    gathered: Vec<FeedEntry>,
+    gathered: Vec<ChangeEvent>,
 }
 
 impl Feed {
@@ -107,7 +107,7 @@ impl Feed {
     /// Waits for changes, and returns some of them, those of each database in order; `None` where they are gone or a
     /// database is. A change comes with, or after, all that was acknowledged in other databases before it: an owner is known
     /// before those who refer to it. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Vec<FeedEntry>> {
+    pub async fn next(&mut self) -> Option<Vec<ChangeEvent>> {
         if self.gathered.is_empty() {
             // The one that was asked first is asked last the next time: who has much to tell does not silence the others.
             // INVARIANT: there is at least the main database.
@@ -146,7 +146,7 @@ impl DatabaseFeed {
     }
 
     /// As [`Feed::next`].
-    async fn next(&mut self) -> Option<Vec<FeedEntry>> {
+    async fn next(&mut self) -> Option<Vec<ChangeEvent>> {
         loop {
             // Marked as seen before reading: a change after this wakes the feed again.
             self.newest.borrow_and_update();
@@ -168,7 +168,7 @@ impl DatabaseFeed {
     }
 
     /// The next changes that are visible already, in order; `None` at the end. Cancel-safe.
-    async fn visible(&mut self) -> Option<Vec<FeedEntry>> {
+    async fn visible(&mut self) -> Option<Vec<ChangeEvent>> {
         if self.view.revision() < self.position {
             tracing::warn!("a feed ends, as the database has lost what it was told");
             return None;
@@ -188,13 +188,13 @@ impl DatabaseFeed {
     }
 
     /// The next changes from the database, none that is not visible yet; `None` where they are compacted.
-    async fn read(&self) -> Result<Option<Vec<FeedEntry>>, StoreError> {
+    async fn read(&self) -> Result<Option<Vec<ChangeEvent>>, StoreError> {
         let visible = self.view.revision();
         let log = self.store.log_after(self.position, PAGE_MAX).await?;
         if self.position < log.compacted {
             return Ok(None);
         }
-        let entries = log.changes.into_iter().map(FeedEntry::from);
+        let entries = log.changes.into_iter().map(ChangeEvent::from);
         Ok(Some(entries.take_while(|entry| entry.revision <= visible).collect()))
     }
 }

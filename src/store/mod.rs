@@ -81,7 +81,7 @@ use crate::meta::Revision;
 #[cfg(test)]
 pub(crate) use encoded::tally;
 pub use encoded::{Encoded, compact_json, fitted};
-pub use feed::{Feed, FeedEntry, Moment};
+pub use feed::{ChangeEvent, Feed, Moment};
 pub use forms::ClientForm;
 pub use interned::interned;
 pub use log::LogWatch;

@@ -15,7 +15,7 @@ use crate::meta::Revision;
 use crate::work;
 
 use super::batch::{Foreseen, LiveKey, keys_of};
-use super::feed::{FeedEntry, Newest};
+use super::feed::{ChangeEvent, Newest};
 use super::forms::Forms;
 use super::log::LogPage;
 use super::stored::Objects;
@@ -352,7 +352,7 @@ impl View {
                 continue;
             }
             state.revision = applied.revision;
-            state.newest.push(FeedEntry::new(&collection, &applied));
+            state.newest.push(ChangeEvent::new(&collection, &applied));
             match state.collections.get_mut(&collection) {
                 Some(CollectionState::Loaded(loaded)) => {
                     let before = loaded.object_bytes;
@@ -472,7 +472,7 @@ impl View {
     }
 
     /// The newest changes of all collections after `after`, `max` at most; `None` where memory does not reach back that far.
-    pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<FeedEntry>> {
+    pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
         self.read().newest.after_revision(after, max)
     }
 

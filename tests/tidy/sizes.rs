@@ -33,7 +33,7 @@ fn functions(code: &str) -> Vec<(&str, usize)> {
         // One without a body ends with its head.
         let head = lines[at..].iter().position(|line| line.ends_with(['{', ';', '}']))?;
         let is_open = lines[at + head].ends_with('{');
-        let body = if is_open { lines[at + head..].iter().position(|line| is_end(&line))? } else { 0 };
+        let body = if is_open { lines[at + head..].iter().position(is_end)? } else { 0 };
         Some((name, head + body + 1))
     };
     named.filter_map(length).collect()

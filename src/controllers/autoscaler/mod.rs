@@ -29,7 +29,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::meta::Status;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 /// How long there is between two looks.
@@ -62,7 +62,7 @@ impl Reconciler for Autoscalers {
         vec![AUTOSCALERS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if AUTOSCALERS.is(&change.collection) {
             let is_news = match change.stored {

@@ -20,7 +20,7 @@ use super::template_hash::template_hash;
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Map, Value};
 
 const DEPLOYMENTS: Kind = Kind("apps", "deployments");
@@ -66,7 +66,7 @@ impl Reconciler for Deployments {
         vec![DEPLOYMENTS.collection(), SETS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         self.family.note(change)
     }
 

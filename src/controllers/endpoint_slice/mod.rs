@@ -17,7 +17,7 @@ use super::slices::{Changes, SLICES, Slices};
 use super::trigger_times::{self, TriggerTimes};
 use super::workload::{Means, Running};
 use crate::meta::Status;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 struct EndpointSlices {
@@ -52,7 +52,7 @@ impl Reconciler for EndpointSlices {
         *self.topology.lock().unwrap_or_else(PoisonError::into_inner) = Topology::default();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if SLICES.is(&change.collection) {
             // One that somebody else has changed is mended.
             return self.slices.note(change);

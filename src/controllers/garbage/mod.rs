@@ -36,7 +36,7 @@ use crate::object;
 use crate::registry::{
     DeleteRequest, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
 };
-use crate::store::{At, Collection, FeedEntry, Moment, StoreError, Stored};
+use crate::store::{At, ChangeEvent, Collection, Moment, StoreError, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -78,7 +78,7 @@ impl Controller for Garbage {
         Ok(seen)
     }
 
-    fn note(&self, change: &FeedEntry, queue: &mut Queue<Id>) {
+    fn note(&self, change: &ChangeEvent, queue: &mut Queue<Id>) {
         let now = Instant::now();
         if change.collection == self.registry.definitions.collection() {
             // Those wait whose owners are of kinds that are not served.

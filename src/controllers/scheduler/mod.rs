@@ -24,7 +24,7 @@ use super::workload::{Means, Running};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 const NAME: &str = "default-scheduler";
@@ -61,7 +61,7 @@ impl Reconciler for Scheduler {
         *self.state() = State::default();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let read = || change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
         if PODS.is(&change.collection) {
             return self.note_pod(&change.key, read().as_ref());

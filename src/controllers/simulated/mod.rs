@@ -31,7 +31,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::kinds::pod_object::simulated;
 use crate::meta::Status;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 pub use self::plan::{NodePlan, PlanError};
@@ -210,7 +210,7 @@ impl Reconciler for Simulated {
         self.stages_of_pods.begin_anew();
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if NODES.is(&change.collection) {
             if change.stored.is_none() {
                 self.nodes().known.remove(&*change.key);

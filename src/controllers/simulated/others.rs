@@ -13,7 +13,7 @@ use crate::controllers::reconcile::{self, Reconciler};
 use crate::meta::Status;
 use crate::object;
 use crate::registry::Registry;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 struct Others {
@@ -80,7 +80,7 @@ impl Reconciler for Others {
         self.kinds.iter().for_each(|staged| staged.followed.begin_anew());
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let (group, plural) = change.collection.names();
         let key = || format!("{group}/{plural}/{}", change.key);
         let of_group = || self.kinds.iter().filter(|staged| staged.group == group);
@@ -180,7 +180,7 @@ mod tests {
         let stored = others.client.registry.storage.get(&EVENTS.collection(), "default/e").await.expect("it is read");
         let stored = stored.expect("it is there");
         let (key, uid, revision) = (Arc::clone(&stored.key), Arc::clone(&stored.uid), stored.revision);
-        let change = FeedEntry { collection: EVENTS.collection(), key, uid, revision, stored: Some(stored) };
+        let change = ChangeEvent { collection: EVENTS.collection(), key, uid, revision, stored: Some(stored) };
         let keys = others.note(&change);
         assert_eq!(keys, ["/events/default/e"]);
         others.reconcile(&keys[0]).await.expect("it is followed");

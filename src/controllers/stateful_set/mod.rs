@@ -20,7 +20,7 @@ use super::reconcile::Reconciler;
 use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{Collection, FeedEntry};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
 const SETS: Kind = Kind("apps", "statefulsets");
@@ -40,7 +40,7 @@ impl Reconciler for StatefulSets {
         vec![SETS.collection(), PODS.collection()]
     }
 
-    fn note(&self, change: &FeedEntry) -> Vec<String> {
+    fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if CLAIMS.is(&change.collection) { self.note_claim(change) } else { self.family.note(change) }
     }
 
@@ -81,7 +81,7 @@ impl Reconciler for StatefulSets {
 
 impl StatefulSets {
     /// A pod may wait for the claim of an earlier one to go.
-    fn note_claim(&self, change: &FeedEntry) -> Vec<String> {
+    fn note_claim(&self, change: &ChangeEvent) -> Vec<String> {
         let Some((namespace, name)) = change.key.split_once('/').filter(|_| change.stored.is_none()) else {
             return Vec::new();
         };

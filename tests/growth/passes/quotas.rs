@@ -11,10 +11,12 @@ const PODS: Counted<'_> = Counted { group: "", plural: "pods", subresource: "" }
 
 pub fn passes() -> Vec<Pass> {
     vec![
-        pass("charge", "many quotas", SIZE, many_quotas, charge),
-        pass("charge", "a quota of many resources", SIZE, |size| vec![one_quota(size)], charge),
-        pass("find what may limit", "many quotas", SIZE, texts(many_quotas), find),
-        pass("find what may limit", "a quota of many resources", SIZE, texts(|size| vec![one_quota(size)]), find),
+        pass("charge", "many quotas", SIZE, many_quotas, |quotas| charge(quotas)),
+        pass("charge", "a quota of many resources", SIZE, |size| vec![one_quota(size)], |quotas| charge(quotas)),
+        pass("find what may limit", "many quotas", SIZE, texts(many_quotas), |quotas| find(quotas)),
+        pass("find what may limit", "a quota of many resources", SIZE, texts(|size| vec![one_quota(size)]), |quotas| {
+            find(quotas)
+        }),
     ]
 }
 
@@ -30,15 +32,15 @@ fn one_quota(size: usize) -> Value {
 }
 
 fn texts(quotas: fn(usize) -> Vec<Value>) -> impl Fn(usize) -> Vec<Vec<u8>> {
-    move |size| quotas(size).iter().map(|quota| json::encode(quota)).collect()
+    move |size| quotas(size).iter().map(json::encode).collect()
 }
 
-fn charge(quotas: &Vec<Value>) -> bool {
+fn charge(quotas: &[Value]) -> bool {
     let pod = value(r#"{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1m"}}}]}}"#);
     let request = Request { counted: PODS, object: &pod, old: None };
     quota::charge(quotas, &request, &LimitedResources::default()).is_ok()
 }
 
-fn find(quotas: &Vec<Vec<u8>>) -> usize {
+fn find(quotas: &[Vec<u8>]) -> usize {
     quotas.iter().filter(|quota| PODS.may_be_limited_by(quota)).count()
 }

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use kubeskiff::crd::ServedVersion;
-use kubeskiff::http::query::{DeleteOptions, ListOptions, Query, WriteOptions};
+use kubeskiff::http::delete_options::DeleteOptions;
+use kubeskiff::http::query::{ListOptions, Query, WriteOptions};
 use kubeskiff::http::{negotiate, path};
 use kubeskiff::kinds;
 use kubeskiff::protobuf;

@@ -227,7 +227,7 @@ mod tests {
 
         async fn list_of(&self, _: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status> {
             let quotas = self.quotas.lock().expect("nothing panics");
-            Ok(Listed::new(quotas.iter().filter(|quota| wanted(&json::encode(*quota))).cloned().collect(), None))
+            Ok(Listed::new(quotas.iter().filter(|quota| wanted(&json::encode(quota))).cloned().collect(), None))
         }
 
         async fn replace(&self, _: ScopedResource<'_>, object: Value) -> Result<bool, Status> {
