@@ -434,7 +434,7 @@ async fn open_page(wanted: Option<PageRequest>, api: &Router) -> Result<Option<O
     }
 }
 
-/// Makes the objects that only those wait for who ask for them.
+/// Makes the objects that need not be there at the start: requests for them wait.
 fn make_deferred(registry: Arc<Registry>) -> JoinHandle<()> {
     tokio::spawn(async move { registry.make_deferred_objects().await })
 }

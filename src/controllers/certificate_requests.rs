@@ -174,7 +174,7 @@ impl Reconciler for Signing {
 
 /// Why a request gets no certificate, in the words of kube-controller-manager.
 #[derive(Debug, thiserror::Error)]
-enum NotSigned {
+enum SigningError {
     #[error("unable to parse csr {name:?}: {why}")]
     Unreadable { name: String, why: RequestError },
     #[error("invalid usage for client certificate: {0}")]
@@ -205,7 +205,7 @@ fn signed(request: &Value, signer: &dyn Sign) -> Result<String, Unsigned> {
 }
 
 /// Whether a signer that is here signs the request; `None` for signers of others.
-fn validated(request: &Value) -> Option<Result<(), NotSigned>> {
+fn validated(request: &Value) -> Option<Result<(), SigningError>> {
     let signer = request.str_at(&["spec", "signerName"]);
     if ![OF_KUBELETS, OF_CLIENTS, OF_SERVING, LEGACY].contains(&signer) {
         return None;
@@ -215,7 +215,7 @@ fn validated(request: &Value) -> Option<Result<(), NotSigned>> {
         Ok(asked) => asked,
         Err(why) => {
             let name = request.str_at(&["metadata", "name"]);
-            return Some(Err(NotSigned::Unreadable { name: name.to_owned(), why }));
+            return Some(Err(SigningError::Unreadable { name: name.to_owned(), why }));
         }
     };
     Some(match signer {
@@ -224,8 +224,8 @@ fn validated(request: &Value) -> Option<Result<(), NotSigned>> {
         OF_CLIENTS => {
             let is_known = |usage: &&&str| ["digital signature", "key encipherment", "client auth"].contains(*usage);
             match usages.iter().find(|usage| !is_known(usage)) {
-                Some(usage) => Err(NotSigned::Usage((*usage).to_owned())),
-                None if !usages.contains(&"client auth") => Err(NotSigned::NoClientAuth),
+                Some(usage) => Err(SigningError::Usage((*usage).to_owned())),
+                None if !usages.contains(&"client auth") => Err(SigningError::NoClientAuth),
                 None => Ok(()),
             }
         }
@@ -233,44 +233,44 @@ fn validated(request: &Value) -> Option<Result<(), NotSigned>> {
     })
 }
 
-fn validate_client(asked: &Request, usages: &[&str]) -> Result<(), NotSigned> {
+fn validate_client(asked: &Request, usages: &[&str]) -> Result<(), SigningError> {
     if asked.organizations != ["system:nodes"] {
-        return Err(NotSigned::Organization);
+        return Err(SigningError::Organization);
     }
     for (count, names) in
         [(asked.names.dns, "DNS"), (asked.names.emails, "Email"), (asked.names.ips, "IP"), (asked.names.uris, "URI")]
     {
         if count > 0 {
-            return Err(NotSigned::AlternativeNames(names));
+            return Err(SigningError::AlternativeNames(names));
         }
     }
     if !asked.common_name.starts_with("system:node:") {
-        return Err(NotSigned::CommonName);
+        return Err(SigningError::CommonName);
     }
     has_usages(usages, "client auth")
 }
 
-fn validate_serving(asked: &Request, usages: &[&str]) -> Result<(), NotSigned> {
+fn validate_serving(asked: &Request, usages: &[&str]) -> Result<(), SigningError> {
     if asked.organizations != ["system:nodes"] {
-        return Err(NotSigned::Organization);
+        return Err(SigningError::Organization);
     }
     if asked.names.dns == 0 && asked.names.ips == 0 {
-        return Err(NotSigned::NoAddress);
+        return Err(SigningError::NoAddress);
     }
     for (count, names) in [(asked.names.emails, "Email"), (asked.names.uris, "URI")] {
         if count > 0 {
-            return Err(NotSigned::AlternativeNames(names));
+            return Err(SigningError::AlternativeNames(names));
         }
     }
     has_usages(usages, "server auth")?;
     if !asked.common_name.starts_with("system:node:") {
-        return Err(NotSigned::CommonName);
+        return Err(SigningError::CommonName);
     }
     Ok(())
 }
 
 /// The usages are those of a node, with `purpose`; the key need not encipher.
-fn has_usages(usages: &[&str], purpose: &'static str) -> Result<(), NotSigned> {
+fn has_usages(usages: &[&str], purpose: &'static str) -> Result<(), SigningError> {
     let mut all = vec![purpose, "digital signature", "key encipherment"];
     all.sort_unstable();
     let mut found = usages.to_vec();
@@ -278,7 +278,7 @@ fn has_usages(usages: &[&str], purpose: &'static str) -> Result<(), NotSigned> {
     found.dedup();
     let is_fine =
         found == all || found == all.iter().copied().filter(|it| *it != "key encipherment").collect::<Vec<_>>();
-    if is_fine { Ok(()) } else { Err(NotSigned::Usages(all)) }
+    if is_fine { Ok(()) } else { Err(SigningError::Usages(all)) }
 }
 
 impl Reconciler for Cleaning {

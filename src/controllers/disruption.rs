@@ -123,7 +123,7 @@ impl Reconciler for Disruption {
 
 /// Why it is not known how many pods a budget may expect, in the words of kube-controller-manager.
 #[derive(Debug, thiserror::Error)]
-enum NotCounted {
+enum ExpectedCountError {
     #[error("found no controllers for pod {}", go_quote(.0))]
     NoController(String),
     #[error("no matches for kind {} in version {}", go_quote(.kind), go_quote(.version))]
@@ -162,7 +162,11 @@ impl Disruption {
     /// How many pods there are to be, where the budget depends on it: what their controllers say.
     ///
     /// Errors: a pod whose controller does not say so.
-    async fn expected(&self, budget: &Value, covered: &[Value]) -> Result<Result<Expected, NotCounted>, Status> {
+    async fn expected(
+        &self,
+        budget: &Value,
+        covered: &[Value],
+    ) -> Result<Result<Expected, ExpectedCountError>, Status> {
         let is_needed = budget.at(&["spec", "maxUnavailable"]).is_some_and(|it| !it.is_null())
             || matches!(budget.at(&["spec", "minAvailable"]), Some(Value::String(_)));
         if !is_needed {
@@ -182,7 +186,7 @@ impl Disruption {
             let (namespace, name) = place(pod);
             match self.scale_of(owner, namespace).await? {
                 Ok(Some((uid, replicas))) => _ = scales.insert(uid, replicas),
-                Ok(None) => return Ok(Err(NotCounted::NoController(name.to_owned()))),
+                Ok(None) => return Ok(Err(ExpectedCountError::NoController(name.to_owned()))),
                 Err(why) => return Ok(Err(why)),
             }
         }
@@ -197,7 +201,7 @@ impl Disruption {
         &self,
         owner: &Value,
         namespace: &str,
-    ) -> Result<Result<Option<(String, i64)>, NotCounted>, Status> {
+    ) -> Result<Result<Option<(String, i64)>, ExpectedCountError>, Status> {
         let mut owner = owner.clone();
         if owner.str_at(&["kind"]) == "ReplicaSet" {
             let key = format!("{namespace}/{}", owner.str_at(&["name"]));
@@ -207,19 +211,19 @@ impl Disruption {
         }
         let Some(mut target) = self.client.target_of(&owner, namespace).await? else {
             let (kind, version) = (owner.str_at(&["kind"]), owner.str_at(&["apiVersion"]));
-            return Ok(Err(NotCounted::NotServed { kind: kind.to_owned(), version: version.to_owned() }));
+            return Ok(Err(ExpectedCountError::NotServed { kind: kind.to_owned(), version: version.to_owned() }));
         };
         if target.version.scale.is_none() {
             let (group, plural) = (&target.version.group, &target.version.names.plural);
             let resource = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
-            return Ok(Err(NotCounted::NoScale(resource)));
+            return Ok(Err(ExpectedCountError::NoScale(resource)));
         }
         self.known().scaled.insert(target.resource.collection.clone());
         target.subresource = Subresource::Scale;
         let scale = match self.client.registry.get_value(&target, None).await {
             Ok(scale) => scale,
             Err(status) if status.code == 404 => return Ok(Ok(None)),
-            Err(status) => return Ok(Err(NotCounted::Refused(status.message))),
+            Err(status) => return Ok(Err(ExpectedCountError::Refused(status.message))),
         };
         let uid = scale.str_at(&["metadata", "uid"]);
         let is_it = uid == owner.str_at(&["uid"]);
@@ -260,7 +264,7 @@ fn unmanaged_pods(budget: &Value) -> String {
 fn status_of(
     budget: &Value,
     covered: &[Value],
-    expected: Result<i64, NotCounted>,
+    expected: Result<i64, ExpectedCountError>,
     now: Timestamp,
 ) -> (Value, Option<Duration>) {
     let generation = int_at(budget, &["metadata", "generation"]);
@@ -376,8 +380,12 @@ mod tests {
         let evicted = "spec: {minAvailable: 1}\nstatus: {disruptedPods: {a: '2026-01-01T00:00:50Z'}}";
         check(evicted, 3, [1, 1, 0]);
         check(&evicted.replace("00:00:50", "00:00:00").replace("2026", "2025"), 3, [2, 1, 1]);
-        let (failed, _) =
-            status_of(&read("spec: {maxUnavailable: 1}"), &pods, Err(NotCounted::Refused("no".to_owned())), now);
+        let (failed, _) = status_of(
+            &read("spec: {maxUnavailable: 1}"),
+            &pods,
+            Err(ExpectedCountError::Refused("no".to_owned())),
+            now,
+        );
         assert_eq!(failed.items_at(&["conditions"])[0].str_at(&["reason"]), "SyncFailed");
     }
 

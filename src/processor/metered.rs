@@ -53,7 +53,7 @@ mod tests {
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::processor::turns::Waits;
+    use crate::processor::turns::WaiterKind;
     use crate::processor::{ExpectedWork, Processor, THREADS_BESIDE};
     use crate::work::{self, Ended, NoThread, commit, step};
 
@@ -145,7 +145,7 @@ mod tests {
         let processor = Processor::of(1, THREADS_BESIDE);
         let user = Arc::from("jane");
         let mut waiting = Vec::new();
-        while let Ok(turn) = processor.turns.take(&user, Waits::ToGoOn) {
+        while let Ok(turn) = processor.turns.take(&user, WaiterKind::ToGoOn) {
             waiting.push(turn);
         }
         let work = || async {
@@ -219,7 +219,7 @@ mod tests {
         let processor = Processor::of(1, THREADS_BESIDE);
         let user = Arc::from("jane");
         let mut waiting = Vec::new();
-        while let Ok(turn) = processor.turns.take(&user, Waits::ToGoOn) {
+        while let Ok(turn) = processor.turns.take(&user, WaiterKind::ToGoOn) {
             waiting.push(turn);
         }
         let of = share(&processor);

@@ -58,7 +58,7 @@ pub use metered::{background, background_meter, meter, metered};
 use crate::work::Ended;
 use attend::Attendant;
 use record::Record;
-use turns::{Turn, Turns, Waits};
+use turns::{Turn, Turns, WaiterKind};
 
 /// Processor time that a request may take, all in all.
 pub const BUDGET: Duration = Duration::from_secs(10);
@@ -253,8 +253,8 @@ impl Share {
     /// Errors: too many requests of this user wait.
     pub async fn ready(&self) -> Result<(), Ended> {
         if self.waits() {
-            let waits = if self.expected() == ExpectedWork::Long { Waits::ToBegin } else { Waits::ToGoOn };
-            let turn = self.turns.take(&self.user, waits)?.await;
+            let kind = if self.expected() == ExpectedWork::Long { WaiterKind::ToBegin } else { WaiterKind::ToGoOn };
+            let turn = self.turns.take(&self.user, kind)?.await;
             *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
             // Before the first step, as that may be long in coming.
             attend::leave_thread();

@@ -1,8 +1,9 @@
 //! Whose turn it is: a queue that is fair by user.
 //!
 //! There are as many turns as processors. Users who wait are served one after the other, and the requests of each in the
-//! order in which they came; so somebody with a thousand of them delays another by one. Once many of those that have begun hold
-//! threads, they go before what has not begun, and none gives up its turn for that: what is short finds a thread.
+//! order in which they came; so somebody with a thousand of them delays another by one. Once many requests that have begun
+//! hold threads, these go before what has not begun, and none of them gives up its turn to a request that has not: so what is short
+//! finds a thread.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -18,7 +19,7 @@ use crate::work::Ended;
 /// How many requests of one user may wait to begin what takes long, and how many others.
 const WAITING_PER_USER_MAX: usize = 256;
 /// How many may wait of all users.
-const WAITING_MAX: usize = 2048;
+const WAITING_MAX: usize = 4096;
 /// How many may hold a thread while they wait, as they were not expected to take long; where threads are few, fewer.
 const THREADS_WAITING_MAX: usize = 32;
 /// How many may hold a thread while they wait for the answer of a service; where threads are few, fewer.
@@ -60,7 +61,7 @@ impl Bounds {
 
 /// What waits for a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waits {
+pub(super) enum WaiterKind {
     /// Something that takes long, and has not begun: it holds little.
     ToBegin,
     /// Something that has begun, and holds a thread, or that is expected to be short.
@@ -82,7 +83,7 @@ struct TurnQueue {
 }
 
 struct Waiter {
-    waits: Waits,
+    kind: WaiterKind,
     granted: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
@@ -110,8 +111,8 @@ impl Turns {
     /// The next turn of `user`.
     ///
     /// Errors: too many wait.
-    pub fn take(self: &Arc<Self>, user: &Arc<str>, waits: Waits) -> Result<WaitingTurn, Ended> {
-        let waiter = Arc::new(Waiter { waits, granted: AtomicBool::default(), waker: Mutex::default() });
+    pub fn take(self: &Arc<Self>, user: &Arc<str>, kind: WaiterKind) -> Result<WaitingTurn, Ended> {
+        let waiter = Arc::new(Waiter { kind, granted: AtomicBool::default(), waker: Mutex::default() });
         let mut queue = self.queue();
         if queue.free > 0 {
             queue.free -= 1;
@@ -131,7 +132,7 @@ impl Turns {
         user: &Arc<str>,
         wanted: impl FnMut() -> Result<(), Ended>,
     ) -> Result<Turn, Ended> {
-        let mut waiting = self.take(user, Waits::ToGoOn)?;
+        let mut waiting = self.take(user, WaiterKind::ToGoOn)?;
         let _holding = HoldingThread::new(self, &waiting)?;
         poll_on_thread(|context| Pin::new(&mut waiting).poll(context), wanted)
     }
@@ -198,7 +199,7 @@ impl Turns {
 impl TurnQueue {
     fn add(&mut self, user: &Arc<str>, waiter: &Arc<Waiter>) -> Result<(), Ended> {
         let of_user = self.waiting.get(user);
-        let like_it = of_user.into_iter().flatten().filter(|other| other.waits == waiter.waits).count();
+        let like_it = of_user.into_iter().flatten().filter(|other| other.kind == waiter.kind).count();
         if like_it >= WAITING_PER_USER_MAX || self.count >= WAITING_MAX {
             return Err(Ended::Overload);
         }
@@ -239,7 +240,7 @@ impl TurnQueue {
 
 /// Where the first one stands that goes on.
 fn goes_on(of_user: &VecDeque<Arc<Waiter>>) -> Option<usize> {
-    of_user.iter().position(|waiter| waiter.waits == Waits::ToGoOn)
+    of_user.iter().position(|waiter| waiter.kind == WaiterKind::ToGoOn)
 }
 
 impl Waiter {
@@ -376,7 +377,7 @@ mod tests {
     }
 
     fn take(turns: &Arc<Turns>, user: &str) -> WaitingTurn {
-        turns.take(&Arc::from(user), Waits::ToBegin).expect("few wait")
+        turns.take(&Arc::from(user), WaiterKind::ToBegin).expect("few wait")
     }
 
     #[test]
@@ -419,7 +420,7 @@ mod tests {
         assert!(turns.are_wanted(&jane) && turns.are_wanted(&joe));
         turns.queue().threads = turns.bounds.begun_max;
         assert!(!turns.are_wanted(&jane) && turns.are_wanted(&joe));
-        let mut short = turns.take(&jane, Waits::ToGoOn).expect("few wait");
+        let mut short = turns.take(&jane, WaiterKind::ToGoOn).expect("few wait");
         assert!(turns.are_wanted(&jane));
         turns.pass_on();
         assert!(poll(&mut to_begin).is_none());
@@ -433,11 +434,11 @@ mod tests {
     fn only_so_many_of_a_user_wait() {
         let turns = Arc::new(none());
         let user = Arc::from("a");
-        let waiting: Vec<_> = (0..WAITING_PER_USER_MAX).map(|_| turns.take(&user, Waits::ToBegin)).collect();
+        let waiting: Vec<_> = (0..WAITING_PER_USER_MAX).map(|_| turns.take(&user, WaiterKind::ToBegin)).collect();
         assert!(waiting.iter().all(Result::is_ok));
-        assert_eq!(turns.take(&user, Waits::ToBegin).err(), Some(Ended::Overload));
-        assert!(turns.take(&user, Waits::ToGoOn).is_ok(), "what is short is not refused for what is long");
-        assert!(turns.take(&Arc::from("b"), Waits::ToBegin).is_ok());
+        assert_eq!(turns.take(&user, WaiterKind::ToBegin).err(), Some(Ended::Overload));
+        assert!(turns.take(&user, WaiterKind::ToGoOn).is_ok(), "what is short is not refused for what is long");
+        assert!(turns.take(&Arc::from("b"), WaiterKind::ToBegin).is_ok());
     }
 
     #[test]

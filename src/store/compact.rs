@@ -22,17 +22,17 @@ const EVERY_MIN: Duration = Duration::from_millis(10);
 const EXPIRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until the database is closed. While there is nothing that could go it waits for a write, and no time passes for it.
-/// What is there at first has been so for `age`.
-pub(super) async fn run(database: WeakDatabase, history: Duration, age: Duration, clock: Clock) {
+/// What was `found` at the start, up to a revision, had been there for so long.
+pub(super) async fn run(database: WeakDatabase, history: Duration, found: (Revision, Duration), clock: Clock) {
     let every = (history / STEPS).clamp(EVERY_MIN, EXPIRY_EVERY);
     let mut seen: VecDeque<(Instant, Revision)> = VecDeque::new();
     let mut moves = clock.moves();
     let Some(mut newest) = database.upgrade().map(|database| database.newest()) else { return };
+    let (revision, age) = found;
     if let Some(since) = Instant::now().checked_sub(age.min(history))
-        && let Some(database) = database.upgrade()
-        && database.compacted() < database.revision()
+        && database.upgrade().is_some_and(|database| database.compacted() < revision)
     {
-        seen.push_back((since, database.revision()));
+        seen.push_back((since, revision));
     }
     loop {
         let Some(may_expire) = database.upgrade().map(|database| database.may_expire()) else { return };

@@ -16,7 +16,7 @@ use super::health::Health;
 use super::memory::InMemory;
 use super::postgres::Postgres;
 use super::sql::{Stats, Store};
-use super::sqlite::{DatabaseLocation, Sqlite, unchanged_for};
+use super::sqlite::{DatabaseLocation, Sqlite};
 use super::stored::Objects;
 use super::view::{PageEnd, Snapshot, StateLookup, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
@@ -62,17 +62,13 @@ struct Probe {
 impl Database {
     /// Opens the database at `location` and starts to write.
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
-        let age = match location {
-            Location::File(path) | Location::Shared(path) => unchanged_for(path),
-            Location::Memory | Location::Postgres(_) => Duration::ZERO,
-        };
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
             Location::Memory => Arc::new(InMemory::within(config.memory.store_room())),
             Location::File(path) => Arc::new(Sqlite::open(DatabaseLocation::Own(path), config.durability).await?),
             Location::Shared(path) => Arc::new(Sqlite::open(DatabaseLocation::Shared(path), config.durability).await?),
         };
-        Self::serve(store, location, config, age).await
+        Self::serve(store, location, config).await
     }
 
     /// A copy of the database as it is now at `location`, a file that is not there yet or in memory. The secrets `without`
@@ -93,16 +89,10 @@ impl Database {
                 return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));
             }
         };
-        Self::serve(store, location, config, Duration::ZERO).await
+        Self::serve(store, location, config).await
     }
 
-    /// `age` is how long the database has been as it is.
-    async fn serve(
-        store: Arc<dyn Store>,
-        location: &Location,
-        config: &Config,
-        age: Duration,
-    ) -> Result<Self, StoreError> {
+    async fn serve(store: Arc<dyn Store>, location: &Location, config: &Config) -> Result<Self, StoreError> {
         let (revision, compacted) = store.revisions().await?;
         let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
@@ -126,7 +116,8 @@ impl Database {
             collection_bytes_max,
         });
         let database = Database { inner };
-        let compaction = compact::run(database.downgrade(), config.history, age, config.clock.clone());
+        let found = (revision, database.inner.store.age());
+        let compaction = compact::run(database.downgrade(), config.history, found, config.clock.clone());
         database.tasks().push(tokio::spawn(compaction));
         if *location != Location::Memory {
             database.tasks().push(tokio::spawn(give_back(database.downgrade(), Arc::clone(&config.memory))));
@@ -516,7 +507,7 @@ mod tests {
         let store = Arc::new(fixture::sqlite("get-while-loading").await);
         let location = Location::File(PathBuf::new());
         let things = Collection::new("", "things");
-        let database = Database::serve(store, &location, &Config::memory(), Duration::ZERO).await.expect("it opens");
+        let database = Database::serve(store, &location, &Config::memory()).await.expect("it opens");
         let put = Put {
             bytes: b"{}".as_slice().into(),
             uid: "uid".into(),

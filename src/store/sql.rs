@@ -192,6 +192,11 @@ pub trait Store: Send + Sync {
         true
     }
 
+    /// How long what was there when it was opened had been there, at least.
+    fn age(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Removes superseded rows up to `to`, a bounded number a call; true while there is more to do.
     async fn compact(&self, to: Revision) -> Result<bool, StoreError>;
 

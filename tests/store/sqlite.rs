@@ -88,7 +88,8 @@ async fn what_was_there_before_a_start_is_as_old_as_its_file() {
     storage.close().await;
 
     let storage = in_file(&folder).await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    // It has looked for what may go once.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert!(storage.watch(&crontabs(), first).await.is_ok(), "the file is new");
     storage.close().await;
 

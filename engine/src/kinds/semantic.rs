@@ -69,10 +69,11 @@ fn equal_numbers(left: &str, right: &str) -> bool {
 
 /// Whether two values mean the same whose types are not known: an empty list, map or struct is the same as none.
 pub fn equal_untyped(one: Option<&Value>, other: Option<&Value>) -> bool {
+    work::step();
     match (one, other) {
         (Some(Value::Object(one)), Some(Value::Object(other))) => {
-            let differs = |name: &str| !equal_untyped(one.get(name), other.get(name));
-            !one.iter().chain(other.iter()).any(|(name, _)| differs(name))
+            one.iter().all(|(name, value)| equal_untyped(Some(value), other.get(name)))
+                && other.iter().all(|(name, value)| one.contains_key(name) || equal_untyped(None, Some(value)))
         }
         (Some(Value::Array(one)), Some(Value::Array(other))) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal_untyped(Some(one), Some(other)))
@@ -120,6 +121,7 @@ pub fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &Field
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object;
     use crate::types;
     use crate::value::yaml;
 
@@ -137,6 +139,17 @@ mod tests {
         assert!(!check("{securityContext: {}}", "{}"));
         assert!(!check("{limits: {memory: 1Gi}}", "{limits: {memory: 1Gi, cpu: '1'}}"));
         assert!(!check("{labels: {a: b}}", "{labels: {a: c}}"));
+    }
+
+    #[test]
+    fn values_of_unknown_types_are_compared_once_each() {
+        const LEVELS: u64 = 100;
+        let nested = (0..LEVELS).fold(Value::Int(1), |value, _| object! { "a" => value, "b" => Value::Int(2) });
+        let (is_equal, steps) = work::counted(|| equal_untyped(Some(&nested), Some(&nested)));
+        assert!(is_equal && steps <= 3 * LEVELS, "{steps} steps");
+        let check = |one: Value, other: Value| equal_untyped(Some(&one), Some(&other));
+        assert!(check(object! { "a" => object! {}, "b" => 1 }, object! { "b" => 1, "c" => Value::Null }));
+        assert!(!check(object! { "b" => 1 }, object! { "b" => 1, "c" => 2 }));
     }
 
     #[test]

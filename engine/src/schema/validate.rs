@@ -527,7 +527,7 @@ fn check_junctors(place: &ValuePath<'_>, value: &Value, keywords: &ValueValidati
     }
 }
 
-/// What is told of an alternative that is not the right one: that which matches best.
+/// Checks `anyOf`. Where no schema is valid, the errors of the one that matches best are told.
 fn check_any_of(
     place: &ValuePath<'_>,
     schemas: &[NestedValueValidation],

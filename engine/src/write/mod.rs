@@ -114,7 +114,7 @@ impl Write<'_> {
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
         // Where the value has changed, too, the kind has told so.
         let rewritten = self.rewritten(&new, old);
-        errors.extend(rewritten.filter(|error| errors.iter().all(|known| known.to_string() != error.to_string())));
+        errors.extend(rewritten.filter(|error| !is_told(error, &errors)));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
         Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }
     }
@@ -140,6 +140,13 @@ impl Write<'_> {
             _ => error,
         })
     }
+}
+
+/// Whether the list has an error of the same text.
+fn is_told(error: &Error, errors: &ErrorList) -> bool {
+    let mut alike = errors.iter().filter(|known| known.field == error.field && known.kind == error.kind).peekable();
+    let text = alike.peek().map(|_| error.to_string());
+    alike.any(|known| text.as_ref() == Some(&known.to_string()))
 }
 
 /// What is wrong with the metadata of any object.
@@ -240,7 +247,7 @@ spec:
     }
 
     #[test]
-    fn a_field_that_is_raw_field_has_changed_where_its_text_has() {
+    fn a_raw_field_has_changed_where_its_text_has() {
         let strategy = kinds::find("apps", "controllerrevisions").expect("the kind is there");
         let version = strategy.served_version();
         let revision = |data: &str| {

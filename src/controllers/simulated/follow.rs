@@ -69,6 +69,8 @@ struct Stay {
 
 impl Followed {
     pub fn new(stages: Vec<Stage>, begun: Timestamp) -> Self {
+        // The times of changes are whole seconds.
+        let begun = Timestamp::from_second(begun.as_second()).unwrap_or(begun);
         Followed { stages, begun, ..Followed::default() }
     }
 
@@ -179,9 +181,10 @@ impl Followed {
 }
 
 /// When an object was last changed, as far as it says so itself: by the entries of those who manage its fields, and by its deletion.
+/// Where nobody does, nothing is known.
 fn last_change(object: &Value) -> Option<Timestamp> {
     let managed = object.items_at(&["metadata", "managedFields"]).iter().filter_map(|entry| time_at(entry, &["time"]));
-    managed.chain(time_at(object, &["metadata", "creationTimestamp"])).chain(deletion_since(object)).max()
+    Some(managed.max()?).into_iter().chain(deletion_since(object)).max()
 }
 
 #[cfg(test)]

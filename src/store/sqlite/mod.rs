@@ -44,7 +44,8 @@ use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::CountedConnection;
 use files::log_of;
-pub(super) use files::{Files, open_private, unchanged_for};
+use files::unchanged_for;
+pub(super) use files::{Files, open_private};
 use peers::Peers;
 
 /// Each migration once, in order; `user_version` counts those made.
@@ -76,6 +77,7 @@ pub struct Sqlite {
     /// A new database file may not be on disk yet, which SQLite does not care for when its log is.
     unsynced: AtomicBool,
     files: SyncMutex<Option<Files>>,
+    age: Duration,
 }
 
 /// Where a database is, and whose.
@@ -112,6 +114,11 @@ impl Sqlite {
         let stats = Arc::new(Stats::default());
         let options = SqliteConnectOptions::new().disable_statement_logging();
         let (files, _setting_up) = place.files().await?;
+        // Others go on writing a shared one.
+        let age = match place {
+            DatabaseLocation::Own(path) => unchanged_for(path),
+            DatabaseLocation::Shared(_) => Duration::ZERO,
+        };
         // SQLite keeps the size of its log file otherwise, whatever it has grown to.
         let options = options.filename(path).pragma("journal_size_limit", "67108864");
         // In pages of 4 KiB. What changes again and again is written back once, and a sync waits for it less often.
@@ -154,6 +161,7 @@ impl Sqlite {
             peers: SyncMutex::new(peers),
             unsynced: AtomicBool::new(current == FIRST_REVISION && durability == Durability::Full),
             files: SyncMutex::new(Some(files)),
+            age,
         })
     }
 
@@ -394,6 +402,10 @@ impl Store for Sqlite {
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
         connection.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))).await
+    }
+
+    fn age(&self) -> Duration {
+        self.age
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {

@@ -23,7 +23,7 @@ const POD: [&str; 10] = [
     "limits.ephemeral-storage",
     "pods",
 ];
-/// What the text of a quota has one of that limits any of these, or a resource that `requests.` or `hugepages-` begins.
+/// A quota that limits any of these, or a resource that begins with `requests.` or `hugepages-`, contains one of these texts.
 const POD_PARTS: [&str; 7] =
     ["\"cpu\"", "\"memory\"", "\"ephemeral-storage\"", "\"pods\"", "\"requests.", "\"limits.", "\"hugepages-"];
 /// What each container must name where a quota limits it.

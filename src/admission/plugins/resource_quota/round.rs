@@ -6,7 +6,7 @@
 //! Source: `checkQuotas` of `k8s.io/apiserver/pkg/admission/plugin/resourcequota`, release 1.36.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +38,11 @@ pub struct QuotaRequest {
 }
 
 impl QuotaRequest {
+    /// Group and name of the resource.
+    fn resource(&self) -> (&str, &str) {
+        (&self.group, &self.plural)
+    }
+
     fn counted(&self) -> Counted<'_> {
         Counted { group: &self.group, plural: &self.plural, subresource: &self.subresource }
     }
@@ -87,8 +92,11 @@ impl Evaluator {
         let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
         // What must be limited is held against all quotas of the namespace.
         let all = !self.limited.0.is_empty();
-        let may_limit =
-            |quota: &[u8]| all || waiting.iter().any(|waiting| waiting.item.counted().may_be_limited_by(quota));
+        let resources: BTreeSet<_> = waiting.iter().map(|waiting| waiting.item.resource()).collect();
+        let may_limit = |quota: &[u8]| {
+            let counted = |&(group, plural)| Counted { group, plural, subresource: "" };
+            all || resources.iter().map(counted).any(|counted| counted.may_be_limited_by(quota))
+        };
         let stored = match self.objects.list_of(place, &may_limit).await {
             Ok(stored) => stored,
             Err(status) => {

@@ -13,6 +13,7 @@ use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::types;
 use crate::value::{Map, Value, go_quote, json};
+use crate::work;
 
 use crate::kinds::features::{self, Feature};
 use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
@@ -238,6 +239,8 @@ fn validate_quantities(node: &Value, name: &str) -> ErrorList {
 
 /// What is told of a node that is written, though it is taken.
 fn warnings(node: &Value) -> Vec<String> {
+    /// More warnings have no room in an answer.
+    const RANGES_WARNED_OF_MAX: usize = 100;
     const SPEC: Path<'static> = Path::new("spec");
     let mut warnings = Vec::new();
     if node.at(&["spec", "configSource"]).is_some() {
@@ -247,7 +250,8 @@ fn warnings(node: &Value) -> Vec<String> {
         warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
     }
     let ranges = SPEC.child("podCIDRs");
-    for (at, range) in node.items_at(&["spec", "podCIDRs"]).iter().enumerate() {
+    for (at, range) in node.items_at(&["spec", "podCIDRs"]).iter().enumerate().take(RANGES_WARNED_OF_MAX) {
+        work::step();
         warnings.extend(prefix_warnings(&ranges.index(at), range.as_str().unwrap_or_default()));
     }
     warnings
