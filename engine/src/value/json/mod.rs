@@ -1,4 +1,4 @@
-//! JSON: bytes to [`Value`] and back, as Kubernetes' servers read and write it.
+//! JSON: bytes to [`Value`](super::Value) and back, as Kubernetes' servers read and write it.
 //!
 //! Decoding never refuses a text for its UTF-8: what is not UTF-8, and a surrogate without its partner, becomes U+FFFD.
 //! Of a repeated field the last value stays. Nesting is limited to [`DEPTH_MAX`] levels, without recursion.
