@@ -27,11 +27,11 @@ mod tests {
     #[test]
     fn selectors_are_printed_as_go_prints_them() {
         let selector = yaml::decode(
-            b"{matchLabels: {b: x, a.b/c: y, a: z}, matchExpressions: [{key: k, operator: In, values: [v, w]}]}",
+            b"{matchLabels: {b: x, a.b/c: v, a: z}, matchExpressions: [{key: k, operator: In, values: [v, w]}]}",
         );
         assert_eq!(
             go_selector(selector.ok().as_ref()),
-            "&LabelSelector{MatchLabels:map[string]string{a: z,a.b/c: y,b: x,},MatchExpressions:[]LabelSelectorRequirement{\
+            "&LabelSelector{MatchLabels:map[string]string{a: z,a.b/c: v,b: x,},MatchExpressions:[]LabelSelectorRequirement{\
              LabelSelectorRequirement{Key:k,Operator:In,Values:[v w],},},}"
         );
         assert_eq!([go_selector(None), go_selector(Some(&Value::Null))], ["nil", "nil"]);
