@@ -10,7 +10,7 @@ use crate::value::Value;
 
 use super::super::decode::{Format, labels_are_left_out};
 use super::super::scale::{self, ScaleRequest};
-use super::super::{Body, PatchRequest, PatchType, Target, Warnings, patch};
+use super::super::{Body, PatchRequest, PatchType, Subresource, Target, Warnings, patch};
 use super::kept::TextOrigin;
 
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
@@ -66,8 +66,9 @@ impl Desired<'_> {
 
 impl Desired<'_> {
     /// What the bytes of the object are made of.
-    pub(super) fn origin(&self) -> TextOrigin<'_> {
+    pub(super) fn origin(&self, subresource: Subresource) -> TextOrigin<'_> {
         match self {
+            _ if subresource != Subresource::Main => TextOrigin::Stored,
             Desired::Sent { sent: Some(body), .. } if body.format == Format::Json => TextOrigin::Json(&body.bytes),
             Desired::Patched(request) => match request.patch_type {
                 PatchType::Json | PatchType::Merge => TextOrigin::JsonPatch,

@@ -36,7 +36,6 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent, has_labels};
-use kept::TextOrigin;
 pub(super) use kept::{RawField, encode_over};
 
 /// A write as it was asked for.
@@ -117,8 +116,7 @@ impl Registry {
         let mut new = self.desired(target, write, old, now, warnings).await?;
         let guards = self.guards(target).await?;
         let known = live.as_ref().map(|live| (&live.object, &*live.stored));
-        let is_main = target.subresource == Subresource::Main;
-        let origin = if is_main { write.desired.origin() } else { TextOrigin::Stored };
+        let origin = write.desired.origin(target.subresource);
         let kept = RawField::of(target.resource.strategy, origin, &new, known);
 
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
@@ -155,9 +153,7 @@ impl Registry {
         };
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
-            if target.resource.strategy.counts_empty() && warnings.has_empty() {
-                prepare::raise_generation(&mut new, old);
-            }
+            count_emptied(target, &mut new, old, warnings);
             keep_times(&mut new, old);
         } else if matches!(write.presence, Presence::Any { .. }) {
             self.check_create(target, user, &name).await?;
@@ -255,6 +251,13 @@ impl Registry {
         let mut scale = seen_by_admission(write.target, new)?.into_owned();
         self.admit_mutating(write, &mut scale, warnings).await?;
         scale::write_back(write.target, &scale, new)
+    }
+}
+
+/// Counts an empty list or map that was sent as a change, where Go does.
+fn count_emptied(target: &Target, new: &mut Value, old: &Value, warnings: &Warnings) {
+    if target.resource.strategy.counts_empty() && warnings.has_empty() {
+        prepare::raise_generation(new, old);
     }
 }
 
