@@ -16,6 +16,9 @@ mod replay;
 pub use refused::{NewError, refused};
 pub use replay::{Replayed, replay};
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::DefinedKind;
 use crate::crd::definition::Definition;
 use crate::crd::validate::expressions::SchemaCosts;
@@ -97,7 +100,7 @@ pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<DefinitionChange> {
         let degree = if after == "None" { Breaking } else { Safe };
         changes.push(change(None, "spec.conversion.strategy", "conversion-changed", degree, detail));
     }
-    for before in &old.versions {
+    for before in distinct(&old.versions) {
         let name = Some(before.version.clone());
         match new.versions.iter().find(|after| after.version == before.version) {
             None => {
@@ -116,13 +119,18 @@ pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<DefinitionChange> {
     changes
 }
 
+/// The first version of each name: a definition that has others of it is refused.
+fn distinct(versions: &[Arc<ServedVersion>]) -> impl Iterator<Item = &ServedVersion> {
+    let mut names = BTreeSet::new();
+    versions.iter().map(AsRef::as_ref).filter(move |version| names.insert(version.version.as_str()))
+}
+
 /// What is told of two versions only now. Clients of both share the same objects: what one takes, the other must. A webhook
 /// may make up for what differs, so nothing is told where there is one.
 fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, changes: &mut Vec<DefinitionChange>) {
     let has_webhook =
         new.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook");
-    let mut served: Vec<&ServedVersion> =
-        new.versions.iter().filter(|version| version.served).map(AsRef::as_ref).collect();
+    let mut served: Vec<&ServedVersion> = distinct(&new.versions).filter(|version| version.served).collect();
     served.sort_by_key(|version| priority(&version.version));
     if has_webhook {
         return;
