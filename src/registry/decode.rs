@@ -113,7 +113,7 @@ pub fn decode_object(
         strict.extend(repeated.iter().map(ToString::to_string));
         strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field {}", quote_path(path))));
     }
-    if let Some(error) = judge(&strict, validation, warnings) {
+    if let Some(error) = tell_strict(&strict, validation, warnings) {
         return Err(cannot_be_handled(&error));
     }
     warnings.note_empty(decoded.findings.empty);
@@ -128,7 +128,7 @@ pub fn decode_object(
 }
 
 /// Warns of what strict decoding has found, or gives the error that it amounts to.
-fn judge(strict: &[String], validation: FieldValidation, warnings: &mut Warnings) -> Option<String> {
+pub(super) fn tell_strict(strict: &[String], validation: FieldValidation, warnings: &mut Warnings) -> Option<String> {
     match validation {
         FieldValidation::Ignore => None,
         FieldValidation::Warn => {

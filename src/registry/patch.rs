@@ -21,7 +21,7 @@ use crate::types::Message;
 use crate::value::{Map, Value, json, json_type, yaml};
 use crate::write::metadata::{check_name, ensure_namespace};
 
-use super::decode::{FieldValidation, add_strict_warning, not_convertible, strict_error};
+use super::decode::{FieldValidation, add_strict_warning, not_convertible, tell_strict};
 use super::update::creates_on_update;
 use super::write::{Desired, Presence, RequestedWrite};
 use super::{Registry, Subresource, Target, Warnings, Written};
@@ -222,16 +222,6 @@ pub(super) fn patch_object(
     Ok(decoded.object)
 }
 
-/// Tells what a strict reader minds, as the request asks for it. Gives why the object is refused, if it is.
-fn tell_strict(strict: &[String], validation: FieldValidation, warnings: &mut Warnings) -> Option<String> {
-    match validation {
-        FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
-        FieldValidation::Strict if !strict.is_empty() => return Some(strict_error(strict)),
-        FieldValidation::Ignore | FieldValidation::Strict => {}
-    }
-    None
-}
-
 /// What a strict reader minds in an object without a version: Go reads it into its internal type, which knows no field of JSON.
 fn unknown_without_version(patched: &Value) -> Vec<String> {
     let names = patched.as_object().into_iter().flat_map(Map::iter).map(|(name, _)| name);
@@ -291,10 +281,8 @@ pub(super) fn merge_strategically(
     let decoded = kinds::decode(target.resource.strategy, version, patched, &target.resource.versions);
     let decoded = decoded.map_err(|error| unfit(&error.to_string()))?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
-    match request.field_validation {
-        FieldValidation::Strict if !errors.is_empty() => return Err(unfit(&strict_error(&errors))),
-        FieldValidation::Warn => errors.iter().for_each(|error| add_strict_warning(error, warnings)),
-        FieldValidation::Ignore | FieldValidation::Strict => {}
+    if let Some(error) = tell_strict(&errors, request.field_validation, warnings) {
+        return Err(unfit(&error));
     }
     warnings.note_empty(decoded.findings.empty);
     Ok(decoded.object)

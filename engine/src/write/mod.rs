@@ -125,9 +125,6 @@ impl Write<'_> {
     fn rewritten(&self, new: &Value, old: &Value) -> Option<Error> {
         let path = self.strategy.raw_field();
         let RawFieldTexts { new: new_texts, old: old_texts } = self.texts;
-        let spaced = |texts: &[Option<String>], index: usize| {
-            texts.get(index).cloned().flatten().filter(|text| written::is_spaced(text))
-        };
         let is_rewritten =
             (0..new_texts.len().max(old_texts.len())).any(|at| spaced(new_texts, at) != spaced(old_texts, at));
         let has_changed = matches!(path, [name] if new.get(name) != old.get(name));
@@ -140,6 +137,11 @@ impl Write<'_> {
             _ => error,
         })
     }
+}
+
+/// The text of a raw field's item, where there is space between its tokens.
+fn spaced(texts: &[Option<String>], index: usize) -> Option<&str> {
+    texts.get(index)?.as_deref().filter(|text| written::is_spaced(text))
 }
 
 /// Whether the list has an error of the same text.
