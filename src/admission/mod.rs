@@ -21,7 +21,7 @@ pub mod static_manifests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -39,7 +39,8 @@ use crate::policy::request::{AdmissionRequest, GroupVersionName};
 use crate::value::Value;
 
 pub use configuration::Configuration;
-pub use figures::{AdmissionCall, AdmissionResult, Evaluated, Figures, WebhookCall};
+use figures::{AdmissionCall, PluginFigures};
+pub use figures::{AdmissionResult, Evaluated, Figures, WebhookCall};
 pub use handled::AdmissionRound;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Listed, Objects, ScopedResource, TextFilter};
@@ -268,38 +269,61 @@ pub trait Admission: Send + Sync {
     }
 }
 
-/// The steps of admission in their order, each by kube-apiserver's name of the plugin.
+/// The plugins of admission in their order.
 #[derive(Default)]
 pub struct Chain {
-    pub steps: Vec<(&'static str, Box<dyn Admission>)>,
-    pub figures: Arc<Figures>,
+    plugins: Vec<Plugin>,
+    figures: Arc<Figures>,
+}
+
+struct Plugin {
+    admission: Box<dyn Admission>,
+    figures: PluginFigures,
+}
+
+/// Times what follows one another: each ends where the next begins.
+struct Laps(Instant);
+
+impl Laps {
+    /// How long it took since the last one ended.
+    fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now.duration_since(std::mem::replace(&mut self.0, now))
+    }
 }
 
 impl Chain {
-    fn asked<'c>(&'c self, attributes: &Attributes<'_>) -> impl Iterator<Item = (&'static str, &'c dyn Admission)> {
+    /// The chain of `plugins`, each by kube-apiserver's name of it.
+    pub fn new(plugins: impl Iterator<Item = (&'static str, Box<dyn Admission>)>, figures: Arc<Figures>) -> Self {
+        let plugins = plugins.map(|(name, admission)| Plugin { admission, figures: PluginFigures::of(name) });
+        Chain { plugins: plugins.collect(), figures }
+    }
+
+    fn asked(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = &Plugin> {
         let connects = attributes.operation == Operation::Connect;
         let is_custom = kinds::find(&attributes.version.group, &attributes.version.names.plural).is_none();
-        self.steps.iter().map(|(name, step)| (*name, &**step)).filter(move |(_, step)| {
-            (!connects || step.takes_connections()) && (!is_custom || step.concerns_custom_resources())
+        self.plugins.iter().filter(move |Plugin { admission, .. }| {
+            (!connects || admission.takes_connections()) && (!is_custom || admission.concerns_custom_resources())
         })
     }
 
     async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        for (name, step) in self.asked(attributes) {
-            let began = Instant::now();
-            let outcome = step.mutate(attributes, object).await;
-            self.figures.asked(name, &AdmissionCall::new(AdmissionRound::Admit, attributes, began, outcome.is_err()));
+        let mut laps = Laps(Instant::now());
+        for plugin in self.asked(attributes) {
+            let outcome = plugin.admission.mutate(attributes, object).await;
+            let call = AdmissionCall::new(AdmissionRound::Admit, attributes, laps.lap(), outcome.is_err());
+            plugin.figures.asked(&self.figures, &call);
             outcome?;
         }
         Ok(())
     }
 
     async fn validate_once(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        for (name, step) in self.asked(attributes) {
-            let began = Instant::now();
-            let outcome = step.validate(attributes, object).await;
-            self.figures
-                .asked(name, &AdmissionCall::new(AdmissionRound::Validate, attributes, began, outcome.is_err()));
+        let mut laps = Laps(Instant::now());
+        for plugin in self.asked(attributes) {
+            let outcome = plugin.admission.validate(attributes, object).await;
+            let call = AdmissionCall::new(AdmissionRound::Validate, attributes, laps.lap(), outcome.is_err());
+            plugin.figures.asked(&self.figures, &call);
             outcome?;
         }
         Ok(())
@@ -314,14 +338,19 @@ impl Admission for Chain {
         if outcome.is_ok() && attributes.reinvocation.begin() {
             outcome = self.mutate_once(attributes, object).await;
         }
-        self.figures.passed(&AdmissionCall::new(AdmissionRound::Admit, attributes, began, outcome.is_err()));
+        self.figures.passed(&AdmissionCall::new(AdmissionRound::Admit, attributes, began.elapsed(), outcome.is_err()));
         outcome
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let began = Instant::now();
         let outcome = self.validate_once(attributes, object).await;
-        self.figures.passed(&AdmissionCall::new(AdmissionRound::Validate, attributes, began, outcome.is_err()));
+        self.figures.passed(&AdmissionCall::new(
+            AdmissionRound::Validate,
+            attributes,
+            began.elapsed(),
+            outcome.is_err(),
+        ));
         outcome
     }
 

@@ -392,7 +392,7 @@ impl Admission {
         // Those of policies do nothing where the gate of the same name is closed.
         let is_gated = |name: &str| Gate::all().any(|gate| gate.name() == name && !minor.opens(gate));
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
-        Chain { steps: wanted.map(|(name, _, make)| (*name, make(&parts))).collect(), figures }
+        Chain::new(wanted.map(|(name, _, make)| (*name, make(&parts))), figures)
     }
 }
 

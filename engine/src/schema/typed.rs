@@ -6,11 +6,11 @@
 //!
 //! Source: `sigs.k8s.io/json`, answers recorded from apiextensions-apiserver 1.37.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::value::{Map, Value};
+use crate::value::{Key, Map, Value};
 use crate::work;
 
 /// Bytes of the paths that are remembered of a value: what nests deeply has paths that are longer than itself. Of what is
@@ -236,11 +236,11 @@ impl<'v> TypedDecoder<'v> {
     pub fn list<T>(
         &mut self,
         value: &'v Value,
-        go_type: &str,
+        go_type: impl Display,
         mut item: impl FnMut(&mut Self, &'v Value) -> Result<T, Stop>,
     ) -> Result<Option<Vec<T>>, Stop> {
         let Value::Array(items) = value else {
-            return Ok(self.mismatch(value, go_type));
+            return Ok(self.mismatch(value, &go_type.to_string()));
         };
         let mut list = Vec::with_capacity(items.len());
         for (index, value) in items.iter().enumerate() {
@@ -257,23 +257,23 @@ impl<'v> TypedDecoder<'v> {
     /// # Errors
     ///
     /// What ends the decoding at once.
-    pub fn map<T, M: FromIterator<(String, T)>>(
+    pub fn map<T>(
         &mut self,
         value: &'v Value,
-        go_type: &str,
+        go_type: impl Display,
         mut entry: impl FnMut(&mut Self, &'v Value) -> Result<T, Stop>,
-    ) -> Result<Option<M>, Stop> {
+    ) -> Result<Option<Map<T>>, Stop> {
         let Value::Object(fields) = value else {
-            return Ok(self.mismatch(value, go_type));
+            return Ok(self.mismatch(value, &go_type.to_string()));
         };
         let mut entries = Vec::with_capacity(fields.len());
         for (key, value) in fields.iter() {
             work::step();
             self.steps.push(PathSegment::Key(key));
-            entries.push((key.to_owned(), entry(self, value)?));
+            entries.push((Key::new(key), entry(self, value)?));
             self.steps.pop();
         }
-        Ok(Some(entries.into_iter().collect()))
+        Ok(Some(Map::from_fields(entries)))
     }
 
     /// Decodes a field of a struct that is embedded in the one at hand, by the Go names of the structs on the way to it.

@@ -5,7 +5,9 @@
 //! Source: `encoding/json` and `sigs.k8s.io/json`, as Kubernetes 1.37 uses them.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use super::table::Member;
 use super::{Codec, Field, FieldKind, Message, Shape, find};
 use crate::meta::minor::Minor;
 use crate::meta::quantity::Quantity;
@@ -73,37 +75,42 @@ impl Message {
 
     /// What Go writes of an object that nothing was read into.
     pub fn zero(&self) -> Value {
-        let fields = self.members().filter_map(|field| Some((Key::new_static(field.json), field.zero()?)));
-        Value::Object(Map::from_fields(fields.collect()))
+        Value::Object(self.completed(Map::new()))
     }
 
     fn decode_at<'v>(&'static self, typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Value, Stop> {
         let mut read = Map::new();
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
-            let known = self.member(name).filter(|field| field.is_known_in(typed.minor()));
-            let Some(field) = known else { return Ok(false) };
-            let way = self.way_to(field);
+            let known = self.member_of_name(name).filter(|member| member.field.is_known_in(typed.minor()));
+            let Some(Member { field, way, .. }) = known else { return Ok(false) };
             let decoded = if way.is_empty() {
                 field.decode(typed, value)?
             } else {
-                typed.embedded(&way, |typed| field.decode(typed, value))?
+                typed.embedded(way, |typed| field.decode(typed, value))?
             };
             if let Some(value) = decoded {
                 if field.is_left_out_empty(&value) && !self.is_of_meta() {
                     typed.empty(field.shape == Shape::List);
                 }
-                read.insert(name, value);
+                read.insert(Key::new_static(field.json), value);
             }
             Ok(true)
         })?;
-        let fields = self.members().filter_map(|field| {
-            let value = match read.remove(field.json) {
-                Some(value) if field.keeps(&value) => value,
-                _ => field.zero()?,
+        Ok(Value::Object(self.completed(read)))
+    }
+
+    /// What Go writes of an object that `read` was read into.
+    fn completed(&self, read: Map) -> Map {
+        let mut fields = Vec::with_capacity(read.len());
+        let mut read = read.into_iter().peekable();
+        for Member { field, .. } in self.members_by_name() {
+            let value = match read.next_if(|(name, _)| name == field.json) {
+                Some((_, value)) if field.keeps(&value) => Some(value),
+                _ => field.zero(),
             };
-            Some((Key::new_static(field.json), value))
-        });
-        Ok(Value::Object(Map::from_fields(fields.collect())))
+            fields.extend(value.map(|value| (Key::new_static(field.json), value)));
+        }
+        Map::from_fields(fields)
     }
 
     /// Whether the type is one of apimachinery, which errors show as JSON shows it.
@@ -180,20 +187,8 @@ impl Field {
             // A pointer to nothing, which a type with a way of its own to read null does not see.
             Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
-            Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
-            Shape::Map | Shape::Extensions => {
-                let entries: Option<Map> = typed.map(value, &self.container(), one)?;
-                Ok(entries.map(Value::Object))
-            }
-        }
-    }
-
-    /// What Go calls the type of a list or a map.
-    fn container(&self) -> Cow<'static, str> {
-        match (self.container_type, self.shape) {
-            (Some(name), _) => name.into(),
-            (None, Shape::List) => format!("[]{}", self.kind.go_type(self.go_type)).into(),
-            (None, _) => format!("map[string]{}", self.kind.go_type(self.go_type)).into(),
+            Shape::List => Ok(typed.list(value, GoContainer(self), one)?.map(Value::Array)),
+            Shape::Map | Shape::Extensions => Ok(typed.map(value, GoContainer(self), one)?.map(Value::Object)),
         }
     }
 
@@ -206,6 +201,20 @@ impl Field {
             (Shape::Map | Shape::Extensions, Value::Object(entries)) => entries.values().find_map(one),
             (Shape::List, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
             (Shape::Map | Shape::Extensions, _) => Some(format!("cannot restore map from {}", kind_of(value))),
+        }
+    }
+}
+
+/// What Go calls the type of a field that is a list or a map.
+struct GoContainer<'f>(&'f Field);
+
+impl fmt::Display for GoContainer<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GoContainer(field) = self;
+        match (field.container_type, field.shape) {
+            (Some(name), _) => out.write_str(name),
+            (None, Shape::List) => write!(out, "[]{}", field.kind.go_type(field.go_type)),
+            (None, _) => write!(out, "map[string]{}", field.kind.go_type(field.go_type)),
         }
     }
 }

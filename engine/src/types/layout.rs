@@ -4,12 +4,8 @@ use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::json::{FieldOrder, Layout};
 
 impl FieldOrder for Message {
-    fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
-        self.members().for_each(|field| show(field.json, field.layout()));
-    }
-
-    fn layout_of(&self, name: &str) -> Option<Layout> {
-        self.member(name).map(Field::layout)
+    fn find(&self, name: &str) -> Option<(usize, Layout)> {
+        self.member_of_name(name).map(|member| (member.place, member.field.layout()))
     }
 }
 

@@ -231,21 +231,22 @@ impl Named {
         let package = self.package.go_name();
         let own = own::find(self.package.name, self.name);
         if let Some(own::OwnType { codec, fields: Some(fields) }) = own {
-            return Message { package, ..Message::new(self.name, fields).codec(codec) };
+            return Message::new(self.name, fields).package(package).codec(codec);
         }
         let has = |wanted: &str| self.words().any(|word| word == wanted);
         if let Some(items) = self.underlying().filter(|_| own.is_none()) {
             let items = self.package.type_of(items);
             let list = Field { shape: Shape::List, go_type: items.go_type, ..field(1, "", items.kind) };
             let fields = leak_fields(vec![Field { always: false, ..list.go("Items") }]);
-            return Message { package, ..Message::new(self.name, fields).codec(Codec::List) };
+            return Message::new(self.name, fields).package(package).codec(Codec::List);
         }
         let lines = self.fields.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let fields = leak_fields(lines.map(|line| self.field(line)).collect());
-        let message = Message::new(self.name, fields);
-        let is_atomic = has("struct=atomic");
-        let codec = own.map_or(Codec::Object, |own| own.codec);
-        Message { package, is_object: has("object"), is_atomic, codec, ..message }
+        let mut message = Message::new(self.name, fields).package(package);
+        message.codec = own.map_or(Codec::Object, |own| own.codec);
+        message.is_object = has("object");
+        message.is_atomic = has("struct=atomic");
+        message
     }
 
     /// A field by its line: its name, its type, its number, and what else is known of it.

@@ -4,6 +4,7 @@
 //! value that is not a pointer is always on the wire, and `omitempty` leaves its zero out of the JSON.
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use super::source::Named;
 use crate::meta::minor::Minor;
@@ -25,6 +26,18 @@ pub struct Message {
     pub is_atomic: bool,
     /// The indices of the fields in the order of their numbers; behind the last field nothing counts.
     pub(super) by_number: [u8; FIELDS_MAX],
+    /// Its members by their names, once somebody asks for one.
+    by_name: OnceLock<Box<[Member]>>,
+}
+
+/// A field where JSON has it.
+pub struct Member {
+    /// The field.
+    pub field: &'static Field,
+    /// Which member it is, in the order of the Go type.
+    pub place: usize,
+    /// The Go names of the embedded structs on the way to it; none for a field of the type itself.
+    pub way: Vec<&'static str>,
 }
 
 /// More than any type has.
@@ -189,18 +202,28 @@ pub enum Shape {
 impl Message {
     /// A message that is an object in JSON.
     pub const fn new(name: &'static str, fields: &'static [Field]) -> Self {
-        let by_number = sort_by_number(fields);
-        Message { name, package: "v1", fields, codec: Codec::Object, is_object: false, is_atomic: false, by_number }
+        Message {
+            name,
+            package: "v1",
+            fields,
+            codec: Codec::Object,
+            is_object: false,
+            is_atomic: false,
+            by_number: sort_by_number(fields),
+            by_name: OnceLock::new(),
+        }
     }
 
-    /// A message that stands on its own: an object of a kind, or a list of them.
-    pub const fn object(name: &'static str, fields: &'static [Field]) -> Self {
-        Message { is_object: true, ..Message::new(name, fields) }
+    /// The message, of a Go package whose path ends so.
+    pub(super) const fn package(mut self, package: &'static str) -> Self {
+        self.package = package;
+        self
     }
 
     /// The same fields, with another look.
-    pub const fn codec(self, codec: Codec) -> Self {
-        Message { codec, ..self }
+    pub const fn codec(mut self, codec: Codec) -> Self {
+        self.codec = codec;
+        self
     }
 
     /// What its JSON has, in the order of the Go type.
@@ -218,11 +241,35 @@ impl Message {
 
     /// The field that JSON calls `name`.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
-        self.members().find(|field| field.json == name)
+        self.member_of_name(name).map(|member| member.field)
+    }
+
+    /// What JSON calls `name`.
+    pub(super) fn member_of_name(&self, name: &str) -> Option<&Member> {
+        /// Among few names the lengths alone rule out most.
+        const FEW: usize = 8;
+        let members = self.members_by_name();
+        if members.len() <= FEW {
+            return members.iter().find(|member| member.field.json == name);
+        }
+        members.binary_search_by(|member| member.field.json.cmp(name)).ok().map(|at| &members[at])
+    }
+
+    /// What its JSON has, sorted by name.
+    pub(super) fn members_by_name(&self) -> &[Member] {
+        self.by_name.get_or_init(|| {
+            let members = self.members().enumerate();
+            let mut members: Vec<Member> =
+                members.map(|(place, field)| Member { field, place, way: self.way_to(field) }).collect();
+            members.sort_by_key(|member| member.field.json);
+            // A field of the type itself hides an embedded one.
+            members.dedup_by_key(|member| member.field.json);
+            members.into_boxed_slice()
+        })
     }
 
     /// The Go names of the embedded structs on the way to a member; none for a field of its own.
-    pub fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
+    fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
         let is_it = |field: &Field| std::ptr::eq(field, member);
         for field in self.fields {
             let (Shape::Inline, FieldKind::Message(outer)) = (field.shape, field.kind) else { continue };

@@ -148,7 +148,8 @@ impl ImageDecision {
                 "reason" => self.reason = typed.string(value).unwrap_or_default(),
                 "auditAnnotations" => {
                     let text = |typed: &mut TypedDecoder<'v>, text| Ok(typed.string(text).unwrap_or_default());
-                    self.annotations = typed.map(value, "map[string]string", text)?.unwrap_or_default();
+                    let annotations = typed.map(value, "map[string]string", text)?.unwrap_or_default();
+                    self.annotations = annotations.into_iter().map(|(name, text)| (name.into(), text)).collect();
                 }
                 _ => {}
             }

@@ -158,7 +158,8 @@ impl Response {
                 "auditAnnotations" => {
                     let annotations = typed
                         .map(value, "map[string]string", |typed, text| Ok(typed.string(text).unwrap_or_default()))?;
-                    verdict.audit_annotations = annotations.unwrap_or_default();
+                    let annotations = annotations.unwrap_or_default().into_iter();
+                    verdict.audit_annotations = annotations.map(|(name, text)| (name.into(), text)).collect();
                 }
                 "warnings" => verdict.warnings = typed.strings(value)?.unwrap_or_default(),
                 _ => {}

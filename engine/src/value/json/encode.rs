@@ -72,11 +72,8 @@ pub enum Layout {
 
 /// A type that knows the order of its fields.
 pub trait FieldOrder: Sync {
-    /// Shows the name and the layout of each field, in the order of the type.
-    fn each(&self, show: &mut dyn FnMut(&'static str, Layout));
-
-    /// The layout of a field; `None` if the type has no such field.
-    fn layout_of(&self, name: &str) -> Option<Layout>;
+    /// Which field of the type it is, and its layout; `None` if the type has no such field.
+    fn find(&self, name: &str) -> Option<(usize, Layout)>;
 }
 
 impl Layout {
@@ -84,8 +81,8 @@ impl Layout {
     pub fn field(self, name: &str) -> Layout {
         match self {
             Layout::Sorted | Layout::Choose(_) => Layout::Sorted,
-            Layout::Struct(order) => order.layout_of(name).unwrap_or(Layout::Sorted),
-            Layout::Declared(declared) => declared.layout_of(name).unwrap_or(Layout::Sorted),
+            Layout::Struct(order) => order.find(name).map_or(Layout::Sorted, |(_, layout)| layout),
+            Layout::Declared(declared) => declared.find(name).map_or(Layout::Sorted, |(_, layout)| layout),
             Layout::Map(layout) => *layout,
             Layout::DeclaredMap(declared) => Layout::Declared(declared),
         }
@@ -93,12 +90,9 @@ impl Layout {
 }
 
 impl FieldOrder for &'static [(&'static str, &'static Layout)] {
-    fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
-        self.iter().for_each(|(name, layout)| show(name, **layout));
-    }
-
-    fn layout_of(&self, name: &str) -> Option<Layout> {
-        self.iter().find(|(known, _)| *known == name).map(|(_, layout)| **layout)
+    fn find(&self, name: &str) -> Option<(usize, Layout)> {
+        let at = self.iter().position(|(known, _)| *known == name)?;
+        Some((at, *self[at].1))
     }
 }
 
@@ -140,14 +134,13 @@ pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
 
 /// Fields in the order that is declared, then those that are not, sorted.
 fn encode_declared(fields: &Map, declared: &dyn FieldOrder, out: &mut Vec<u8>) {
-    let mut ordered = Vec::with_capacity(fields.len());
-    declared.each(&mut |name, layout| ordered.extend(fields.get(name).map(|field| (name, field, layout))));
-    if ordered.len() == fields.len() {
-        return encode_fields_as(ordered.into_iter(), out);
-    }
-    let others = fields.iter().filter(|(name, _)| declared.layout_of(name).is_none());
-    let others = others.map(|(name, field)| (name, field, Layout::Sorted));
-    encode_fields_as(ordered.into_iter().chain(others), out);
+    let found = fields.iter().map(|(name, field)| match declared.find(name) {
+        Some((place, layout)) => (place, (name, field, layout)),
+        None => (usize::MAX, (name, field, Layout::Sorted)),
+    });
+    let mut ordered: Vec<_> = found.collect();
+    ordered.sort_by_key(|(place, _)| *place);
+    encode_fields_as(ordered.into_iter().map(|(_, field)| field), out);
 }
 
 fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout)>, out: &mut Vec<u8>) {
