@@ -65,13 +65,14 @@ fn of_another_kind(api_version: &str, kind: &str, of: &ServedVersion) -> DeleteO
     const IN_BOTH_OF_ITS_OWN: [&str; 4] =
         ["PartialObjectMetadata", "PartialObjectMetadataList", "Table", "TableOptions"];
     let known = |version| DeleteOptionsError::Conversion { version, kind: kind.to_owned() };
+    // What names no version is of the version of the options.
+    let api_version = if api_version.is_empty() { "meta.k8s.io/v1" } else { api_version };
     match api_version {
         _ if IN_EVERY_GROUP.contains(&kind) => known("v1"),
         "meta.k8s.io/v1" if IN_ITS_OWN.contains(&kind) || IN_BOTH_OF_ITS_OWN.contains(&kind) => known("v1"),
         // The others are Go's types of v1 there, too.
         "meta.k8s.io/v1beta1" if kind == "PartialObjectMetadataList" => known("v1beta1"),
         "meta.k8s.io/v1beta1" if IN_BOTH_OF_ITS_OWN.contains(&kind) => known("v1"),
-        "" => not_registered_for_options(of, kind, "v1").into(),
         _ => not_registered_for_options(of, kind, api_version).into(),
     }
 }

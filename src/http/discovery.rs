@@ -142,8 +142,11 @@ pub fn aggregated(core: bool, version: &str, resources: &[DiscoveredResource]) -
     }
 }
 
-/// The version of aggregated discovery that the client prefers to the plain form, if any.
-pub fn wants_aggregated(accept: &str) -> Option<&'static str> {
+/// Since then the older version of aggregated discovery is gone.
+const AGGREGATES_V2_ALONE: Minor = Minor::of(33);
+
+/// The version of aggregated discovery that the client prefers to the plain form, if any, of a server that speaks for `minor`.
+pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<&'static str> {
     negotiate::clauses(accept).iter().find_map(|clause| {
         if !clause.takes("application", "json") {
             return None;
@@ -151,7 +154,11 @@ pub fn wants_aggregated(accept: &str) -> Option<&'static str> {
         match ["as", "g", "v"].map(|name| clause.parameter(name)) {
             [None, None, None] => Some(None),
             [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")] => Some(Some("v2")),
-            [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2beta1")] => Some(Some("v2beta1")),
+            [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2beta1")]
+                if minor < AGGREGATES_V2_ALONE =>
+            {
+                Some(Some("v2beta1"))
+            }
             _ => None,
         }
     })?
@@ -297,8 +304,12 @@ fn list_resource(resource: &DiscoveredResource, storage_version_hash: Option<Str
 fn aggregate_resource(resource: &DiscoveredResource) -> Value {
     let version = &resource.version;
     let names = &version.names;
-    let kind = |group: &str, version: &str, kind: &str| {
-        object! { "group" => group, "version" => version, "kind" => kind }
+    let is_built_in = kinds::find(&version.group, &version.names.plural).is_some();
+    // Built-in kinds leave the group and version out that the resource is of.
+    let kind = |group: &str, of: &str, kind: &str| {
+        let is_left_out = is_built_in && (group, of) == (&version.group, &version.version);
+        let (group, of) = if is_left_out { ("", "") } else { (group, of) };
+        object! { "group" => group, "version" => of, "kind" => kind }
     };
     let own_kind = kind(&version.group, &version.version, &names.kind);
     let mut fields = Map::new();
@@ -366,7 +377,9 @@ impl<'r> StorageVersions<'r> {
         let elsewhere = || self.by_kind.get(version.names.kind.as_str()).filter(|_| is_elsewhere);
         let served = self.served.get(&(version.group.as_str(), version.names.plural.as_str()));
         let storage = served.or_else(elsewhere)?;
-        let name = format!("{}/{}/{}", storage.group, storage.version, storage.names.kind);
+        // The first version of definitions is what their hash is made of, since before v1.
+        let stored = if storage.group == "apiextensions.k8s.io" { "v1beta1" } else { &storage.version };
+        let name = format!("{}/{stored}/{}", storage.group, storage.names.kind);
         Some(base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(name.as_bytes())[..8]))
     }
 }
@@ -434,8 +447,12 @@ mod tests {
     #[test]
     fn the_client_chooses_aggregated_discovery() {
         let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
-        assert_eq!(wants_aggregated(aggregated), Some("v2"));
-        assert_eq!([wants_aggregated("application/json"), wants_aggregated("*/*"), wants_aggregated("")], [None; 3]);
+        let wanted = |accept| wants_aggregated(accept, Minor::NEWEST);
+        assert_eq!(wanted(aggregated), Some("v2"));
+        assert_eq!([wanted("application/json"), wanted("*/*"), wanted("")], [None; 3]);
+        let older = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+        assert_eq!(wanted(older), None);
+        assert_eq!(wants_aggregated(older, Minor::of(32)), Some("v2beta1"));
     }
 
     #[test]

@@ -74,7 +74,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::CoreVersions | Target::Groups => {
             let resources = resources(&served);
             let core = *target == Target::CoreVersions;
-            match discovery::wants_aggregated(&exchange.accept) {
+            match discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor) {
                 Some(version) => {
                     let bytes = layout::lay_out(json::encode(&discovery::aggregated(core, version, &resources)));
                     tagged(exchange, &discovery::aggregated_content_type(version), &CachedDocument::new(bytes))

@@ -87,6 +87,8 @@ pub enum Endpoint {
     Custom,
     /// Objects in any encoding, and transformations.
     BuiltIn,
+    /// The same without tables.
+    WithoutTables,
     /// Statuses and documents: any encoding, no transformation.
     Plain,
 }
@@ -368,7 +370,7 @@ fn parameters(clause: &Clause<'_>, encoding: Encoding, endpoint: Endpoint) -> Op
         return None;
     }
     let kind = match kind? {
-        "Table" if encoding != Encoding::Protobuf => TransformKind::Table,
+        "Table" if encoding != Encoding::Protobuf && endpoint != Endpoint::WithoutTables => TransformKind::Table,
         "PartialObjectMetadata" => TransformKind::PartialObjectMetadata,
         "PartialObjectMetadataList" => TransformKind::PartialObjectMetadataList,
         _ => return None,
@@ -499,6 +501,7 @@ mod tests {
             Endpoint::Custom,
             Some((Encoding::Json, None)),
         );
+        check("application/json;as=Table;g=meta.k8s.io;v=v1", Endpoint::WithoutTables, None);
         check("application/json;as=Table;g=meta.k8s.io;v=v2", Endpoint::Custom, None);
         check("application/json;as=Table", Endpoint::Custom, None);
     }

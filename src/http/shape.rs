@@ -55,6 +55,18 @@ pub(super) fn columns(target: &Target) -> Columns {
     }
 }
 
+/// Groups whose kinds have no tables of their `/status`.
+const STATUS_WITHOUT_TABLE: [&str; 3] = ["apiextensions.k8s.io", "apiregistration.k8s.io", "resource.k8s.io"];
+
+/// Whether what answers a request for a built-in kind can make a table.
+pub(super) fn has_table(target: &Target) -> bool {
+    match target.subresource {
+        Subresource::Main | Subresource::Scale => true,
+        Subresource::Status => !STATUS_WITHOUT_TABLE.contains(&target.version.group.as_str()),
+        Subresource::Part(_) => false,
+    }
+}
+
 /// What Go calls the type of objects, as messages name it.
 pub(super) fn go_type(target: &Target) -> String {
     let version = &target.version;

@@ -164,13 +164,17 @@ impl Versions for Conversions<'_> {
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
-        if self.resource.types_of(api_version).is_none() {
-            return Err(match self.resource.definition {
-                None => ConvertError::MissingVersion,
-                Some(_) => {
-                    ConvertError::Failed(format!("request to convert CR to an invalid group/version: {api_version}"))
-                }
-            });
+        let is_known = self.resource.types_of(api_version).is_some();
+        match self.resource.definition {
+            // Of a kind in two groups the reference finds the types of the request's group alone.
+            None if !is_known || group_of(object.str_at(&["apiVersion"])) != group_of(api_version) => {
+                return Err(ConvertError::MissingVersion);
+            }
+            Some(_) if !is_known => {
+                let message = format!("request to convert CR to an invalid group/version: {api_version}");
+                return Err(ConvertError::Failed(message));
+            }
+            _ => {}
         }
         if let Some(converted) = self.resource.strategy.convert(object, api_version) {
             return Ok(converted);
@@ -189,4 +193,9 @@ impl Versions for Conversions<'_> {
             }
         }
     }
+}
+
+/// The group in an `apiVersion`; that of the core is empty.
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }

@@ -327,7 +327,6 @@ impl Registry {
         options: &DeleteRequest,
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
-        warn_of_orphans(target, options, warnings);
         let page = self.list(target, list).await?;
         // Together they go to disk in batches; in the order of their keys.
         let mut deletions = FuturesOrdered::new();
@@ -415,7 +414,7 @@ fn seen_options<'o>(target: &Target, options: &'o DeleteRequest, object: &Value)
 }
 
 /// Some kinds leave their dependents behind, and say so to whom that may surprise.
-fn warn_of_orphans(target: &Target, options: &DeleteRequest, warnings: &mut Warnings) {
+pub fn warn_of_orphans(target: &Target, options: &DeleteRequest, warnings: &mut Warnings) {
     let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
     if let Some(warning) = target.resource.strategy.deletion_warning().filter(|_| says_nothing) {
         warnings.add(warning);

@@ -69,7 +69,7 @@ pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
 pub use decode::{Body, FieldValidation, Format, not_registered_for_options};
 pub use definitions::{Definitions, StoredNamespaces};
-pub use delete::{DeleteRequest, Deletion};
+pub use delete::{DeleteRequest, Deletion, warn_of_orphans};
 pub use derive::Undecodable;
 pub use kubernetes_service::Advertised;
 pub use lifetimes::Lifetimes;

@@ -105,13 +105,11 @@ pub(super) fn patched(
     let present = live.unwrap_or(&Value::Null);
     let mut object = match request.patch_type {
         PatchType::Apply => applied(target, fields, live, request, now, warnings)?,
-        PatchType::StrategicMerge => {
-            let patched = merge_strategically(target, present, request, warnings)?;
-            fields.update(Some(present), patched, &request.manager, now)
-        }
-        PatchType::Json | PatchType::Merge => {
-            let patched = patch_object(target, present, request, warnings)?;
-            fields.update(Some(present), patched, &request.manager, now)
+        other => {
+            let merge = if other == PatchType::StrategicMerge { merge_strategically } else { patch_object };
+            let mut patched = merge(target, present, request, warnings)?;
+            target.resource.strategy.set_times(&mut patched, now);
+            fields.update_sent(Some(present), patched, warnings.sent_empty(), (&request.manager, now))
         }
     };
     if live.is_none() {

@@ -55,6 +55,30 @@ pub struct StoredDefinition {
     pub terminating: bool,
 }
 
+/// In which versions a write of the main resource resets what is not its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resets {
+    /// In all, as built-in kinds do.
+    AllVersions,
+    /// In the one that is written, as custom resources do; their `/status` resets in all.
+    OwnVersion,
+}
+
+/// What the main resource and `/status` reset, version by version.
+fn reset_fields(versions: &[Arc<ServedVersion>], strategy: &dyn Strategy, main: Resets) -> Vec<[ResetFields; 2]> {
+    let of = |version: &Arc<ServedVersion>, subresource| {
+        let fields = strategy.reset_fields(version, subresource);
+        (!fields.is_empty()).then(|| (version.api_version(), FieldSet::of_fields(fields)))
+    };
+    let in_all = |subresource| ResetFields::new(versions.iter().filter_map(|it| of(it, subresource)).collect());
+    let (all, status) = (in_all(Subresource::Main), in_all(Subresource::Status));
+    let own = |version| match main {
+        Resets::AllVersions => all.clone(),
+        Resets::OwnVersion => ResetFields::new(of(version, Subresource::Main).into_iter().collect()),
+    };
+    versions.iter().map(|version| [own(version), status.clone()]).collect()
+}
+
 impl Resource {
     /// A resource whose objects have `types`, in the order of `versions`.
     pub fn new(
@@ -64,17 +88,7 @@ impl Resource {
         strategy: &'static dyn Strategy,
     ) -> Self {
         let api_versions: Vec<_> = versions.iter().map(|version| version.api_version()).collect();
-        let of = |version: &Arc<ServedVersion>, subresource| {
-            let fields = strategy.reset_fields(version, subresource);
-            (!fields.is_empty()).then(|| (version.api_version(), FieldSet::of_fields(fields)))
-        };
-        // The main resource resets what its own version says, `/status` what any version does.
-        let status = ResetFields::new(versions.iter().filter_map(|it| of(it, Subresource::Status)).collect());
-        let reset_fields = versions.iter().map(|version| {
-            let main = ResetFields::new(of(version, Subresource::Main).into_iter().collect());
-            [main, status.clone()]
-        });
-        let reset_fields = reset_fields.collect();
+        let reset_fields = reset_fields(&versions, strategy, Resets::AllVersions);
         let places = api_versions.iter().cloned().zip(0..).collect();
         Resource {
             collection,
@@ -98,7 +112,8 @@ impl Resource {
             lazily(make)
         });
         let types = types.collect();
-        Resource::new(collection, versions, types, strategy)
+        let reset_fields = reset_fields(&versions, strategy, Resets::OwnVersion);
+        Resource { reset_fields, ..Resource::new(collection, versions, types, strategy) }
     }
 
     /// Whether a definition makes it.

@@ -105,6 +105,11 @@ impl Warnings {
         self.sent_empty = empty;
     }
 
+    /// What the object of the request came with empty.
+    pub fn sent_empty(&self) -> &[Empty] {
+        &self.sent_empty
+    }
+
     /// Whether the object of the request came with something empty that is left out of it.
     pub fn has_empty(&self) -> bool {
         !self.sent_empty.is_empty()
@@ -118,11 +123,12 @@ impl Warnings {
         errors: ErrorList,
         validate: impl FnOnce(Value) -> ErrorList,
     ) -> ErrorList {
-        if errors.is_empty() || self.sent_empty.is_empty() {
+        let mut shown = self.sent_empty.iter().filter(|empty| empty.is_shown).peekable();
+        if errors.is_empty() || shown.peek().is_none() {
             return errors;
         }
         let mut sent = object.clone();
-        self.sent_empty.iter().for_each(|empty| empty.restore(&mut sent));
+        shown.for_each(|empty| empty.restore(&mut sent));
         let shown = validate(sent);
         let is_same = shown.len() == errors.len()
             && shown

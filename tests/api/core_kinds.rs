@@ -562,6 +562,27 @@ fn parameters_of_drivers_are_unchanged_only_when_their_bytes_are() {
 }
 
 #[test]
+fn an_update_in_another_version_leaves_the_status_to_its_owner() {
+    let [older, newer] =
+        ["v1", "v2"].map(|version| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"));
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let scaler = |most: u8| {
+        format!(
+            r#"{{"metadata":{{"name":"a"}},"spec":{{"maxReplicas":{most},"scaleTargetRef":{{"apiVersion":"a/v1","kind":"D","name":"d"}}}}}}"#
+        )
+    };
+    server.send("POST", &older, &[], Some(scaler(2).as_bytes()));
+    let merge = [("Content-Type", "application/merge-patch+json")];
+    let status = format!("{older}/a/status?fieldManager=counter");
+    server.send("PATCH", &status, &merge, Some(br#"{"status":{"currentReplicas":1,"desiredReplicas":2}}"#));
+    let updated = server.send("PUT", &format!("{newer}/a"), &[], Some(scaler(3).as_bytes())).json();
+    let entries = updated["metadata"]["managedFields"].as_array().expect("there are managers");
+    let of_status = entries.iter().find(|entry| entry["subresource"] == "status").expect("the counter is one of them");
+    assert_eq!((&of_status["manager"], &of_status["apiVersion"]), (&json!("counter"), &json!("autoscaling/v1")));
+}
+
+#[test]
 fn an_empty_list_counts_the_generation_of_a_network_policy_up() {
     const COLLECTION: &str = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
     let folder = Folder::for_test();

@@ -13,6 +13,7 @@ mod stopping;
 mod connections;
 mod replicas;
 mod overrides;
+mod side_by_side;
 mod snapshot;
 pub mod identity;
 pub mod webhooks;

@@ -51,6 +51,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::object;
+use crate::schema::typed::Empty;
 use crate::value::{Map, Value};
 
 pub use conflict::{ApplyError, Conflict, Conflicts};
@@ -161,6 +162,28 @@ impl FieldManager<'_> {
                 set_managed_fields(&mut new, kept.cloned());
             }
         }
+        new
+    }
+
+    /// [`FieldManager::update`] to an object that came with these lists and maps empty and was read without them. In lists
+    /// that are owned whole Go holds them for a change.
+    pub fn update_sent(
+        &self,
+        live: Option<&Value>,
+        mut new: Value,
+        empty: &[Empty],
+        (manager, now): (&str, &str),
+    ) -> Value {
+        let types = self.versions.types(self.version).filter(|_| live.is_some());
+        let counts = |empty: &&Empty| types.is_some_and(|types| types.is_in_whole_list(empty.names()));
+        let mut counted = empty.iter().filter(counts).peekable();
+        if counted.peek().is_none() {
+            return self.update(live, new, manager, now);
+        }
+        let mut sent = new.clone();
+        counted.for_each(|empty| empty.restore(&mut sent));
+        let owners = take_managed_fields(&mut self.update(live, sent, manager, now));
+        set_managed_fields(&mut new, owners);
         new
     }
 

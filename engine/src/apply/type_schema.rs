@@ -120,6 +120,26 @@ pub(super) const OBJECT_META: TypeId = TypeId(6);
 pub(super) const OWN_METADATA: TypeId = TypeId(7);
 
 impl TypeSchema {
+    /// Whether what `way` leads to stands in a list that is owned whole; `None` is a step to an item.
+    pub(super) fn is_in_whole_list<'w>(&self, way: impl Iterator<Item = Option<&'w str>>) -> bool {
+        let (mut at, mut is_whole) = (self.root, false);
+        for step in way {
+            let type_ = self.get(at);
+            let next = match (step, &type_.map, &type_.list) {
+                (Some(name), Some(map), _) => {
+                    is_whole |= map.atomic;
+                    map.value(name)
+                }
+                (None, _, Some(list)) if is_whole || matches!(list.items, Items::Atomic) => return true,
+                (None, _, Some(list)) => Some(list.element),
+                _ => None,
+            };
+            let Some(next) = next else { return false };
+            at = next;
+        }
+        false
+    }
+
     pub(super) fn get(&self, id: TypeId) -> &SchemaType {
         find(self.common, &self.types, id)
     }

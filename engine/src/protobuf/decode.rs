@@ -116,6 +116,10 @@ fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
 fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
     match part {
         None => match (field.shape, field.kind) {
+            // Nothing on the wire is none, where an empty text is no quantity.
+            (Shape::Value, FieldKind::Message(message)) if matches!(message.get().codec, Codec::Quantity) => {
+                Ok(Value::from("0"))
+            }
             (Shape::Value | Shape::Inline, FieldKind::Message(message)) => {
                 of_message(message.get(), &WireMessage::default(), depth + 1)
             }

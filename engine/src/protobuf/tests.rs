@@ -121,6 +121,13 @@ fn a_part_that_comes_again_replaces_or_adds() {
 }
 
 #[test]
+fn a_quantity_that_is_not_there_is_none() {
+    let pod = b"\x12\x1a\x12\x18\n\x01c:\x13\n\x01A\x1a\x0e\x12\x0c\x12\nlimits.cpu";
+    let json = to_json(message("v1", "Pod"), pod).expect("it is a pod");
+    assert!(json.contains(r#""resourceFieldRef":{"divisor":"0","resource":"limits.cpu"}"#), "{json}");
+}
+
+#[test]
 fn fields_of_a_later_release_are_skipped() {
     let bytes = b"\x98\x06\x01\xa2\x06\x03abc\xa9\x06\0\0\0\0\0\0\0\0\xad\x06\0\0\0\0\xb3\x06\x08\x01\xb4\x06\x20\x01";
     assert_eq!(to_json(message("v1", "ConfigMap"), bytes).as_deref(), Ok(r#"{"immutable":true,"metadata":{}}"#));

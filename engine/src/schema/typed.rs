@@ -79,6 +79,8 @@ const EMPTY_MAX: usize = 64;
 pub struct Empty {
     way: Vec<ValueStep>,
     is_list: bool,
+    /// Whether errors show it, which show some types as JSON has them.
+    pub is_shown: bool,
 }
 
 /// A step to a part of a value.
@@ -89,6 +91,14 @@ enum ValueStep {
 }
 
 impl Empty {
+    /// The steps from the object to it; `None` is an item of a list.
+    pub fn names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.way.iter().map(|step| match step {
+            ValueStep::Name(name) => Some(name.as_str()),
+            ValueStep::Index(_) => None,
+        })
+    }
+
     /// Puts it back into `object`, which it was left out of, unless what it stands in is gone.
     pub fn restore(&self, object: &mut Value) {
         let Some((ValueStep::Name(last), way)) = self.way.split_last() else { return };
@@ -323,13 +333,13 @@ impl<'v> TypedDecoder<'v> {
     }
 
     /// Marks the list or map at hand as one that came empty.
-    pub fn empty(&mut self, is_list: bool) {
+    pub fn empty(&mut self, is_list: bool, is_shown: bool) {
         if self.empty.len() >= EMPTY_MAX || self.path_bytes >= PATHS_BYTES_MAX {
             return;
         }
         let way: Vec<ValueStep> = self.steps.iter().filter_map(PathSegment::way).collect();
         self.path_bytes = self.path_bytes.saturating_add(way.iter().map(ValueStep::len).sum());
-        self.empty.push(Empty { way, is_list });
+        self.empty.push(Empty { way, is_list, is_shown });
     }
 
     /// A string, under the name that its Go type has.

@@ -89,8 +89,8 @@ impl Message {
                 typed.embedded(way, |typed| field.decode(typed, value))?
             };
             if let Some(value) = decoded {
-                if field.is_left_out_empty(&value) && !self.is_of_meta() {
-                    typed.empty(field.shape == Shape::List);
+                if field.is_left_out_empty(&value) && (self.is_of_selector() || !self.is_of_meta()) {
+                    typed.empty(field.shape == Shape::List, !self.is_of_selector());
                 }
                 read.insert(Key::new_static(field.json), value);
             }
@@ -116,6 +116,11 @@ impl Message {
     /// Whether the type is one of apimachinery, which errors show as JSON shows it.
     fn is_of_meta(&'static self) -> bool {
         find("meta.v1", self.name).is_some_and(|named| std::ptr::eq(named.message(), self))
+    }
+
+    /// Whether the type is one of a selector of labels, which is of apimachinery and not metadata.
+    fn is_of_selector(&self) -> bool {
+        matches!(self.name, "LabelSelector" | "LabelSelectorRequirement")
     }
 
     pub(crate) fn is_object_meta(&self) -> bool {
@@ -539,16 +544,17 @@ mod tests {
     }
 
     #[test]
-    fn what_came_empty_is_remembered_but_in_types_that_errors_show_as_json() {
+    fn what_came_empty_is_remembered_and_not_shown_in_types_that_errors_show_as_json() {
         let text = br#"{"spec":{"containers":[{"args":[]}],"nodeSelector":{},"affinity":{"podAffinity":{
             "requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchLabels":{}}}]}}}}"#;
         let object = json::decode(text).expect("the test is JSON");
         let (mut object, findings) = message("Pod").decode(&object).expect("the test is a pod");
         assert!(object.at(&["spec", "nodeSelector"]).is_none());
-        findings.empty.iter().for_each(|empty| empty.restore(&mut object));
+        findings.empty.iter().filter(|empty| empty.is_shown).for_each(|empty| empty.restore(&mut object));
         let shown = json::encode_to_string(&object);
         assert!(shown.contains(r#""args":[]"#) && shown.contains(r#""nodeSelector":{}"#), "{shown}");
         assert!(!shown.contains("matchLabels"), "{shown}");
+        assert_eq!(findings.empty.len(), 3);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::Response;
 
 use crate::meta::{Status, field};
-use crate::registry::{Target, Warnings};
+use crate::registry::{Target, Warnings, warn_of_orphans};
 
 use super::super::app::App;
 use super::super::exchange::Exchange;
@@ -20,12 +20,11 @@ pub(super) async fn delete_collection(
     body: Body,
 ) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
-    let (mut options, mut request) = list_options(exchange, target)?;
-    if options.limit == 0 {
+    let (mut list, mut request) = list_options(exchange, target)?;
+    if list.limit == 0 {
         // The reference goes through the collection by pages, and so has it at the revision that is named.
-        options.limit = i64::MAX;
+        list.limit = i64::MAX;
     }
-    request.at = list_at(&options, target)?;
     let options = delete_options(app, exchange, target, body).await?;
     if options.ignore_store_read_error == Some(true) {
         let path = field::Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
@@ -35,7 +34,15 @@ pub(super) async fn delete_collection(
     }
     let mut warnings = Warnings::default();
     let deletion = deletion(&options);
-    let page = app.registry.delete_collection(target, &exchange.user, &request, &deletion, &mut warnings).await;
+    // What a deletion warns of is told before the collection is read.
+    warn_of_orphans(target, &deletion, &mut warnings);
+    let page = match list_at(&list, target) {
+        Ok(at) => {
+            request.at = at;
+            app.registry.delete_collection(target, &exchange.user, &request, &deletion, &mut warnings).await
+        }
+        Err(status) => Err(status),
+    };
     exchange.warn(warnings);
     answer_page(app, exchange, target, format, &shape, page?).await
 }

@@ -20,7 +20,7 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
     let options = query::GetOptions::decode(&exchange.query)?;
     let revision = match options.resource_version.as_str() {
         "" => None,
-        text => Some(revision(resource_version(text).map_err(|error| Status::plain(500, &error.to_string()))?)),
+        text => Some(revision(resource_version(text).map_err(|error| unread(target, &error.to_string()))?)),
     };
     let content = match target.subresource {
         Subresource::Scale => AnswerContent::Value(app.registry.get_value(target, revision).await?),
@@ -32,12 +32,26 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
     object(exchange, target, 200, format, &shape, content)
 }
 
+/// What is said of a revision that is none: events are read where they are stored, others from a cache.
+fn unread(target: &Target, error: &str) -> Status {
+    match target.version.names.plural.as_str() {
+        "events" if target.resource.definition.is_none() => {
+            Status::bad_request(&format!("invalid resource version: {error}"))
+        }
+        _ => Status::plain(500, error),
+    }
+}
+
 pub(super) async fn get_computed(
     app: &App,
     exchange: &Exchange,
     (target, of): (&Target, Computed),
 ) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
+    let options = query::GetOptions::decode(&exchange.query)?;
+    if matches!(of, Computed::Services(_)) && !options.resource_version.is_empty() {
+        resource_version(&options.resource_version).map_err(|error| Status::plain(500, &error.to_string()))?;
+    }
     let (objects, _) = app.registry.computed(of).await?;
     let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
     // A component that is not there is called by its kind.

@@ -293,7 +293,11 @@ fn built_in(version: &ServedVersion) -> Option<&'static Kind> {
 }
 
 fn endpoint(target: &Target) -> Endpoint {
-    if target.resource.definition.is_some() { Endpoint::Custom } else { Endpoint::BuiltIn }
+    match target.resource.definition {
+        Some(_) => Endpoint::Custom,
+        None if shape::has_table(target) => Endpoint::BuiltIn,
+        None => Endpoint::WithoutTables,
+    }
 }
 
 /// The form of the answer.

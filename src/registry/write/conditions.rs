@@ -7,7 +7,7 @@ use crate::store::Guard;
 use crate::value::{Value, json};
 
 use super::super::derive::set_resource_version;
-use super::super::{Registry, Target, store_failed};
+use super::super::{Registry, Subresource, Target, store_failed};
 
 impl Registry {
     /// Makes the objects that writes into `target` depend on part of their commit: the definition and the namespace.
@@ -39,6 +39,10 @@ impl Registry {
         object: &Value,
         old: Option<&Value>,
     ) -> Result<ErrorList, Status> {
+        // An update leaves the status alone but for its own.
+        if old.is_some() && target.subresource != Subresource::Status {
+            return Ok(ErrorList::new());
+        }
         let (group, plural) = (&target.version.group, &target.version.names.plural);
         let Some(access) = kinds::admin_access(group, plural, object, old) else { return Ok(ErrorList::new()) };
         let collection = self.definitions.namespaces();

@@ -56,7 +56,11 @@ impl Desired<'_> {
         warnings: &mut Warnings,
     ) -> Result<Value, Status> {
         match self {
-            Desired::Sent { object, manager, .. } => Ok(fields.update(live, object.take()?, manager, now)),
+            Desired::Sent { object, manager, .. } => {
+                let mut object = object.take()?;
+                target.resource.strategy.set_times(&mut object, now);
+                Ok(fields.update_sent(live, object, warnings.sent_empty(), (manager, now)))
+            }
             Desired::Patched(request) => patch::patched((target, request), fields, live, now, warnings),
             Desired::Scaled(request) => scale::scaled((target, request), live.unwrap_or(&Value::Null), now, warnings),
             Desired::Emptied => Ok(emptied(live.unwrap_or(&Value::Null))),

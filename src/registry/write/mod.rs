@@ -186,7 +186,7 @@ impl Registry {
 
     /// The object that the write finds, and that it may find.
     ///
-    /// Errors: 404 where there is none, and it does not make one; 409 for another uid.
+    /// Errors: 404 where there is none, and it does not make one; 409 for another uid, which what is not there has, too.
     async fn live(&self, target: &Target, presence: &Presence, dry_run: bool) -> Result<Option<Live>, Status> {
         let uid = match presence {
             // Whether the name is free is asked when it is known.
@@ -194,8 +194,11 @@ impl Registry {
             Presence::Present { uid } | Presence::Any { uid } => uid.as_deref(),
         };
         let Some(stored) = self.stored(target).await? else {
-            let creates = matches!(presence, Presence::Any { .. });
-            return if creates { Ok(None) } else { Err(target.not_found()) };
+            if !matches!(presence, Presence::Any { .. }) {
+                return Err(target.not_found());
+            }
+            conditions::check_uid(target, uid, &Value::Null, dry_run)?;
+            return Ok(None);
         };
         let object = self.derive_live(&target.resource, &target.version, &stored).await?;
         conditions::check_uid(target, uid, &object, dry_run)?;

@@ -18,8 +18,9 @@ const FIRST_WITH_GENERATIONS: Minor = Minor::of(33);
 
 /// A new pod. `now` is RFC 3339.
 pub fn create(minor: Minor, pod: &mut Value, now: &str) {
+    // A class that is sent stays.
+    let class = qos::class(pod).to_owned();
     pod.make_object().remove("status");
-    let class = qos::computed_class(pod);
     let fields = pod.make_object();
     if minor >= FIRST_WITH_GENERATIONS {
         fields.entry("metadata").make_object().insert("generation", Value::Int(1));

@@ -130,7 +130,8 @@ impl Strategy for Event {
     }
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        const UNCHANGED: [&str; 13] = [
+        // The reason is told of twice.
+        const UNCHANGED: [&str; 14] = [
             "involvedObject",
             "reason",
             "message",
@@ -138,6 +139,7 @@ impl Strategy for Event {
             "firstTimestamp",
             "lastTimestamp",
             "count",
+            "reason",
             "type",
             "eventTime",
             "action",

@@ -74,6 +74,9 @@ fn cells(version: &Value) -> Vec<Cell> {
     if servers.len() > SHOWN_MAX {
         shown.push_str(&format!(" + {} more...", servers.len() - SHOWN_MAX));
     }
+    if servers.is_empty() {
+        shown.push_str("<unset>");
+    }
     let common = columns::text_or(version.at(&["status", "commonEncodingVersion"]), "<unset>");
     Cell::named(version, vec![common, Cell::text(&shown)])
 }
