@@ -207,6 +207,7 @@ pub(super) fn start(means: &Means) -> Running {
 mod tests {
     use super::planning::JobPlan;
     use super::*;
+    use crate::controllers::client::int_at;
     use crate::value::yaml;
 
     fn read(text: &str) -> Value {
