@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::meta::field::Error;
 use crate::schema::{arbitrary, convert, json_schema};
 use crate::value::arbitrary::value;
 use crate::value::with_a_deep_stack;
