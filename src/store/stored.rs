@@ -189,6 +189,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::objects::{Objects, by_key};
 
     #[test]
     fn an_object_takes_little_beside_its_bytes() {
