@@ -10,7 +10,7 @@ use crate::value::{Value, go_quote};
 use crate::work;
 
 /// Bytes of the faults of a value that are kept; more are only counted. Each of them may quote much of the value or schema.
-const FAULTS_BYTES_MAX: usize = 2 << 20;
+pub(super) const FAULTS_BYTES_MAX: usize = 2 << 20;
 
 /// What validation found, and how much it matched: of several alternatives that fail, the one that matched most is told.
 #[derive(Default)]

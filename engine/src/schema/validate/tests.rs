@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::outcome::FAULTS_BYTES_MAX;
 use super::*;
 use crate::meta::field::Error;
 use crate::schema::{arbitrary, convert, json_schema};
