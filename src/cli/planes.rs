@@ -36,18 +36,18 @@ use tokio::sync::{Notify, OnceCell, mpsc};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use super::credentials::{ADMIN, IssuedCredentials, SECRET_NAMES};
+use super::server::{Server, reachable};
 use super::service_network;
-use super::serving::{ADMIN, SECRET_NAMES, Server, ServingFailure, StoredSecrets, server_names, shown};
+use super::serving_failure::ServingFailure;
 use super::workloads::Workloads;
 use crate::audit;
-use crate::auth::{Authorizer, TokenIssuer, UserInfo};
+use crate::auth::{Authorizer, TokenIssuer};
 use crate::controllers::{self, NodePlan, Switches};
 use crate::http::{self, App, Issuing, MAIN, Plane, PlaneRequest, Shared, WantedWorkloads, missing};
 use crate::meta::Status;
 use crate::registry::Registry;
-use crate::server::{
-    Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, OpenConnections, Tls, Trust,
-};
+use crate::server::{Connections, Gate, Kubeconfig, OpenConnections};
 use crate::store::{Config, Location, Storage, StoreError};
 
 /// How many there may be.
@@ -264,13 +264,14 @@ impl Planes {
     ) -> Result<Running, Failed> {
         let server = &self.server;
         let (registry, issuer) = (Arc::clone(&origin.registry), Arc::clone(&origin.issuer));
-        let Papers { tls, authority, administrator } = papers(&registry.storage, address).await.map_err(told)?;
+        let credentials = IssuedCredentials::load(&registry.storage, address).await.map_err(told)?;
+        let IssuedCredentials { authority, tls, administrator } = credentials;
         let begin = Arc::new(Notify::new());
         if from.is_none() {
             server.populate(&registry).await?;
             service_network::make(&registry, service_network::advertised(address)).await;
         }
-        let url = format!("https://{}", shown(address));
+        let url = format!("https://{}", reachable(address));
         let tokens = Arc::new(server.users.tokens(&registry, &issuer).map_err(told)?);
         let authorizer = Arc::clone(&origin.authorizer);
         let app = App::with(registry, authorizer, Arc::clone(&tokens), server.limits, Arc::clone(&self.logs));
@@ -279,16 +280,16 @@ impl Planes {
         let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
         let gate = gate.with_failed_authentication(app.failed_authentication());
         let connections = Connections::among(http::router(app), gate, self.places.half());
-        connections.listen(listener, tls);
-        let kubeconfig = Kubeconfig {
-            server: &url,
-            authority_pem: &authority.certificate_pem,
-            user: ADMIN,
-            identity: &administrator,
-        };
+        connections.listen(listener, tls.remembering(SESSIONS));
+        let authority_pem = authority.certificate_pem().to_owned();
+        let kubeconfig =
+            Kubeconfig { server: &url, authority_pem: &authority_pem, user: ADMIN, identity: &administrator };
         let kubeconfig = kubeconfig.to_yaml();
-        let authority_pem = authority.certificate_pem.clone();
-        let authority = controllers::Authority { issuer: Some(Arc::clone(&origin.issuer)), ..authority };
+        let authority = controllers::Authority {
+            certificate_pem: authority_pem.clone(),
+            signer: Some(Arc::new(authority)),
+            issuer: Some(Arc::clone(&origin.issuer)),
+        };
         // Last, as they would go on where anything before fails.
         let controllers = controllers::start(Arc::clone(&origin.registry), switches, nodes, authority, begin);
         let plane = Plane { name: Arc::clone(name), from, url, kubeconfig, authority_pem, created: Timestamp::now() };
@@ -352,24 +353,6 @@ async fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How one shows who it is, and who administers it.
-struct Papers {
-    tls: Tls,
-    authority: controllers::Authority,
-    administrator: Identity,
-}
-
-/// Makes them, by the authority in the database.
-async fn papers(storage: &Storage, address: SocketAddr) -> Result<Papers, CertificateError> {
-    let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
-    let identity = authority.issue_server(&server_names(address))?;
-    let administrator = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
-    let tls = Tls::new(Trust::of(&authority)?, &identity)?.remembering(SESSIONS);
-    let certificate_pem = authority.certificate_pem().to_owned();
-    let authority = controllers::Authority { certificate_pem, signer: Some(Arc::new(authority)), issuer: None };
-    Ok(Papers { tls, authority, administrator })
 }
 
 /// Why there is no new one.

@@ -11,11 +11,13 @@ use std::{env, fs, io};
 use clap::{Args, ValueEnum};
 
 use super::admission::{Admission, SERVICE_ACCOUNT};
+use super::credentials::{Credentials, MergedContext};
 use super::database::Database;
 use super::print::tell;
 use super::seed::Seed;
+use super::server::Server;
 use super::service_network::Network;
-use super::serving::{MergedContext, Papers, Server, ServingFailure};
+use super::serving_failure::ServingFailure;
 use super::temporary::Temporary;
 use super::ui::Ui;
 use super::users::Users;
@@ -246,7 +248,7 @@ impl Serve {
             insecure_listen: self.insecure_listen,
             ui: self.ui.wanted(),
             store: self.config(),
-            papers: Papers::Own { kubeconfig, merged },
+            credentials: Credentials::Own { kubeconfig, merged },
             limits: self.limits(),
             seed: Seed::new(self.crds, self.watch),
             made,

@@ -89,7 +89,7 @@ async fn aggregate(registry: &Arc<Registry>) -> Result<bool, Status> {
     outcome
 }
 
-/// The rules that a role is to have; `None` for one that does not gather. A selector that is none selects nothing.
+/// The rules that a role is to have; `None` for one that does not gather. A selector that can't be read selects nothing.
 fn gather(role: &Value, roles: &Snapshot) -> Option<Vec<Value>> {
     role.at(&["aggregationRule"])?;
     let name = role.str_at(&["metadata", "name"]);

@@ -39,7 +39,7 @@ enum Times {
 }
 
 impl Schedule {
-    /// Reads a schedule, in `zone` unless it names one itself; `None` for one that is none.
+    /// Reads a schedule, in `zone` unless it names one itself; `None` for a text that is not a schedule.
     pub fn read(text: &str, zone: Option<&str>) -> Option<Self> {
         let prefixed = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ="));
         let (zone, text) = match prefixed.and_then(|rest| rest.split_once(' ')) {

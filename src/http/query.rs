@@ -350,7 +350,7 @@ impl IncludeObject {
     }
 }
 
-/// Undoes percent-escapes and plus signs; `None` for an escape that is none.
+/// Undoes percent-escapes and plus signs; `None` for an escape that is not valid.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -24,7 +24,7 @@ use crate::value::{Value, json};
 use crate::work;
 use crate::write::metadata::metadata_mut;
 
-use super::bootstrap;
+use super::identity::API_SERVER_MANAGER;
 use super::mutated::RequestScope;
 use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
 
@@ -247,7 +247,7 @@ impl Forms for ResourceForms<'_> {
 
     async fn make_namespace(&self, name: &str) -> Result<(), Status> {
         let namespace = object! { "metadata" => object! { "name" => name } };
-        match self.registry.create_own("", "namespaces", "", bootstrap::MANAGER, namespace).await {
+        match self.registry.create_own("", "namespaces", "", API_SERVER_MANAGER, namespace).await {
             Err(status) if status.is_already_exists() => Ok(()),
             done => done,
         }

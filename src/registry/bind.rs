@@ -16,7 +16,7 @@ use super::{CreateRequest, Registry, Subresource, Target, Warnings};
 impl Registry {
     /// Gives the pod that a Binding names its node. `target` is `/binding` of the pod, or the resource of bindings.
     ///
-    /// Errors: 400 for another name, 404 for no such pod, 409 for one that has a node, 500 for a target that is none.
+    /// Errors: 400 for another name, 404 for no such pod, 409 for one that has a node, 500 for a target that is not a node.
     pub async fn create_binding(
         &self,
         target: &Target,

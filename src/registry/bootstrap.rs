@@ -1,5 +1,5 @@
-//! The roles and bindings that are there from the start: made where they are missing, completed where something was taken
-//! from them.
+//! What is there from the start: namespaces and other objects, made where they are missing; roles and bindings, completed where
+//! something was taken from them.
 //!
 //! Source: `EnsureRBACPolicy` and `k8s.io/component-helpers/auth/rbac/reconciliation`, release 1.37.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::definitions::own_user;
+use super::identity::{API_SERVER_MANAGER, own_user};
 use super::update::UpdateRequest;
 use super::{Body, DeleteRequest, FieldValidation, Format, Registry, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
@@ -19,12 +19,26 @@ use crate::value::{Map, Value, json};
 
 const ROLES: &str = "clusterroles";
 const BINDINGS: &str = "clusterrolebindings";
-/// The manager of what the server of a cluster makes itself.
-pub(super) const MANAGER: &str = "kube-apiserver";
-/// That of the objects for flow control.
+/// The manager of the objects for flow control.
 const FLOW_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 impl Registry {
+    /// Makes the namespaces that every cluster has, where they are missing.
+    ///
+    /// They are made together, so that they are on disk at the cost of one: in a task of their own, since who writes runs
+    /// on the same thread behind it, and then finds them all.
+    pub async fn make_initial_namespaces(self: &Arc<Self>) -> Result<(), Status> {
+        let registry = Arc::clone(self);
+        let made = tokio::spawn(async move {
+            try_join_all(kinds::namespaces::INITIAL.map(|name| registry.make_initial_namespace(name))).await
+        });
+        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
+    }
+
+    async fn make_initial_namespace(&self, name: &str) -> Result<(), Status> {
+        self.make_initial("", "namespaces", kinds::namespaces::new(name)).await
+    }
+
     /// Makes the default roles and bindings as they are to be, all at once: on disk at the cost of one.
     pub async fn reconcile_default_roles(self: &Arc<Self>, extent: Extent) -> Result<(), Status> {
         let registry = Arc::clone(self);
@@ -72,7 +86,7 @@ impl Registry {
         if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
             return Ok(());
         }
-        let manager = if group == kinds::flow_control::GROUP { FLOW_MANAGER } else { MANAGER };
+        let manager = if group == kinds::flow_control::GROUP { FLOW_MANAGER } else { API_SERVER_MANAGER };
         match self.create_own(group, plural, "", manager, wanted).await {
             // Another server on the same database was faster.
             Err(status) if status.is_already_exists() => Ok(()),
@@ -108,7 +122,7 @@ impl Registry {
         let request = UpdateRequest {
             body: Body { bytes: json::encode(&reconciled).into(), format: Format::Json },
             field_validation: FieldValidation::Ignore,
-            manager: MANAGER.to_owned(),
+            manager: API_SERVER_MANAGER.to_owned(),
             dry_run: false,
             options: Value::Null,
         };
@@ -116,7 +130,7 @@ impl Registry {
     }
 
     async fn make_default(&self, plural: &str, wanted: Value) -> Result<(), Status> {
-        match self.create_own(GROUP, plural, "", MANAGER, wanted).await {
+        match self.create_own(GROUP, plural, "", API_SERVER_MANAGER, wanted).await {
             // Another server on the same database was faster.
             Err(status) if status.is_already_exists() => Ok(()),
             done => done,

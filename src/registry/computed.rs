@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::bootstrap::MANAGER;
-use super::definitions::own_user;
+use super::identity::{API_SERVER_MANAGER, own_user};
 use super::{Registry, Target, store_failed};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
@@ -118,7 +117,7 @@ impl Registry {
         };
         let service = object! { "metadata" => metadata, "spec" => service.get("spec").cloned().unwrap_or_default() };
         let version = &target.version;
-        match self.create_own(&version.group, &version.names.plural, "", MANAGER, service).await {
+        match self.create_own(&version.group, &version.names.plural, "", API_SERVER_MANAGER, service).await {
             Err(status) if status.is_already_exists() => Ok(()),
             done => done,
         }

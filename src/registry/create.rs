@@ -26,7 +26,7 @@ pub struct CreateRequest {
 impl Registry {
     /// Creates an object of `target`.
     ///
-    /// The name is the target's, or that of the body, or a generated one. Errors: 400 for a body that is none, 403 and 404
+    /// The name is the target's, or that of the body, or a generated one. Errors: 400 for a body that can't be decoded, 403 and 404
     /// by admission, 409 for a name that is taken, 422 for an invalid object, 429 when too much is being written.
     pub async fn create(
         &self,

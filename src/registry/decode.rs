@@ -23,7 +23,6 @@ use crate::types::Message;
 use crate::value::{Value, go_quote, json, yaml};
 use crate::work;
 
-use super::write::has_labels;
 use super::{Target, Warnings};
 
 /// How a body is written.
@@ -284,7 +283,12 @@ pub(super) fn labels_are_left_out(body: &Body, target: &Target) -> bool {
     tree.is_ok_and(|tree| !has_labels(&tree.object))
 }
 
-/// An envelope may leave the type out, and an apiVersion that is none counts as left out. Fields that are unknown can't be
+/// Whether an object has labels.
+pub(super) fn has_labels(object: &Value) -> bool {
+    object.at(&["metadata", "labels"]).and_then(Value::as_object).is_some_and(|labels| !labels.is_empty())
+}
+
+/// An envelope may leave the type out, and an apiVersion that is not valid counts as left out. Fields that are unknown can't be
 /// told from those of a later release, so a strict reader minds nothing.
 fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, BodyError> {
     let wanted = &target.version;

@@ -6,31 +6,23 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::try_join_all;
 use imbl::HashMap;
-use tokio::time::timeout;
 
 use crate::admission::{Namespaces, Phase};
-use crate::auth::UserInfo;
-use crate::crd::{self, Definition as CustomResourceDefinition, definition, names};
+use crate::crd::{self, Definition as CustomResourceDefinition, definition};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::{self, strategy::Custom};
 use crate::meta::Status;
 use crate::meta::minor::Minor;
-use crate::object;
-use crate::store::{At, Collection, SnapshotError, Storage, Stored, WatchError};
-use crate::value::{Value, json};
+use crate::store::{At, Collection, SnapshotError, Storage, Stored};
+use crate::value::json;
 use crate::work;
 
-use super::convert::Conversion;
+use super::conversion::Conversion;
 use super::resource::{Resource, StoredDefinition};
-use super::{
-    Body, BuiltIn, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target,
-    Warnings, store_failed,
-};
+use super::{BuiltIn, Registry, Target, store_failed};
 
 /// The group of CustomResourceDefinitions.
 pub const GROUP: &str = "apiextensions.k8s.io";
@@ -40,9 +32,6 @@ pub const PLURAL: &str = "customresourcedefinitions";
 static DEFINITIONS: LazyLock<Collection> = LazyLock::new(|| Collection::new(GROUP, PLURAL));
 /// Where namespaces are stored.
 static NAMESPACES: LazyLock<Collection> = LazyLock::new(|| Collection::new("", "namespaces"));
-/// How long the answer to a write of a definition waits for what the controllers make of it: some milliseconds will do where
-/// they run.
-const DECISION_WAIT: Duration = Duration::from_secs(1);
 
 /// The table of what is served.
 pub struct Definitions {
@@ -241,17 +230,8 @@ impl Registry {
     }
 }
 
-/// How far the controllers are with a definition.
-enum DefinitionProgress {
-    /// Its objects are served.
-    Served,
-    /// They are not, for this reason.
-    Refused(String),
-    /// They have not looked at it yet.
-    Pending,
-}
-
-fn decode_definition(stored: &Stored, minor: Minor) -> Result<CustomResourceDefinition, Status> {
+/// Reads a definition as the server's version of Kubernetes does.
+pub(super) fn decode_definition(stored: &Stored, minor: Minor) -> Result<CustomResourceDefinition, Status> {
     let unreadable = |error: String| Status::internal_error(&format!("definition {}: {error}", stored.key));
     let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
     definition::decode_in(minor, &object)
@@ -280,156 +260,10 @@ impl Namespaces for StoredNamespaces {
     }
 }
 
-impl Registry {
-    /// Makes the namespaces that every cluster has, where they are missing.
-    ///
-    /// They are made together, so that they are on disk at the cost of one: in a task of their own, since who writes runs
-    /// on the same thread behind it, and then finds them all.
-    pub async fn make_initial_namespaces(self: &Arc<Self>) -> Result<(), Status> {
-        let registry = Arc::clone(self);
-        let made = tokio::spawn(async move {
-            try_join_all(kinds::namespaces::INITIAL.map(|name| registry.make_initial_namespace(name))).await
-        });
-        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
-    }
-
-    async fn make_initial_namespace(&self, name: &str) -> Result<(), Status> {
-        self.make_initial("", "namespaces", kinds::namespaces::new(name)).await
-    }
-
-    /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.
-    pub async fn register(&self, definition: Value) -> Result<(), Status> {
-        match self.create_own(GROUP, PLURAL, "", OWN_MANAGER, definition.clone()).await {
-            Err(status) if status.is_already_exists() => {}
-            other => return other,
-        }
-        let target = self.own_target(GROUP, PLURAL, definition.str_at(&["metadata", "name"])).await?;
-        let request = PatchRequest {
-            patch_type: PatchType::Merge,
-            bytes: json::encode(&object! { "spec" => definition.get("spec").cloned().unwrap_or_default() }).into(),
-            field_validation: FieldValidation::Ignore,
-            manager: OWN_MANAGER.to_owned(),
-            force: false,
-            dry_run: false,
-            options: Value::Null,
-        };
-        self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
-    }
-
-    /// Waits until the controllers have decided on the definition `name`: its objects are served then. Returns why they are
-    /// not, where they are not: another has its names, or it is gone.
-    pub async fn wait_until_served(&self, name: &str) -> Result<Option<String>, Status> {
-        let collection = self.definitions.collection();
-        loop {
-            let failed = |error| store_failed(&collection, "get", error);
-            let seen = self.storage.revision(&collection);
-            match self.decision(name).await? {
-                DefinitionProgress::Served => return Ok(None),
-                DefinitionProgress::Refused(why) => return Ok(Some(why)),
-                DefinitionProgress::Pending => {}
-            }
-            match self.storage.watch(&collection, seen).await {
-                Ok(mut changes) => _ = changes.next().await,
-                // So much has happened that it is best to look again.
-                Err(WatchError::Expired { .. }) => {}
-                Err(WatchError::Store(error)) => return Err(failed(error)),
-            }
-        }
-    }
-
-    /// Holds back the answer to a write of a definition until what it asks for is decided, so that its objects can be used as
-    /// soon as it is answered; [`DECISION_WAIT`] at most, as the controllers may be another's. At once for other objects.
-    pub async fn settle(&self, target: &Target, written: &Value) {
-        let is_main = matches!(target.subresource, Subresource::Main);
-        if is_main {
-            self.follow_up(target, written.str_at(&["metadata", "name"])).await;
-        }
-        if !is_main || target.resource.collection != self.definitions.collection() {
-            return;
-        }
-        let served = self.wait_until_served(written.str_at(&["metadata", "name"]));
-        // What it came to is told by the definition's conditions.
-        _ = timeout(DECISION_WAIT, served).await;
-    }
-
-    /// What the controllers have made of a definition as it is stored now.
-    async fn decision(&self, name: &str) -> Result<DefinitionProgress, Status> {
-        let collection = self.definitions.collection();
-        let stored = self.storage.get(&collection, name).await;
-        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else {
-            return Ok(DefinitionProgress::Refused("it has been deleted".to_owned()));
-        };
-        let definition = decode_definition(&stored, self.definitions.minor)?;
-        if definition.is_being_deleted() {
-            return Ok(DefinitionProgress::Served);
-        }
-        let is_new = definition.spec.names != definition.status.accepted_names;
-        match definition.condition("NamesAccepted").filter(|known| known.status == "False") {
-            None if is_new => Ok(DefinitionProgress::Pending),
-            // What was refused may have been other names.
-            Some(_) if is_new && !self.is_refused(&definition).await? => Ok(DefinitionProgress::Pending),
-            Some(refused) => Ok(DefinitionProgress::Refused(refused.message.clone())),
-            None if definition.is_true("Established") => Ok(DefinitionProgress::Served),
-            None => match names::establish(&definition, "") {
-                Some(_) => Ok(DefinitionProgress::Pending),
-                None => {
-                    let why = definition.condition("Established").map(|known| known.message.clone());
-                    Ok(DefinitionProgress::Refused(why.unwrap_or_default()))
-                }
-            },
-        }
-    }
-
-    /// Whether the names that a definition asks for are refused already, given those of its group.
-    async fn is_refused(&self, definition: &CustomResourceDefinition) -> Result<bool, Status> {
-        let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
-        let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
-        let is_of_group =
-            |stored: &&Arc<Stored>| stored.key.split_once('.').is_some_and(|(_, group)| group == definition.spec.group);
-        let group = snapshot.range("", None).filter(is_of_group).map(|stored| decode_definition(stored, Minor::NEWEST));
-        let group = group.collect::<Result<Vec<_>, _>>()?;
-        Ok(names::accept(definition, &group, "").is_none())
-    }
-
-    /// Creates an object for the server itself; `namespace` is empty in cluster scope.
-    pub async fn create_own(
-        &self,
-        group: &str,
-        plural: &str,
-        namespace: &str,
-        manager: &str,
-        object: Value,
-    ) -> Result<(), Status> {
-        let mut target = self.own_target(group, plural, "").await?;
-        target.namespace = namespace.to_owned();
-        let request = CreateRequest {
-            body: Body { bytes: json::encode(&object).into(), format: Format::Json },
-            field_validation: FieldValidation::Ignore,
-            manager: manager.to_owned(),
-            dry_run: false,
-            options: Value::Null,
-        };
-        self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
-    }
-
-    pub(super) async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {
-        let resource = self.resolve(group, plural).await?.ok_or_else(Status::not_found_generic)?;
-        let version = Arc::clone(resource.first());
-        let (namespace, name) = (String::new(), name.to_owned());
-        Ok(Target { resource, version, subresource: Subresource::Main, namespace, name })
-    }
-}
-
-/// The manager of the fields that the server itself sets.
-pub(super) const OWN_MANAGER: &str = "skiff";
-
-pub(super) fn own_user() -> UserInfo {
-    UserInfo::authenticated("system:apiserver", vec![UserInfo::MASTERS.to_owned()])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object;
     use crate::registry::fixture;
     use crate::store;
 

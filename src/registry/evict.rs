@@ -149,7 +149,7 @@ impl Registry {
             dry_run: false,
             options: object! {},
         };
-        self.update(&target, &super::definitions::own_user(), &request, &mut Warnings::default()).await.map(drop)
+        self.update(&target, &super::identity::own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 
     /// Notes in the pod that it is evicted, and deletes it.

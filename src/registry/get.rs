@@ -7,7 +7,7 @@ use crate::meta::{Revision, Status, names};
 use crate::store::{Collection, Encoded, Stored};
 use crate::value::{Value, go_quote};
 
-use super::{Registry, Resource, Subresource, Target, scale, store_failed};
+use super::{Registry, Resource, Subresource, Target, scaled, store_failed};
 
 /// How long a read waits for a revision that this process has not seen.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
@@ -40,7 +40,7 @@ impl Registry {
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let object = self.read_stored(target, &stored).await?;
         match target.subresource {
-            Subresource::Scale => scale::read(target, &object),
+            Subresource::Scale => scaled::read(target, &object),
             _ => Ok(object),
         }
     }

@@ -17,7 +17,7 @@ use crate::meta::Status;
 use crate::object;
 use crate::value::{Value, json};
 
-use super::definitions::own_user;
+use super::identity::own_user;
 use super::service_network::{GROUP, MANAGER};
 use super::update::UpdateRequest;
 use super::{

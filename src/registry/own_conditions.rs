@@ -11,7 +11,7 @@ use crate::object;
 use crate::store::{At, Collection};
 use crate::value::{Value, go_quote, json};
 
-use super::definitions::own_user;
+use super::identity::own_user;
 use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed};
 
 const SCHEMAS: &str = "flowschemas";

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
+use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema, Versions};
 use crate::crd::{ServedVersion, write};
 use crate::kinds;
 use crate::kinds::strategy::{Strategy, Subresource};
@@ -13,7 +13,7 @@ use crate::store::{Collection, Signature, Stored};
 use crate::value::Value;
 use crate::work;
 
-use super::convert::{Conversion, Conversions};
+use super::conversion::Conversion;
 
 /// One resource, compiled.
 pub struct Resource {
@@ -126,7 +126,7 @@ impl Resource {
         &'a self,
         version: &'a ServedVersion,
         subresource: Subresource,
-        conversions: &'a Conversions<'_>,
+        conversions: &'a dyn Versions,
     ) -> FieldManager<'a> {
         let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;
         let at = self.versions.iter().position(is_it).unwrap_or_default();

@@ -36,7 +36,7 @@ use crate::store::{self, At, Collection, Guard, Snapshot};
 use crate::value::{Map, Value, json};
 
 use super::built_in::IP_ADDRESS;
-use super::definitions::own_user;
+use super::identity::own_user;
 use super::{DeleteRequest, Registry, Subresource, Target, Warnings};
 
 /// The group of addresses and their ranges.

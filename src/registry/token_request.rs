@@ -34,8 +34,8 @@ pub struct IssuedToken {
 impl Registry {
     /// Issues a token of the account that `target` names.
     ///
-    /// Errors: 400 for a body that is none or a bound object of a kind that can't be bound to, 404 where the account or that
-    /// object is not there, 409 for another uid than they have, 422 for an invalid request.
+    /// Errors: 400 for a body that can't be decoded or a bound object of a kind that can't be bound to, 404 where the
+    /// account or that object is not there, 409 for another uid than they have, 422 for an invalid request.
     pub async fn create_token(
         &self,
         issuer: &TokenIssuer,

@@ -22,7 +22,7 @@ pub struct UpdateRequest {
 impl Registry {
     /// Replaces the object of `target` by the body.
     ///
-    /// Errors: 400 for a body that is none, 404, 409 for a resourceVersion or uid that is not the object's, 422 for an
+    /// Errors: 400 for a body that can't be decoded, 404, 409 for a resourceVersion or uid that is not the object's, 422 for an
     /// invalid object or one without resourceVersion.
     pub async fn update(
         &self,

@@ -6,14 +6,8 @@ use std::sync::Arc;
 
 use crate::meta::Revision;
 
-use super::rows::checksum;
-use super::sql::WriteOutcome;
+use super::rows::{CREATE, DELETE, UPDATE, checksum};
 use super::{Collection, Guard, Op, Put, Stored, Write};
-
-/// The values of the column `operation`.
-pub(super) const CREATE: i64 = 0;
-pub(super) const UPDATE: i64 = 1;
-pub(super) const DELETE: i64 = 2;
 
 /// What the index knows of a key while a batch runs.
 #[derive(Clone)]
@@ -38,6 +32,30 @@ pub struct Foreseen {
     pub before: Revision,
     /// At that revision.
     pub(super) keys: Keys,
+}
+
+/// The outcome of one write of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// `created` is the revision of the write that made the object, `uid` that of the object.
+    Committed {
+        revision: Revision,
+        created: Revision,
+        uid: Arc<str>,
+    },
+    GuardFailed,
+    /// It would be more than the database may hold.
+    NoSpace,
+}
+
+impl WriteOutcome {
+    /// The revision of the change, if one was made.
+    pub fn revision(&self) -> Option<Revision> {
+        match self {
+            WriteOutcome::Committed { revision, .. } => Some(*revision),
+            WriteOutcome::GuardFailed | WriteOutcome::NoSpace => None,
+        }
+    }
 }
 
 /// A row of `changes` to be inserted.

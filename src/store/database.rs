@@ -11,14 +11,15 @@ use tokio::task::JoinHandle;
 use crate::memory::{Memory, Room};
 use crate::meta::Revision;
 
+use super::backend::{Stats, Store};
 use super::feed::DatabaseFeed;
 use super::health::Health;
 use super::memory::InMemory;
+use super::objects::Objects;
 use super::postgres::Postgres;
-use super::sql::{Stats, Store};
+use super::snapshot::Snapshot;
 use super::sqlite::{DatabaseLocation, Sqlite};
-use super::stored::Objects;
-use super::view::{PageEnd, Snapshot, StateLookup, View};
+use super::view::{PageEnd, StateLookup, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
 use super::{
     At, Collection, Committed, Config, Location, LogWatch, SnapshotError, StoreError, Stored, TOGETHER_MAX, WatchError,
@@ -38,6 +39,8 @@ pub(super) struct Database {
 
 struct Inner {
     store: Arc<dyn Store>,
+    /// The same store, if it is in memory: a copy of that takes no reading.
+    in_memory: Option<Arc<InMemory>>,
     view: Arc<View>,
     queue: SyncMutex<Option<mpsc::Sender<WaitingWrites>>>,
     /// What is left of the queue, in KiB of objects.
@@ -64,11 +67,11 @@ impl Database {
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => Arc::new(InMemory::within(config.memory.store_room())),
+            Location::Memory => return Self::serve_memory(InMemory::within(config.memory.store_room()), config).await,
             Location::File(path) => Arc::new(Sqlite::open(DatabaseLocation::Own(path), config.durability).await?),
             Location::Shared(path) => Arc::new(Sqlite::open(DatabaseLocation::Shared(path), config.durability).await?),
         };
-        Self::serve(store, location, config).await
+        Self::serve(store, None, location, config).await
     }
 
     /// A copy of the database as it is now at `location`, a file that is not there yet or in memory. The secrets `without`
@@ -77,22 +80,32 @@ impl Database {
     /// Errors: it can't be read, or the copy can't be written.
     pub async fn fork(&self, location: &Location, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
         let room = if *location == Location::Memory { config.memory.store_room() } else { Room::endless() };
-        let copy = match self.inner.store.copied() {
-            Some(copy) => copy,
+        let copy = match &self.inner.in_memory {
+            Some(store) => store.copy(),
             None => InMemory::copy_of(&*self.inner.store, room).await?,
         };
         without.iter().for_each(|name| copy.forget_secret(name));
         let store: Arc<dyn Store> = match location {
-            Location::Memory => Arc::new(copy),
+            Location::Memory => return Self::serve_memory(copy, config).await,
             Location::File(path) => Arc::new(Sqlite::filled(path, config.durability, &copy).await?),
             Location::Shared(_) | Location::Postgres(_) => {
                 return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));
             }
         };
-        Self::serve(store, location, config).await
+        Self::serve(store, None, location, config).await
     }
 
-    async fn serve(store: Arc<dyn Store>, location: &Location, config: &Config) -> Result<Self, StoreError> {
+    async fn serve_memory(store: InMemory, config: &Config) -> Result<Self, StoreError> {
+        let store = Arc::new(store);
+        Self::serve(Arc::clone(&store) as _, Some(store), &Location::Memory, config).await
+    }
+
+    async fn serve(
+        store: Arc<dyn Store>,
+        in_memory: Option<Arc<InMemory>>,
+        location: &Location,
+        config: &Config,
+    ) -> Result<Self, StoreError> {
         let (revision, compacted) = store.revisions().await?;
         let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
@@ -106,6 +119,7 @@ impl Database {
         let writing = tokio::spawn(writing);
         let inner = Arc::new(Inner {
             store,
+            in_memory,
             view,
             queue: SyncMutex::new(Some(queue)),
             queue_kib: Arc::new(Semaphore::new(QUEUE_KIB_MAX)),

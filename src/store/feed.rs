@@ -2,7 +2,6 @@
 //!
 //! In memory as far as that reaches back, then from the database. Nothing is loaded for it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -11,82 +10,13 @@ use tokio::sync::watch;
 
 use crate::meta::Revision;
 
-use super::sql::Store;
-use super::view::{Applied, View};
-use super::{Change, Collection, StoreError, Stored, log};
+use super::backend::Store;
+use super::changes::ChangeEvent;
+use super::view::View;
+use super::{StoreError, log};
 
-/// How many changes stay in memory.
-const NEWEST_MAX: usize = 2_000;
-/// How many bytes of objects stay in memory with them.
-const NEWEST_BYTES_MAX: usize = 4 << 20;
 /// How many changes are handed out at a time.
 const PAGE_MAX: usize = 256;
-
-/// A change of some collection.
-#[derive(Clone, Debug)]
-pub struct ChangeEvent {
-    pub collection: Collection,
-    pub key: Arc<str>,
-    pub uid: Arc<str>,
-    pub revision: Revision,
-    /// The new state; `None` for a deletion.
-    pub stored: Option<Arc<Stored>>,
-}
-
-impl ChangeEvent {
-    pub(super) fn new(collection: &Collection, applied: &Applied) -> Self {
-        ChangeEvent {
-            collection: collection.clone(),
-            key: Arc::clone(&applied.key),
-            uid: Arc::clone(&applied.uid),
-            revision: applied.revision,
-            stored: applied.stored.clone(),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        self.stored.as_ref().map_or(0, |stored| stored.bytes.len())
-    }
-}
-
-impl From<(Collection, Change)> for ChangeEvent {
-    fn from((collection, change): (Collection, Change)) -> Self {
-        ChangeEvent::new(&collection, &Applied::from(change))
-    }
-}
-
-/// The changes that stay in memory.
-pub(super) struct Newest {
-    entries: VecDeque<ChangeEvent>,
-    bytes: usize,
-    /// Every change after this revision is among them.
-    from: Revision,
-}
-
-impl Newest {
-    pub fn after(revision: Revision) -> Self {
-        Newest { entries: VecDeque::new(), bytes: 0, from: revision }
-    }
-
-    pub fn push(&mut self, entry: ChangeEvent) {
-        self.bytes += entry.bytes();
-        self.entries.push_back(entry);
-        while self.entries.len() > NEWEST_MAX || self.bytes > NEWEST_BYTES_MAX {
-            let Some(oldest) = self.entries.pop_front() else { break };
-            self.bytes -= oldest.bytes();
-            self.from = oldest.revision;
-        }
-    }
-
-    /// The first `max` changes after a revision; `None` where some of them are no longer in memory.
-    pub fn after_revision(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
-        if after < self.from {
-            return None;
-        }
-        let first = self.entries.partition_point(|entry| entry.revision <= after);
-        Some(self.entries.range(first..).take(max).cloned().collect())
-    }
-}
 
 /// The newest revision of each database at a moment, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,21 +9,14 @@ use tokio::sync::watch;
 
 use crate::meta::Revision;
 
-use super::sql::Store;
-use super::view::{Applied, Snapshot, View};
+use super::backend::Store;
+use super::changes::{Applied, LogPage};
+use super::snapshot::Snapshot;
+use super::view::View;
 use super::{Change, Collection, StoreError};
 
 /// How many changes are taken at a time.
 const PAGE_MAX: usize = 256;
-
-/// Part of the log of a collection.
-pub(super) struct LogPage {
-    pub changes: Vec<Arc<Change>>,
-    /// No change of the collection up to here is missing; the next page begins here.
-    pub end: Revision,
-    /// Everything that was visible is read.
-    pub last: bool,
-}
 
 /// The first visible changes of a loaded collection after `after`; `None` where they are gone.
 async fn page(

@@ -5,7 +5,7 @@
 //!
 //! [`Storage`] is what the registry talks to: one [`database`], or several that share the collections. In each, one task
 //! commits what is waiting in batches ([`writer`]), each collection has its present state and its recent changes in memory
-//! ([`view`]), older changes are read from the [`log`], and a [`sql::Store`] keeps everything on disk, or in memory alone
+//! ([`view`]), older changes are read from the [`log`], and a [`backend::Store`] keeps everything on disk, or in memory alone
 //! ([`memory`]).
 //!
 //! # How it is kept
@@ -43,7 +43,9 @@
 //! - `store::copy` saves, restores and checks. The file is the SQLite database of `migrations/sqlite`, so that there
 //!   is one format; a restore is made beside its place, or in one transaction.
 
+mod backend;
 mod batch;
+mod changes;
 mod compact;
 pub mod continue_token;
 pub mod copy;
@@ -56,10 +58,11 @@ mod interned;
 mod leases;
 mod log;
 mod memory;
+mod objects;
 mod postgres;
 mod rows;
 mod signature;
-mod sql;
+mod snapshot;
 mod sqlite;
 mod storage;
 mod stored;
@@ -78,19 +81,21 @@ use crate::clock::Clock;
 use crate::memory::Memory;
 use crate::meta::Revision;
 
+pub use backend::StoreCounts;
+pub use changes::ChangeEvent;
 #[cfg(test)]
 pub(crate) use encoded::tally;
 pub use encoded::{Encoded, compact_json, fitted};
-pub use feed::{ChangeEvent, Feed, Moment};
+pub use feed::{Feed, Moment};
 pub use forms::ClientForm;
 pub use interned::interned;
 pub use log::LogWatch;
 pub use postgres::PostgresUrl;
 pub use signature::Signature;
-pub use sql::StoreCounts;
+pub use snapshot::Snapshot;
 pub use storage::Storage;
 pub use stored::{Change, Stored};
-pub use view::{PageEnd, Snapshot};
+pub use view::PageEnd;
 
 /// The objects of one resource: `group/plural`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,11 +7,22 @@ use sqlx::{ColumnIndex, Decode, Row, Type};
 
 use crate::meta::Revision;
 
-use super::batch::DELETE;
 use super::forms::Forms;
 use super::interned::interned;
-use super::sql::Scanned;
 use super::{Change, Collection, StoreError, Stored};
+
+/// The values of the column `operation`.
+pub(super) const CREATE: i64 = 0;
+pub(super) const UPDATE: i64 = 1;
+pub(super) const DELETE: i64 = 2;
+
+/// A row of the log that was looked through.
+#[derive(Debug)]
+pub struct Scanned {
+    pub revision: Revision,
+    /// The state in it, where it is one that was looked for.
+    pub found: Option<(Collection, Arc<Stored>)>,
+}
 
 /// A row of a database that has the log's types.
 pub(super) trait LogRow<'r>: Row {

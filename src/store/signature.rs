@@ -4,17 +4,12 @@
 //! nodes of the collection's map, and looks only at objects that may be selected: one label sets three of 63 bits.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::meta::selector::LabelSelector;
 
-use super::Stored;
-
 /// A set of labels, in which those of others may seem to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signature(u64);
+pub struct Signature(pub(super) u64);
 
 impl Signature {
     /// That of no labels at all: every object has them.
@@ -26,7 +21,7 @@ impl Signature {
     }
 
     /// That of labels with their values, or with any where none is given.
-    fn of<'l>(labels: impl Iterator<Item = (&'l str, Option<&'l str>)>) -> Signature {
+    pub(super) fn of<'l>(labels: impl Iterator<Item = (&'l str, Option<&'l str>)>) -> Signature {
         let bits = labels.map(|(name, value)| {
             let mut hasher = DefaultHasher::new();
             name.hash(&mut hasher);
@@ -40,7 +35,7 @@ impl Signature {
     }
 
     /// Whether what has this signature may have all that has the other; never wrongly denied.
-    fn may_hold(self, other: Signature) -> bool {
+    pub(super) fn may_hold(self, other: Signature) -> bool {
         self.0 & other.0 == other.0
     }
 }
@@ -48,106 +43,4 @@ impl Signature {
 /// One of 63 bits.
 fn bit(hash: u64) -> u64 {
     1 << (hash % 63)
-}
-
-/// An object in the map of its collection, with the signature of its labels once that is known.
-#[derive(Debug)]
-pub(in crate::store) struct Held {
-    stored: Arc<Stored>,
-    /// The highest bit is set where it is known.
-    signature: AtomicU64,
-}
-
-impl Held {
-    const KNOWN: u64 = 1 << 63;
-
-    /// Whether the object may have all labels of `signature`.
-    pub fn may_have(&self, signature: Signature) -> bool {
-        signature == Signature::NONE || self.signature().may_hold(signature)
-    }
-
-    fn signature(&self) -> Signature {
-        let bits = match self.signature.load(Ordering::Relaxed) {
-            0 => {
-                let Signature(bits) = Signature::of(self.stored.labels().map(|(name, value)| (name, Some(value))));
-                self.signature.store(bits | Self::KNOWN, Ordering::Relaxed);
-                bits
-            }
-            known => known & !Self::KNOWN,
-        };
-        Signature(bits)
-    }
-}
-
-impl Clone for Held {
-    fn clone(&self) -> Self {
-        let signature = AtomicU64::new(self.signature.load(Ordering::Relaxed));
-        Held { stored: Arc::clone(&self.stored), signature }
-    }
-}
-
-impl From<Arc<Stored>> for Held {
-    fn from(stored: Arc<Stored>) -> Self {
-        Held { stored, signature: AtomicU64::default() }
-    }
-}
-
-impl From<Held> for Arc<Stored> {
-    fn from(held: Held) -> Self {
-        held.stored
-    }
-}
-
-impl Deref for Held {
-    type Target = Arc<Stored>;
-
-    fn deref(&self) -> &Arc<Stored> {
-        &self.stored
-    }
-}
-
-/// What the objects say of each other.
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.stored == other.stored
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn labels() -> impl Strategy<Value = Vec<(String, String)>> {
-        let text = || prop::sample::select(vec!["a", "b", "c", "d"]).prop_map(str::to_owned);
-        prop::collection::btree_map(text(), text(), 0..4).prop_map(|labels| labels.into_iter().collect())
-    }
-
-    fn held(labels: &[(String, String)]) -> Held {
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!(r#""{name}":"{value}""#)).collect();
-        let bytes = format!(r#"{{"metadata":{{"labels":{{{}}}}}}}"#, labels.join(","));
-        Arc::new(Stored::fixture("key", "uid", bytes.into_bytes())).into()
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_selected_may_have_what_is_required(labels in labels(), terms in prop::collection::vec("[a-d](=[a-d]|!=[a-d]| in \\([a-d],[a-d]\\)|)|![a-d]", 0..3)) {
-            let selector = LabelSelector::parse(&terms.join(",")).expect("it is a selector");
-            let held = held(&labels);
-            if selector.matches(|name| held.label(name)) {
-                prop_assert!(held.may_have(Signature::required(&selector)));
-                prop_assert!(held.clone().may_have(Signature::required(&selector)), "it is known now");
-            }
-        }
-    }
-
-    #[test]
-    fn few_others_are_looked_at() {
-        let named = |at: usize| [("app".to_owned(), "bench".to_owned()), ("shard".to_owned(), at.to_string())];
-        let selector = LabelSelector::parse("app=bench,shard=7").expect("it is a selector");
-        let required = Signature::required(&selector);
-        let looked_at = (0..1_000).filter(|at| held(&named(*at)).may_have(required)).count();
-        assert!((1..20).contains(&looked_at), "{looked_at} of 1000");
-    }
 }

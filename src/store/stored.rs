@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use imbl::OrdMap;
 
 use crate::meta::Revision;
 use crate::value::json;
@@ -13,18 +12,9 @@ use crate::work;
 use super::Encoded;
 use super::encoded::{Splice, metadata_field};
 use super::forms::Forms;
-use super::signature::Held;
 
 /// How many derived forms of a state are kept.
 const DERIVED_MAX: usize = 2;
-
-/// The objects of a collection, by key.
-pub(super) type Objects = OrdMap<Arc<str>, Held>;
-
-/// Objects as a database gives them, by key.
-pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
-    objects.into_iter().map(|stored| (Arc::clone(&stored.key), Held::from(Arc::new(stored)))).collect()
-}
 
 /// One state of one object.
 #[derive(Debug)]
@@ -199,6 +189,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::objects::{Objects, by_key};
 
     #[test]
     fn an_object_takes_little_beside_its_bytes() {

@@ -4,22 +4,19 @@
 //! up to it. What is read under the lock is never copied: the maps are persistent, a snapshot is another handle on one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::ops::{Bound, Deref};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use imbl::ordmap::DiffItem;
 use tokio::sync::watch;
 
 use crate::meta::Revision;
-use crate::work;
 
 use super::batch::{Foreseen, LiveKey, keys_of};
-use super::feed::{ChangeEvent, Newest};
+use super::changes::{Applied, ChangeEvent, LogPage, Newest};
 use super::forms::Forms;
-use super::log::LogPage;
-use super::stored::Objects;
-use super::{Change, Collection, Signature, Stored, Write};
+use super::objects::Objects;
+use super::snapshot::Snapshot;
+use super::{Change, Collection, Stored, Write};
 
 /// How many changes of a collection stay in memory; older ones are read from the log.
 const RECENT_MAX: usize = 2_000;
@@ -102,101 +99,6 @@ impl PageEnd {
     fn is_at(&self, prefix: &str, start: &str) -> bool {
         *self.prefix == *prefix && *self.start == *start
     }
-}
-
-/// A change on its way into the view.
-pub(super) struct Applied {
-    pub key: Arc<str>,
-    pub uid: Arc<str>,
-    pub revision: Revision,
-    /// The new state; `None` for a deletion.
-    pub stored: Option<Arc<Stored>>,
-}
-
-impl From<Change> for Applied {
-    fn from(change: Change) -> Self {
-        let Change { revision, object, deleted, .. } = change;
-        let (key, uid) = (Arc::clone(&object.key), Arc::clone(&object.uid));
-        Applied { key, uid, revision, stored: (!deleted).then_some(object) }
-    }
-}
-
-/// The objects of a collection at one revision.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    collection: Collection,
-    objects: Objects,
-    revision: Revision,
-}
-
-impl Snapshot {
-    pub fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    pub fn len(&self) -> usize {
-        self.objects.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
-    }
-
-    /// The objects whose keys begin with `prefix`, from the key `start` on, in byte order.
-    pub fn range(&self, prefix: &str, start: Option<&str>) -> impl Iterator<Item = &Arc<Stored>> {
-        self.range_of(prefix, start, Signature::NONE)
-    }
-
-    /// Those of [`Snapshot::range`] that may have the labels of a signature; what can't have them is not looked at.
-    pub fn range_of(&self, prefix: &str, start: Option<&str>, labels: Signature) -> impl Iterator<Item = &Arc<Stored>> {
-        let from = start.filter(|start| *start > prefix).unwrap_or(prefix);
-        let end = end_of(prefix);
-        let end = end.as_deref().filter(|end| *end > from).map_or(Bound::Unbounded, Bound::Excluded);
-        let held = self.objects.range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(from), end));
-        held.map(|(_, held)| held)
-            .filter(move |held| {
-                work::step();
-                held.may_have(labels)
-            })
-            .map(Deref::deref)
-    }
-
-    /// Whether it holds the same objects in the same states as `other`; told at once, and never wrongly affirmed.
-    pub fn is_same(&self, other: &Snapshot) -> bool {
-        self.objects.ptr_eq(&other.objects)
-    }
-
-    /// The keys whose objects differ from those of `before`, each with its object now, if any. What both share is not
-    /// looked at.
-    pub fn changes_since<'s>(
-        &'s self,
-        before: &'s Snapshot,
-    ) -> impl Iterator<Item = (&'s Arc<str>, Option<&'s Arc<Stored>>)> {
-        before.objects.diff(&self.objects).map(|change| match change {
-            DiffItem::Add(key, held) => (key, Some(&**held)),
-            DiffItem::Update { new: (key, held), .. } => (key, Some(&**held)),
-            DiffItem::Remove(key, _) => (key, None),
-        })
-    }
-
-    pub(super) fn collection(&self) -> &Collection {
-        &self.collection
-    }
-
-    /// Makes the key of `change` what it was before it.
-    pub(super) fn take_back(&mut self, change: &Change) {
-        match &change.previous {
-            Some(previous) => _ = self.objects.insert(Arc::clone(&previous.key), Arc::clone(previous).into()),
-            None => _ = self.objects.remove(&change.object.key),
-        }
-    }
-}
-
-/// Where the texts end that begin with `prefix`: before the first text that is greater than all of them, if there is one.
-fn end_of(prefix: &str) -> Option<String> {
-    let (head, last) = prefix.char_indices().rev().find(|(_, last)| *last < char::MAX)?;
-    let next = (last..=char::MAX).nth(1)?;
-    Some(format!("{}{next}", &prefix[..head]))
 }
 
 /// What a view has of a state that is asked for.
@@ -609,7 +511,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::meta::Revision;
-    use crate::store::stored::by_key;
+    use crate::store::objects::by_key;
     use crate::store::{Collection, Stored};
 
     use super::{Applied, PAGE_ENDS_MAX, PageEnd, StateLookup, View};

@@ -4,9 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
+use super::backend::{BATCH_MAX, Store};
+use super::batch::WriteOutcome;
+use super::changes::Applied;
 use super::health::Health;
-use super::sql::{BATCH_MAX, Store, WriteOutcome};
-use super::view::{Applied, View};
+use super::view::View;
 use super::{Collection, Committed, Op, StoreError, Stored, Write, WriteError, log};
 
 /// How many writes may wait; one more is refused.

@@ -10,7 +10,7 @@ use super::builder::{Builder, NODES_MAX};
 use super::error::{Issue, Issues};
 use super::language::Library;
 use super::lexer::{self, Token, TokenKind};
-use super::syntax::recovery;
+use super::syntax::grammar;
 use super::syntax::tree::{Element, FieldName, Leaf, NodeId, SyntaxEntry, SyntaxField, SyntaxNode, Tree};
 use super::{escape, literal, macros};
 
@@ -42,7 +42,7 @@ fn parse_with(source: SourceInfo, library: &Library, keep_macros: bool) -> Resul
         return Err(Issues::new(vec![Issue::new(Location::NONE, message)], &source));
     }
     let tokens = lexer::tokenize_in(library.minor, &source.text);
-    let outcome = recovery::read(&source, &tokens);
+    let outcome = grammar::read(&source, &tokens);
     let mut builder = Builder { source, library, keep_macros, next: 1, depth: 0, issues: outcome.issues };
     let expr = outcome.tree.and_then(|(tree, root)| {
         let built = builder.build(&tree, root);

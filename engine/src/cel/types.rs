@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::declared::ObjectType;
-use super::wellknown;
 use crate::meta::minor::Minor;
+
+/// The message that has a type of its own and no fields.
+pub const EMPTY: &str = "google.protobuf.Empty";
 
 /// The type of an expression. Clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -133,7 +135,7 @@ impl Type {
             "google.protobuf.Duration" => Type::Duration,
             "google.protobuf.Timestamp" => Type::Timestamp,
             "google.protobuf.Any" => Type::Any,
-            wellknown::EMPTY => Type::object(name),
+            EMPTY => Type::object(name),
             "google.protobuf.Value" => Type::Dyn,
             "google.protobuf.Struct" => Type::map(Type::String, Type::Dyn),
             "google.protobuf.ListValue" => Type::list(Type::Dyn),

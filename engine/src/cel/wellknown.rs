@@ -6,9 +6,6 @@
 use super::ast::Constant;
 use super::types::Type;
 
-/// What has a type of its own and no fields.
-pub const EMPTY: &str = "google.protobuf.Empty";
-
 /// The value of an enum that is called `name`.
 pub fn constant(name: &str) -> Option<Constant> {
     (name == "google.protobuf.NullValue.NULL_VALUE").then_some(Constant::Int(0))

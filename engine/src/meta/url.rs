@@ -361,7 +361,7 @@ fn quote_bytes(bytes: &[u8]) -> String {
     quoted
 }
 
-/// Text, with a replacement character for each byte that is none.
+/// Text, with a replacement character for each byte that is not part of a character.
 fn lossy(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -14,7 +14,7 @@ use super::node::{DEPTH_MAX, WireMessage, WireValue};
 ///
 /// # Errors
 ///
-/// The bytes are malformed, or hold what JSON can't: a year of five digits, a number that is none, nesting beyond measure.
+/// The bytes are malformed, or hold what JSON can't: a year of five digits, a number that is not finite, nesting beyond measure.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Value, ProtobufError> {
     of_message(message, &WireMessage::read(message, bytes)?, 1)
 }
@@ -102,7 +102,7 @@ fn of_json(part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, Protobuf
     }
 }
 
-/// JSON, or the text that is none.
+/// JSON, or the text that is not JSON.
 fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
     match part {
         Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {

@@ -119,7 +119,7 @@ fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut WireWrite
     writer.tag(number, wire_type);
 }
 
-/// A time that is none has no fields, though they are values.
+/// The zero time has no fields, though they are values.
 fn write_nested(message: &'static Message, value: &Value, writer: &mut WireWriter) {
     if !(matches!(message.codec, Codec::Time | Codec::MicroTime) && value.is_null()) {
         write_message(message, value, writer);

@@ -5,8 +5,8 @@ use lsp_types as lsp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::documents::OpenText;
-use super::server::LanguageServer;
+use super::documents::{Documents, OpenText};
+use super::folders::Folders;
 use super::uri::{name_of, uri_of};
 use super::{convert, settings_help, suites};
 use crate::author::editor::actions::{ActionChange, Aim, CodeAction};
@@ -15,6 +15,12 @@ use crate::author::editor::tokens::tokens;
 
 /// An answer, or why there is none.
 type LspAnswer = Result<Value, (ErrorCode, String)>;
+
+/// What answers are made from.
+pub struct AnswerSources<'s> {
+    pub folders: &'s Folders,
+    pub documents: &'s Documents,
+}
 
 /// What the server can do.
 pub fn capabilities() -> Value {
@@ -38,22 +44,22 @@ pub fn capabilities() -> Value {
 }
 
 /// Answers a request.
-pub fn answer(server: &LanguageServer, method: &str, params: Value) -> LspAnswer {
+pub fn answer(sources: &AnswerSources<'_>, method: &str, params: Value) -> LspAnswer {
     match method {
-        "textDocument/completion" => completion(server, read(params)?),
-        "textDocument/hover" => hover(server, read(params)?),
-        "textDocument/definition" => definition(server, read(params)?),
-        "textDocument/codeAction" => actions(server, read(params)?),
+        "textDocument/completion" => completion(sources, read(params)?),
+        "textDocument/hover" => hover(sources, read(params)?),
+        "textDocument/definition" => definition(sources, read(params)?),
+        "textDocument/codeAction" => actions(sources, read(params)?),
         "textDocument/documentSymbol" => {
             let params: lsp::DocumentSymbolParams = read(params)?;
-            let open = server.documents.manifest(&name_of(&params.text_document.uri));
+            let open = sources.documents.manifest(&name_of(&params.text_document.uri));
             let found = open.map(|open| symbols(&open.text)).unwrap_or_default();
             tell(found.into_iter().map(convert::symbol).collect::<Vec<_>>())
         }
         "textDocument/semanticTokens/full" => {
             let params: lsp::SemanticTokensParams = read(params)?;
             let name = name_of(&params.text_document.uri);
-            let open = server.documents.manifest(&name);
+            let open = sources.documents.manifest(&name);
             let found = open.map(|open| tokens(&name, &open.text)).unwrap_or_default();
             tell(lsp::SemanticTokens { result_id: None, data: convert::tokens(&found) })
         }
@@ -69,15 +75,15 @@ fn tell(answer: impl serde::Serialize) -> LspAnswer {
     serde_json::to_value(answer).map_err(|error| (ErrorCode::InternalError, error.to_string()))
 }
 
-fn completion(server: &LanguageServer, params: lsp::CompletionParams) -> LspAnswer {
+fn completion(sources: &AnswerSources<'_>, params: lsp::CompletionParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position;
     let name = name_of(&text_document.uri);
     let position = convert::position_of(position);
-    let offered = if let Some(OpenText { text, .. }) = server.documents.settings(&name) {
+    let offered = if let Some(OpenText { text, .. }) = sources.documents.settings(&name) {
         settings_help::complete(text, text.offset(position))
     } else {
-        let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
-        server.folders.of(&name).workspace.complete(&name, &open.text, position)
+        let Some(open) = sources.documents.manifest(&name) else { return Ok(Value::Null) };
+        sources.folders.of(&name).workspace.complete(&name, &open.text, position)
     };
     tell(
         offered
@@ -88,37 +94,37 @@ fn completion(server: &LanguageServer, params: lsp::CompletionParams) -> LspAnsw
     )
 }
 
-fn hover(server: &LanguageServer, params: lsp::HoverParams) -> LspAnswer {
+fn hover(sources: &AnswerSources<'_>, params: lsp::HoverParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
     let position = convert::position_of(position);
-    let told = if let Some(OpenText { text, .. }) = server.documents.settings(&name) {
+    let told = if let Some(OpenText { text, .. }) = sources.documents.settings(&name) {
         settings_help::hover(text, text.offset(position))
     } else {
-        let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
-        server.folders.of(&name).workspace.hover(&name, &open.text, position)
+        let Some(open) = sources.documents.manifest(&name) else { return Ok(Value::Null) };
+        sources.folders.of(&name).workspace.hover(&name, &open.text, position)
     };
     tell(told.map(convert::hover))
 }
 
-fn definition(server: &LanguageServer, params: lsp::GotoDefinitionParams) -> LspAnswer {
+fn definition(sources: &AnswerSources<'_>, params: lsp::GotoDefinitionParams) -> LspAnswer {
     let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
     let name = name_of(&text_document.uri);
-    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
-    let target = server.folders.of(&name).workspace.define(&name, &open.text, convert::position_of(position));
+    let Some(open) = sources.documents.manifest(&name) else { return Ok(Value::Null) };
+    let target = sources.folders.of(&name).workspace.define(&name, &open.text, convert::position_of(position));
     let location = target.and_then(|target| {
         let uri =
-            server.documents.open.get(&target.file).map(|open| open.uri.clone()).or_else(|| uri_of(&target.file))?;
+            sources.documents.open.get(&target.file).map(|open| open.uri.clone()).or_else(|| uri_of(&target.file))?;
         Some(lsp::Location { uri, range: convert::range(target.range) })
     });
     tell(location)
 }
 
-fn actions(server: &LanguageServer, params: lsp::CodeActionParams) -> LspAnswer {
+fn actions(sources: &AnswerSources<'_>, params: lsp::CodeActionParams) -> LspAnswer {
     let name = name_of(&params.text_document.uri);
-    let Some(open) = server.documents.manifest(&name) else { return Ok(Value::Null) };
+    let Some(open) = sources.documents.manifest(&name) else { return Ok(Value::Null) };
     let range = convert::range_of(params.range);
-    let found = server.folders.of(&name).workspace.actions(&name, &open.text, range);
+    let found = sources.folders.of(&name).workspace.actions(&name, &open.text, range);
     let told = found.into_iter().filter_map(|CodeAction { title, aim, code, change }| {
         let edit = match change {
             ActionChange::Edits(edits) => {
@@ -129,7 +135,7 @@ fn actions(server: &LanguageServer, params: lsp::CodeActionParams) -> LspAnswer 
                 lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
             }
             ActionChange::Elsewhere(file, edit) => {
-                let other = server.documents.open.get(&file);
+                let other = sources.documents.open.get(&file);
                 let text_document = lsp::OptionalVersionedTextDocumentIdentifier {
                     uri: other.map(|open| open.uri.clone()).or_else(|| uri_of(&file))?,
                     version: other.map(|open| open.version),
@@ -139,8 +145,8 @@ fn actions(server: &LanguageServer, params: lsp::CodeActionParams) -> LspAnswer 
                 lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
             }
             ActionChange::Case(case) => {
-                let suites = server.folders.of(&name).project.suites.first().map(std::path::PathBuf::as_path);
-                suites::edit(&server.documents, suites, &name, &case)?
+                let suites = sources.folders.of(&name).project.suites.first().map(std::path::PathBuf::as_path);
+                suites::edit(sources.documents, suites, &name, &case)?
             }
         };
         let is_meant = |diagnostic: &&lsp::Diagnostic| {

@@ -18,6 +18,7 @@ mod convert;
 mod documents;
 mod files;
 mod folders;
+mod incoming;
 mod server;
 mod settings;
 mod settings_help;
@@ -34,7 +35,8 @@ use clap::Args;
 
 use super::cluster::Access;
 use super::print::tell;
-use server::{LanguageServer, SharedState};
+use incoming::SharedState;
+use server::LanguageServer;
 
 /// Documents may be nested deep, and are walked by recursion. Only pages that are touched cost memory.
 const STACK_BYTES: usize = 64 << 20;

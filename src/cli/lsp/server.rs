@@ -1,10 +1,8 @@
 //! The order of the work: what is received, what is answered, what is checked when nothing waits.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
@@ -16,59 +14,20 @@ use tokio::runtime::Handle;
 use super::super::cluster::{Access, Cluster, ClusterError};
 use super::super::print::note;
 use super::super::project::FILE;
+use super::answer::AnswerSources;
 use super::documents::{Documents, TEXT_BYTES_MAX};
 use super::folders::{Folder, Folders};
+use super::incoming::{Incoming, SharedState};
 use super::uri::{name_of, uri_of};
 use super::{answer, convert, files, settings, wire};
 use crate::author::editor::Text;
 use crate::value::Value;
 use crate::work::{Broken, Ended, Meter, Oversee};
 
-/// Requests that were cancelled before their turn, which are remembered.
-const CANCELLED_MAX: usize = 1024;
 /// How often a check is begun anew for a newer message; then it goes to its end.
 const RESTARTS_MAX: u32 = 8;
 /// How long a request may take.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// What comes in.
-pub enum Incoming {
-    Message(Message),
-    /// What is to be answered to something that is not a message.
-    Malformed(serde_json::Value),
-    /// The definitions of a live server, or why there are none.
-    Definitions(Result<Vec<Value>, ClusterError>),
-    End,
-}
-
-/// What the reader and the worker both see.
-#[derive(Default)]
-pub struct SharedState {
-    /// How many messages have come.
-    come: AtomicU64,
-    cancelled: Mutex<VecDeque<RequestId>>,
-}
-
-impl SharedState {
-    /// Notes that something has come in.
-    pub fn note(&self, incoming: &Incoming) {
-        if let Incoming::Message(Message::Notification(Notification { method, params })) = incoming
-            && method == "$/cancelRequest"
-        {
-            let id = params.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
-            let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
-            cancelled.extend(id);
-            if cancelled.len() > CANCELLED_MAX {
-                cancelled.pop_front();
-            }
-        }
-        self.come.fetch_add(1, Ordering::Release);
-    }
-
-    fn is_cancelled(&self, id: &RequestId) -> bool {
-        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
-    }
-}
 
 /// Ends a check when something newer comes, or a request when it is cancelled or takes too long.
 enum Overseer {
@@ -79,7 +38,7 @@ enum Overseer {
 impl Oversee for Overseer {
     fn look(&mut self) -> Result<(), Ended> {
         match self {
-            Overseer::Check { shared, taken } if shared.come.load(Ordering::Acquire) > *taken => Err(Ended::Cancelled),
+            Overseer::Check { shared, taken } if shared.has_come_after(*taken) => Err(Ended::Cancelled),
             Overseer::Request { shared, id, .. } if shared.is_cancelled(id) => Err(Ended::Cancelled),
             Overseer::Request { begun, .. } if begun.elapsed() > REQUEST_TIME_MAX => Err(Ended::Deadline),
             _ => Ok(()),
@@ -109,8 +68,8 @@ pub struct LanguageServer {
     watches: bool,
     /// The definitions of a live server.
     live: Vec<Value>,
-    pub(super) folders: Folders,
-    pub(super) documents: Documents,
+    folders: Folders,
+    documents: Documents,
 }
 
 impl LanguageServer {
@@ -196,7 +155,8 @@ impl LanguageServer {
             _ => {
                 let overseer =
                     Overseer::Request { shared: Arc::clone(&self.shared), id: id.clone(), begun: Instant::now() };
-                let answered = Meter::new(overseer).run(|| answer::answer(self, &method, params));
+                let sources = AnswerSources { folders: &self.folders, documents: &self.documents };
+                let answered = Meter::new(overseer).run(|| answer::answer(&sources, &method, params));
                 send(&match answered {
                     Ok(Ok(result)) => Response::new_ok(id, result),
                     Ok(Err((code, text))) => Response::new_err(id, code as i32, text),

@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use lsp_server::Message;
 use serde_json::{Value, json};
 
-use super::server::{Incoming, SharedState};
+use super::incoming::{Incoming, SharedState};
 
 /// The longest body that is read, in bytes; longer ones are passed over.
 const BODY_BYTES_MAX: u64 = 64 << 20;

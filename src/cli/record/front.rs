@@ -13,8 +13,8 @@ use axum::Router;
 use tokio::net::TcpListener;
 
 use super::super::command_error::CommandError;
+use super::super::credentials::server_names;
 use super::super::print::output;
-use super::super::serving::server_names;
 use crate::auth::{Tokens, UserInfo};
 use crate::server::{
     Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, Trust, connections_max, stop_requested,
@@ -44,7 +44,7 @@ impl Front {
         let listener = listener.map_err(|source| CommandError::Listen { address: self.listen, source })?;
         let address = listener.local_addr()?;
         let connections = Connections::new(router, Gate::new(Arc::new(Tokens::default())), connections_max());
-        connections.listen(listener, self.papers(address).await?);
+        connections.listen(listener, self.credentials(address).await?);
         let code = match self.command.split_first() {
             Some((program, arguments)) => self.run(program, arguments).await,
             None => self.wait(address).await,
@@ -55,8 +55,8 @@ impl Front {
         code
     }
 
-    /// Writes the kubeconfig; what the server shows.
-    async fn papers(&self, address: SocketAddr) -> Result<Tls, CommandError> {
+    /// Makes the credentials of the server and of its user; writes the kubeconfig.
+    async fn credentials(&self, address: SocketAddr) -> Result<Tls, CommandError> {
         let failed = |error: &dyn std::fmt::Display| CommandError::Said(format!("no certificate can be made: {error}"));
         let authority = Authority::load(&Kept::default()).await.map_err(|error| failed(&error))?;
         let identity = authority.issue_server(&server_names(address)).map_err(|error| failed(&error))?;

@@ -9,17 +9,18 @@ use std::time::Duration;
 use std::{env, io};
 
 use super::super::admission::{Admission, AdmissionError, SERVICE_ACCOUNT};
+use super::super::credentials::Credentials;
 use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
 use super::super::seed::Seed;
 use super::super::serve::traced;
+use super::super::server::Server;
 use super::super::service_network::Network;
-use super::super::serving::{Papers, Server};
 use super::super::users::Users;
 use super::audit_log::{AuditLogError, audit_log};
 use super::authorization::{AuthorizationError, authorization_modes};
+use super::credentials::{CredentialsError, credentials};
 use super::flags::{FlagError, Flags, Manner, Table};
-use super::papers::{PapersError, papers};
 use super::store::{self, FindError};
 use super::values::{self, RefusedValues};
 use super::versions::{self, VersionError};
@@ -171,7 +172,7 @@ enum StartError {
     #[error(transparent)]
     Authorization(#[from] AuthorizationError),
     #[error(transparent)]
-    Papers(#[from] PapersError),
+    Credentials(#[from] CredentialsError),
     #[error(transparent)]
     Admission(#[from] AdmissionError),
     #[error("the {TOKEN_LIFETIME} must be between 1 hour and 2^32 seconds")]
@@ -203,7 +204,7 @@ async fn server(flags: &Flags) -> Result<Server, StartError> {
     let runtime_config = runtime_config(flags)?;
     values::check(flags, runtime_config.minor())?;
     let listen = listen(flags)?;
-    let (users, papers) = (users(flags, runtime_config.minor())?, papers(flags, listen)?);
+    let (users, credentials) = (users(flags, runtime_config.minor())?, credentials(flags, listen)?);
     let admission = admission(flags, runtime_config.minor())?;
     let (lifetimes, network) = (lifetimes(flags)?, network(flags)?);
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
@@ -213,7 +214,7 @@ async fn server(flags: &Flags) -> Result<Server, StartError> {
         insecure_listen: None,
         ui: None,
         store: Config { durability: Durability::Unsynced, ..Config::new(Location::Shared(store)) },
-        papers: Papers::Given(Box::new(papers)),
+        credentials: Credentials::Given(Box::new(credentials)),
         seed: Seed::default(),
         made: None,
         runtime_config,

@@ -13,7 +13,7 @@ mod etcd;
 mod files;
 mod flags;
 mod kubectl;
-mod papers;
+mod credentials;
 mod sorts;
 mod store;
 mod values;

@@ -37,7 +37,7 @@ const OWN_ANNOTATIONS: [&str; 6] = [
     MAX,
     "deprecated.deployment.rollback.rollback.to",
 ];
-/// The limit of old ReplicaSets that is none.
+/// The limit of old ReplicaSets that stands for no limit.
 const NO_LIMIT: i64 = i32::MAX as i64;
 
 struct Deployments {

@@ -16,7 +16,7 @@ const PROGRESSING: &str = "Progressing";
 /// The reason of a rollout that is complete.
 const COMPLETE: &str = "NewReplicaSetAvailable";
 const TIMED_OUT: &str = "ProgressDeadlineExceeded";
-/// The deadline that is none.
+/// The deadline that stands for no deadline.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 /// A Deployment with its ReplicaSets.

@@ -8,9 +8,10 @@ use crate::apply::FieldManager;
 use crate::meta::Status;
 use crate::value::Value;
 
-use super::super::decode::{Format, labels_are_left_out};
-use super::super::scale::{self, ScaleRequest};
-use super::super::{Body, PatchRequest, PatchType, Subresource, Target, Warnings, patch};
+use super::super::decode::{Format, has_labels, labels_are_left_out};
+use super::super::patched::{self, PatchRequest, PatchType};
+use super::super::scaled::{self, ScaleRequest};
+use super::super::{Body, Subresource, Target, Warnings};
 use super::kept::TextOrigin;
 
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
@@ -61,8 +62,8 @@ impl Desired<'_> {
                 target.resource.strategy.set_times(&mut object, now);
                 Ok(fields.update_sent(live, object, warnings.sent_empty(), (manager, now)))
             }
-            Desired::Patched(request) => patch::patched((target, request), fields, live, now, warnings),
-            Desired::Scaled(request) => scale::scaled((target, request), live.unwrap_or(&Value::Null), now, warnings),
+            Desired::Patched(request) => patched::patched((target, request), fields, live, now, warnings),
+            Desired::Scaled(request) => scaled::scaled((target, request), live.unwrap_or(&Value::Null), now, warnings),
             Desired::Emptied => Ok(emptied(live.unwrap_or(&Value::Null))),
         }
     }
@@ -89,17 +90,12 @@ impl Desired<'_> {
         match self {
             Desired::Sent { sent: Some(body), .. } => labels_are_left_out(body, target),
             Desired::Patched(request) if request.patch_type == PatchType::Apply => {
-                patch::decode_applied(target.version.minor, &request.bytes)
+                patched::decode_applied(target.version.minor, &request.bytes)
                     .is_ok_and(|(applied, _)| !has_labels(&applied))
             }
             _ => false,
         }
     }
-}
-
-/// Whether an object has labels.
-pub(in crate::registry) fn has_labels(object: &Value) -> bool {
-    object.at(&["metadata", "labels"]).and_then(Value::as_object).is_some_and(|labels| !labels.is_empty())
 }
 
 fn emptied(namespace: &Value) -> Value {

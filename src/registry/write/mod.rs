@@ -31,11 +31,11 @@ use crate::write::{self, RawFieldTexts, Writer};
 use super::admit::Admitted;
 use super::convert::Conversions;
 use super::derive::remove_resource_version;
-use super::{Registry, Subresource, Target, Warnings, Written, scale};
+use super::{Registry, Subresource, Target, Warnings, Written, scaled};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
-pub(super) use desired::{Desired, Sent, has_labels};
+pub(super) use desired::{Desired, Sent};
 pub(super) use kept::{RawField, encode_over};
 
 /// A write as it was asked for.
@@ -253,7 +253,7 @@ impl Registry {
         }
         let mut scale = seen_by_admission(write.target, new)?.into_owned();
         self.admit_mutating(write, &mut scale, warnings).await?;
-        scale::write_back(write.target, &scale, new)
+        scaled::write_back(write.target, &scale, new)
     }
 }
 
@@ -301,7 +301,7 @@ fn prepared(
 /// What admission sees of an object: itself, or its Scale.
 fn seen_by_admission<'o>(target: &Target, object: &'o Value) -> Result<Cow<'o, Value>, Status> {
     match target.subresource {
-        Subresource::Scale => scale::shown(target, object).map(Cow::Owned),
+        Subresource::Scale => scaled::shown(target, object).map(Cow::Owned),
         _ => Ok(Cow::Borrowed(object)),
     }
 }

@@ -19,10 +19,12 @@ use async_trait::async_trait;
 use crate::memory::Room;
 use crate::meta::Revision;
 
+use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
+use super::batch::WriteOutcome;
 use super::leases::Leases;
-use super::sql::{LogPart, Scanned, Stats, Store, WholeLog, WriteOutcome};
-use super::stored::Objects;
+use super::objects::Objects;
+use super::rows::Scanned;
 use super::{Collection, StoreError, Stored, Write};
 use state::{MemoryState, held_by};
 
@@ -218,10 +220,6 @@ impl Store for InMemory {
     }
 
     async fn close(&self) {}
-
-    fn copied(&self) -> Option<InMemory> {
-        Some(self.copy())
-    }
 
     fn stats(&self) -> &Stats {
         &self.stats

@@ -7,10 +7,12 @@ use imbl::{OrdMap, Vector};
 use crate::memory::{Portion, Room};
 use crate::meta::Revision;
 
+use super::super::backend::{LogPart, WholeLog};
+use super::super::batch::WriteOutcome;
 use super::super::batch::{Keys, NewChange, decide, keys_of};
 use super::super::forms::Forms;
-use super::super::sql::{LogPart, Scanned, WholeLog, WriteOutcome};
-use super::super::stored::Objects;
+use super::super::objects::Objects;
+use super::super::rows::Scanned;
 use super::super::{Change, Collection, Stored, Write};
 
 /// The revision of a database without changes: 0 is "any" to clients, and 1 too old on a kube-apiserver.

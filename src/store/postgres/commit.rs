@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use crate::meta::Revision;
 
+use super::super::batch::WriteOutcome;
 use super::super::batch::{Foreseen, Keys, LiveKey, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_number, read_revision};
-use super::super::sql::WriteOutcome;
 use super::super::{StoreError, Write};
 use super::Postgres;
 use super::session::{PAUSES, connect};

@@ -8,8 +8,8 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use tokio::sync::Notify;
 
 use super::super::StoreError;
+use super::super::backend::Stats;
 use super::super::rows::read_number;
-use super::super::sql::Stats;
 
 /// Each migration once, in order; `schema_version` counts those made.
 const MIGRATIONS: [&str; 2] = [

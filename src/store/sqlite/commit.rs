@@ -10,9 +10,10 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::meta::Revision;
 
+use super::super::backend::BATCH_MAX;
+use super::super::batch::WriteOutcome;
 use super::super::batch::{Foreseen, Keys, LiveKey, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_revision};
-use super::super::sql::{BATCH_MAX, WriteOutcome};
 use super::super::{Collection, StoreError, Write};
 use super::connection::{CountedConnection, Statement};
 
@@ -217,7 +218,7 @@ mod tests {
 
     use super::super::fixture;
     use super::*;
-    use crate::store::sql::Store as _;
+    use crate::store::backend::Store as _;
     use crate::store::{Guard, Op, Put};
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use crate::meta::Revision;
 
 use super::super::StoreError;
-use super::super::batch::DELETE;
+use super::super::rows::DELETE;
 use super::connection::CountedConnection;
 
 /// How many revisions one step of compaction looks at: writes wait for a step.

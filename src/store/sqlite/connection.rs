@@ -7,7 +7,7 @@ use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, Row as _};
 
-use super::super::sql::Stats;
+use super::super::backend::Stats;
 use super::super::{Durability, StoreError};
 use super::{FIRST_REVISION, MIGRATIONS};
 

@@ -35,11 +35,13 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
+use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
+use super::batch::WriteOutcome;
 use super::leases::{Leases, runs};
+use super::objects::{Objects, by_key};
+use super::rows::Scanned;
 use super::rows::{LogRow as _, count, read_change, read_collection, read_loaded, read_scanned, read_stored};
-use super::sql::{LogPart, Scanned, Stats, Store, WholeLog, WriteOutcome};
-use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::CountedConnection;

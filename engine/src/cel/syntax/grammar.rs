@@ -4,16 +4,24 @@
 //! by a limit. Which alternative a rule takes is decided by few tokens ahead, as ANTLR's prediction comes out for this
 //! grammar.
 
-use crate::cel::lexer::{Token, TokenKind};
+use crate::cel::ast::SourceInfo;
+use crate::cel::lexer::{Token, TokenKind, Tokens};
 
 use super::place::{self, ExpectedTokens, TokenSet, follow};
-use super::recovery::{GrammarRule, RuleFailure, RuleReader, Stopped};
+use super::recovery::{GrammarRule, RecoveredParse, RuleFailure, RuleReader, Stopped};
 use super::tree::{Element, FieldName, NodeId, SyntaxEntry, SyntaxField, SyntaxNode};
 
 type ReadResult<T> = Result<T, Stopped>;
 
+/// Reads an expression.
+pub fn read(source: &SourceInfo, tokens: &Tokens) -> RecoveredParse {
+    let mut reader = RuleReader::new(source, tokens);
+    let root = start(&mut reader);
+    reader.finish(root)
+}
+
 /// `start: expr EOF`
-pub(super) fn start(reader: &mut RuleReader<'_>) -> ReadResult<NodeId> {
+fn start(reader: &mut RuleReader<'_>) -> ReadResult<NodeId> {
     reader.stand(place::START);
     let root = reader.expr(follow::START)?;
     let outcome = reader.expect(place::END_OF_INPUT).map(|_| ());

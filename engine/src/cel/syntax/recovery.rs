@@ -10,7 +10,7 @@ use crate::cel::lexer::{Token, TokenKind, Tokens};
 
 use super::place::{ExpectedTokens, TokenSet};
 use super::tree::{Leaf, NodeId, Tree};
-use super::{DEPTH_MAX, RECOVERIES_MAX, REPORTS_MAX, SKIPPED_MAX, grammar};
+use super::{DEPTH_MAX, RECOVERIES_MAX, REPORTS_MAX, SKIPPED_MAX};
 use crate::cel::ast::Location;
 
 /// The rules that may stand within themselves; others do so only through `Expr`.
@@ -74,28 +74,33 @@ pub struct RecoveredParse {
     pub issues: Vec<Issue>,
 }
 
-/// Reads an expression.
-pub fn read(source: &SourceInfo, tokens: &Tokens) -> RecoveredParse {
-    let mut reader = RuleReader {
-        source,
-        tokens,
-        at: 0,
-        tree: Tree::default(),
-        issues: Vec::new(),
-        lexical_faults: 0,
-        place: super::place::START,
-        follows: Vec::new(),
-        depths: [0; 3],
-        is_recovering: false,
-        last_fault_at: None,
-        fault_places: 0,
-        recoveries: 0,
-        reports: 0,
-        is_stopped: false,
-    };
-    let root = grammar::start(&mut reader);
-    let tree = root.ok().filter(|_| !reader.is_stopped).map(|root| (reader.tree, root));
-    RecoveredParse { tree, issues: reader.issues }
+impl<'t> RuleReader<'t> {
+    /// A reader that stands before the first token.
+    pub fn new(source: &'t SourceInfo, tokens: &'t Tokens) -> Self {
+        RuleReader {
+            source,
+            tokens,
+            at: 0,
+            tree: Tree::default(),
+            issues: Vec::new(),
+            lexical_faults: 0,
+            place: super::place::START,
+            follows: Vec::new(),
+            depths: [0; 3],
+            is_recovering: false,
+            last_fault_at: None,
+            fault_places: 0,
+            recoveries: 0,
+            reports: 0,
+            is_stopped: false,
+        }
+    }
+
+    /// The outcome, where the rule that begins with everything came to `root`.
+    pub fn finish(self, root: Result<NodeId, Stopped>) -> RecoveredParse {
+        let root = root.ok().filter(|_| !self.is_stopped);
+        RecoveredParse { tree: root.map(|root| (self.tree, root)), issues: self.issues }
+    }
 }
 
 impl RuleReader<'_> {

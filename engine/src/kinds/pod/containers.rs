@@ -2,28 +2,13 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use super::probes;
-use super::volumes::Volumes;
-use super::{PodValidationOptions, env, mounts, ports, resources, restart, security};
+use super::container_context::ContainerContext;
+use super::{env, mounts, ports, probes, resources, restart, security};
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-
-/// What containers are checked against.
-pub struct ContainerContext<'a> {
-    pub options: &'a PodValidationOptions,
-    pub volumes: &'a Volumes<'a>,
-    /// The names of the pod's claims.
-    pub claims: &'a BTreeSet<&'a str>,
-    pub grace_seconds: Option<i64>,
-    /// The name of the operating system, where the pod has one.
-    pub os: Option<&'a str>,
-    pub restart_policy: &'a str,
-    /// Whether users in the pod are those of its host.
-    pub host_users: bool,
-}
 
 /// Fields that ephemeral containers can't have, in the order of Go's struct.
 const NOT_EPHEMERAL: [&str; 9] = [
@@ -168,12 +153,4 @@ pub fn validate_image_text(container: &FieldRef<'_>) -> Option<Error> {
     let image = container.field("image");
     let is_padded = image.text().trim() != image.text();
     is_padded.then(|| image.invalid("must not have leading or trailing whitespace"))
-}
-
-/// Calls `visit` with each container of a spec, in the order of the reference.
-pub fn visit(spec: &FieldRef<'_>, mut visit: impl FnMut(&FieldRef<'_>)) {
-    for name in super::defaults::CONTAINER_LISTS {
-        let list = spec.field(name);
-        list.items().for_each(|container| visit(&container));
-    }
 }

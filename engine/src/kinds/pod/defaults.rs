@@ -2,14 +2,13 @@
 //!
 //! Source: `pkg/apis/core/v1/{defaults,zz_generated.defaults,conversion}.go`, release 1.36.
 
+use super::container_lists::CONTAINER_LISTS;
 use super::image;
 use super::volume_defaults::{self, set_field_selector_defaults};
 use crate::kinds::defaults::{field, items, set, set_number, set_pointer, structure};
 use crate::kinds::resources;
 use crate::value::{Map, Value};
 
-/// The lists of containers of a spec, in the order that the reference visits them in.
-pub const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 /// What once held init containers; it never comes back out.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
     "pod.beta.kubernetes.io/init-containers",

@@ -2,7 +2,7 @@
 //!
 //! Source: `dropDisabledFields` in `pkg/api/pod`, release 1.36, and the feature gates named in the types of 1.37.
 
-use super::defaults::CONTAINER_LISTS;
+use super::container_lists::CONTAINER_LISTS;
 use crate::kinds::defaults;
 use crate::kinds::features::{self, Feature};
 use crate::meta::gates::Gate;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::volumes::{downward_api, paths};
-use super::{PodValidationOptions, containers};
+use super::{PodValidationOptions, container_lists};
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -149,7 +149,7 @@ pub fn validate_file_volumes(spec: &FieldRef<'_>) -> ErrorList {
     let volumes = spec.value().map(|spec| spec.items_at(&["volumes"])).unwrap_or_default();
     let volumes: HashMap<&str, &Value> = volumes.iter().map(|volume| (volume.str_at(&["name"]), volume)).collect();
     let mut errors = ErrorList::new();
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         for variable in container.field("env").items() {
             let source = variable.field("valueFrom");
             let file = source.field("fileKeyRef");

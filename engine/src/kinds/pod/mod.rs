@@ -6,6 +6,8 @@
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 
 mod options;
+mod forgiven;
+mod container_lists;
 mod image;
 pub(crate) mod aggregate;
 mod defaults;
@@ -13,6 +15,7 @@ mod volume_defaults;
 pub(crate) mod volumes;
 mod spec;
 pub(crate) mod annotations;
+mod container_context;
 pub(crate) mod containers;
 mod ports;
 mod env;
@@ -40,10 +43,9 @@ use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::value::Value;
 
-pub(crate) use defaults::CONTAINER_LISTS;
-/// What is said of the containers of a pod.
-pub(crate) const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-pub use options::{PodValidationOptions, merges_label_keys};
+pub(crate) use container_lists::{CONTAINER_LISTS, STATUS_LISTS};
+pub use forgiven::merges_label_keys;
+pub use options::PodValidationOptions;
 pub use volume_defaults::set_network_defaults;
 
 /// Sets the defaults of a template: those of its spec.

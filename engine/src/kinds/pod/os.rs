@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::{PodValidationOptions, containers};
+use super::{PodValidationOptions, container_lists};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
@@ -62,7 +62,7 @@ fn validate_linux(spec: &FieldRef<'_>) -> ErrorList {
         options.is_set().then(|| options.forbidden(WHY))
     };
     let mut errors: ErrorList = options(spec).into_iter().collect();
-    containers::visit(spec, |container| errors.extend(options(container)));
+    container_lists::visit(spec, |container| errors.extend(options(container)));
     errors
 }
 
@@ -81,7 +81,7 @@ fn validate_windows(spec: &FieldRef<'_>) -> ErrorList {
             errors.push(field.forbidden(WHY));
         }
     }
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         let context = container.field("securityContext");
         for name in NOT_IN_WINDOWS_CONTAINERS {
             let field = context.field(name);
@@ -108,7 +108,7 @@ pub fn validate_host_users(spec: &FieldRef<'_>, options: &PodValidationOptions) 
         }
     }
     if !options.allow_user_namespaces_with_volume_devices {
-        containers::visit(spec, |container| {
+        container_lists::visit(spec, |container| {
             let devices = container.field("volumeDevices");
             if !devices.is_empty() {
                 errors.push(devices.forbidden(WHY));

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::containers::ContainerContext;
+use super::container_context::ContainerContext;
 use super::ports;
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::containers;
+use super::container_lists;
 use super::volumes::paths;
 use crate::kinds::show_internal;
 use crate::meta::field::{Error, ErrorList, Path};
@@ -113,7 +113,7 @@ fn seccomp_annotation_errors(profile: &FieldRef<'_>) -> ErrorList {
 
 fn names_of_containers(spec: &FieldRef<'_>) -> HashSet<String> {
     let mut names = HashSet::new();
-    containers::visit(spec, |container| _ = names.insert(container.field("name").text().to_owned()));
+    container_lists::visit(spec, |container| _ = names.insert(container.field("name").text().to_owned()));
     names
 }
 
@@ -130,7 +130,7 @@ pub fn validate_seccomp_match(metadata: Option<&Value>, spec: &FieldRef<'_>) -> 
         }));
     };
     check(spec, SECCOMP_POD);
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         check(container, &format!("{SECCOMP_CONTAINER}{}", container.field("name").text()));
     });
     errors
@@ -144,7 +144,7 @@ pub fn validate_app_armor_match(metadata: Option<&Value>, spec: &FieldRef<'_>) -
     }
     let pod_context = spec.field("securityContext");
     let of_pod = pod_context.field("appArmorProfile");
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         let context = container.field("securityContext");
         let own = context.field("appArmorProfile");
         let profile = if own.is_set() { own } else { of_pod };

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::containers::{self, ContainerContext};
+use super::container_context::ContainerContext;
 use super::{
-    PodValidationOptions, affinity, claims, dns, os, resources, security, spread, tolerations, volumes, windows,
+    PodValidationOptions, affinity, claims, containers, dns, os, resources, security, spread, tolerations, volumes,
+    windows,
 };
 use crate::kinds::resources as names_of_resources;
 use crate::kinds::{checks, declared};

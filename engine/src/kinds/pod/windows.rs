@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
-use super::containers;
+use super::container_lists;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -98,7 +98,7 @@ pub fn validate_host_process(spec: &FieldRef<'_>) -> ErrorList {
     let of_pod = host_process(spec);
     let mut errors = ErrorList::new();
     let (mut count, mut process_count) = (0, 0);
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         count += 1;
         let of_container = host_process(container);
         if let (Some(pod), Some(own)) = (of_pod, of_container)

@@ -2,11 +2,12 @@
 //!
 //! Source: `applyAppArmorVersionSkew` of the pod's strategy.
 
+use crate::kinds::pod::CONTAINER_LISTS;
 use crate::object;
 use crate::value::Value;
 use crate::work;
 
-use super::{CONTAINER_LISTS, is_windows};
+use super::is_windows;
 
 const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST: &str = "localhost/";

@@ -7,12 +7,13 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 
+use crate::kinds::pod::CONTAINER_LISTS;
 use crate::meta::Status;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::object;
 use crate::value::{Value, go_quote};
 
-use super::{CONTAINER_LISTS, ips};
+use super::ips;
 
 const KUBELET_PORT: i64 = 10250;
 /// Kinds of addresses of nodes, the preferred ones first.

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use crate::kinds::pod::annotations::MIRROR;
 use crate::kinds::{diff, metadata, pod as template, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -11,7 +12,7 @@ use crate::meta::minor::Minor;
 use crate::value::{Value, go_quote};
 use crate::work;
 
-use super::{MIRROR, annotation, create, keep, keep_metadata, prepare, update};
+use super::{annotation, create, keep, keep_metadata, prepare, update};
 
 const CONTAINERS: &str = "ephemeralContainers";
 

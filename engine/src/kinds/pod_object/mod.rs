@@ -51,11 +51,6 @@ pub static PORT_FORWARD_OPTIONS: Kind = Kind::new("", "v1", "PodPortForwardOptio
 /// The options of `proxy`.
 pub static PROXY_OPTIONS: Kind = Kind::new("", "v1", "PodProxyOptions", &Unchecked);
 
-/// The lists of containers, in the order in which Kubernetes visits them.
-const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// The annotation of pods that a kubelet has from a file.
-const MIRROR: &str = "kubernetes.io/config.mirror";
-
 /// The annotation `name` of an object.
 fn annotation<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
     object.at(&["metadata", "annotations", name]).and_then(Value::as_str)

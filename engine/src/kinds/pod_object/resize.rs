@@ -2,6 +2,7 @@
 //!
 //! Source: `ResizeStrategy` and `ValidatePodResize`.
 
+use crate::kinds::pod::annotations::MIRROR;
 use crate::kinds::{metadata, pod as template, semantic};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -11,7 +12,7 @@ use crate::object;
 use crate::value::{Map, Value};
 use crate::work;
 
-use super::{MIRROR, annotation, create, is_sidecar, is_windows, keep, keep_metadata, prepare, qos};
+use super::{annotation, create, is_sidecar, is_windows, keep, keep_metadata, prepare, qos};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const RESIZED: [&str; 2] = ["cpu", "memory"];

@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::kinds::defaults::structure;
+use crate::kinds::pod::annotations::MIRROR;
 use crate::object;
 use crate::value::Value;
 
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
-/// What pods have that a kubelet has made by itself.
-const MIRROR: &str = "kubernetes.io/config.mirror";
 /// Says of an account that its pods use no secrets but those that it names.
 const ENFORCES: &str = "kubernetes.io/enforce-mountable-secrets";
 const VOLUME_PREFIX: &str = "kube-api-access-";

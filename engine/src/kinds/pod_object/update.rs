@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use crate::kinds::pod::annotations::MIRROR;
 use crate::kinds::{diff, metadata, pod as template, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -11,7 +12,7 @@ use crate::meta::minor::Minor;
 use crate::value::{Value, json};
 use crate::work;
 
-use super::{MIRROR, create, gated, keep};
+use super::{create, gated, keep};
 
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const MAY_CHANGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\

@@ -11,7 +11,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-use super::families::{Family, POLICIES};
+use super::family::{Family, POLICIES};
 use super::{NONE, field, is_external_name, is_headless, text, texts};
 
 const SPEC: Path<'static> = Path::new("spec");

@@ -2,56 +2,15 @@
 //!
 //! Source: `initIPFamilyFields` in `pkg/registry/core/service/storage/alloc.go`, release 1.37.
 
-use crate::kinds::network::addresses::parse_lenient;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
 use super::cluster_ips::check_cluster_ips;
+use super::family::{Family, PREFER_DUAL, REQUIRE_DUAL, SINGLE};
 use super::{NONE, field, has_selector, is_external_name, is_same, put, text, texts};
 
 const SPEC: Path<'static> = Path::new("spec");
-pub(super) const POLICIES: [&str; 3] = [PREFER_DUAL, REQUIRE_DUAL, SINGLE];
-const SINGLE: &str = "SingleStack";
-const PREFER_DUAL: &str = "PreferDualStack";
-const REQUIRE_DUAL: &str = "RequireDualStack";
-
-/// A family of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// IPv4
-    V4,
-    /// IPv6
-    V6,
-}
-
-impl Family {
-    /// `IPv4` or `IPv6`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Family::V4 => "IPv4",
-            Family::V6 => "IPv6",
-        }
-    }
-
-    /// The family of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Family::V4, Family::V6].into_iter().find(|family| family.name() == name)
-    }
-
-    /// The family of an address.
-    pub fn of(ip: &str) -> Option<Self> {
-        parse_lenient(ip).map(|ip| if ip.is_ipv4() { Family::V4 } else { Family::V6 })
-    }
-
-    /// The family that is not this one.
-    pub const fn other(self) -> Self {
-        match self {
-            Family::V4 => Family::V6,
-            Family::V6 => Family::V4,
-        }
-    }
-}
 
 /// The families that a cluster has addresses of, the one that services get by default first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

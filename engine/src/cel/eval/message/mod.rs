@@ -9,8 +9,8 @@ use super::map::Map;
 use super::show::go_type;
 use super::show::show;
 use super::value::{Duration, Opaque, Timestamp, Value};
+use crate::cel::types::EMPTY;
 use crate::cel::types::Type;
-use crate::cel::wellknown;
 
 /// The largest integer that JSON readers with doubles only can tell from its neighbours.
 const SAFE_INT_MAX: i64 = (1 << 53) - 1;
@@ -21,7 +21,7 @@ struct Empty;
 
 impl Opaque for Empty {
     fn ty(&self) -> Type {
-        Type::object(wellknown::EMPTY)
+        Type::object(EMPTY)
     }
 
     fn equals(&self, other: &dyn Opaque) -> Option<bool> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::fraction;
-use crate::kinds::pod::containers;
+use crate::kinds::pod::container_lists;
 use crate::kinds::pod::profiles::{APP_ARMOR_CONTAINER, SECCOMP_CONTAINER};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Value, go_quote};
@@ -12,7 +12,7 @@ use crate::value::{Value, go_quote};
 pub fn of(spec: &FieldRef<'_>, annotations: &FieldRef<'_>, is_template: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let pod_profile = spec.value().and_then(|spec| spec.at(&["securityContext", "appArmorProfile"]));
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         let context = container.field("securityContext");
         if !context.field("seccompProfile").is_set() {
             let key = format!("{SECCOMP_CONTAINER}{}", container.text_of("name"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::pod::containers;
+use crate::kinds::pod::container_lists;
 use crate::meta::field_ref::FieldRef;
 use crate::value::go_quote;
 
@@ -19,7 +19,7 @@ struct Port {
 pub fn of(spec: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = of_numbers(spec);
     let mut names: HashMap<String, String> = HashMap::new();
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         for port in container.field("ports").items().filter(|port| !port.text_of("name").is_empty()) {
             let name = port.text_of("name");
             match names.get(name) {
@@ -39,7 +39,7 @@ fn of_numbers(spec: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut known: HashMap<(i64, String), Vec<Port>> = HashMap::new();
     let mut pairs = 0;
-    containers::visit(spec, |container| {
+    container_lists::visit(spec, |container| {
         for port in container.field("ports").items() {
             let this = Port {
                 path: port.path().to_string(),

@@ -23,7 +23,8 @@ use crate::kinds::network::addresses::parse_lenient;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::{Value, go_quote};
 
-use super::families::{Family, keeps_preference};
+use super::families::keeps_preference;
+use super::family::Family;
 use super::{NONE, is_external_name, needs_health_check, number, put, spec, texts};
 
 /// Why a service gets no address or port.

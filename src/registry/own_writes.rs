@@ -1,14 +1,44 @@
-//! Objects that the server applies for who started it.
+//! Writes of the server itself: objects that it makes, and those that it applies for whoever started it.
 
 use std::sync::Arc;
 
-use super::definitions::{OWN_MANAGER, own_user};
-use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
+use super::identity::{OWN_MANAGER, own_user};
+use super::{
+    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
+};
 use crate::crd::write::split_api_version;
 use crate::meta::Status;
 use crate::value::{Value, json};
 
 impl Registry {
+    /// Creates an object for the server itself; `namespace` is empty in cluster scope.
+    pub async fn create_own(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        manager: &str,
+        object: Value,
+    ) -> Result<(), Status> {
+        let mut target = self.own_target(group, plural, "").await?;
+        target.namespace = namespace.to_owned();
+        let request = CreateRequest {
+            body: Body { bytes: json::encode(&object).into(), format: Format::Json },
+            field_validation: FieldValidation::Ignore,
+            manager: manager.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    pub(super) async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {
+        let resource = self.resolve(group, plural).await?.ok_or_else(Status::not_found_generic)?;
+        let version = Arc::clone(resource.first());
+        let (namespace, name) = (String::new(), name.to_owned());
+        Ok(Target { resource, version, subresource: Subresource::Main, namespace, name })
+    }
+
     /// Applies `object` as `kubectl apply --server-side --force-conflicts` does, in the namespace that it names or else in
     /// `default`; unknown fields are errors. Returns what the server warns of.
     ///

@@ -1,5 +1,5 @@
-//! Who the server is and whom it believes, as the flags of kube-apiserver say it: certificates, names in headers of proxies,
-//! origins of web pages.
+//! The credentials of the server as the flags of kube-apiserver name them: its certificates, the authorities that it trusts, the
+//! headers of authenticating proxies, the origins of web pages.
 //!
 //! Source: `k8s.io/apiserver/pkg/server/options` and `k8s.io/component-base/cli/flag`, release 1.36.
 
@@ -11,7 +11,7 @@ use std::{fs, io};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-use super::super::serving::{Given, server_names};
+use super::super::credentials::{GivenCredentials, server_names};
 use super::files::PathError;
 use super::flags::Flags;
 use crate::auth::RequestHeader;
@@ -23,7 +23,7 @@ const DEFAULT_CERTIFICATES: &str = "/var/run/kubernetes";
 
 /// Why these flags can't be followed, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
-pub enum PapersError {
+pub enum CredentialsError {
     /// Who signs clients signs proxies as well, of which any name counts.
     #[error(
         "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; \
@@ -60,14 +60,14 @@ hostname by anchoring to the start with '^' or including the '//' prefix, and by
 /// # Errors
 ///
 /// A file that can't be read or that says something else than it should, or flags that contradict each other.
-pub fn papers(flags: &Flags, listen: SocketAddr) -> Result<Given, PapersError> {
+pub fn credentials(flags: &Flags, listen: SocketAddr) -> Result<GivenCredentials, CredentialsError> {
     let trust = Trust {
         clients: certificates(flags, "client-ca-file")?,
         proxies: certificates(flags, "requestheader-client-ca-file")?,
         proxy_names: flags.list("requestheader-allowed-names"),
     };
     if trust.proxy_names.is_empty() && trust.proxies.iter().any(|one| trust.clients.contains(one)) {
-        return Err(PapersError::OverlappingAuthorities);
+        return Err(CredentialsError::OverlappingAuthorities);
     }
     let names = |name: &str| flags.list(name).into_iter().map(|header| header.to_lowercase()).collect();
     let request_header = RequestHeader {
@@ -77,22 +77,28 @@ pub fn papers(flags: &Flags, listen: SocketAddr) -> Result<Given, PapersError> {
         extra_prefixes: names("requestheader-extra-headers-prefix"),
     };
     let allowed_origins = allowed_origins(flags)?;
-    Ok(Given { identity: identity(flags, listen)?, named: named(flags)?, trust, request_header, allowed_origins })
+    Ok(GivenCredentials {
+        identity: identity(flags, listen)?,
+        named: named(flags)?,
+        trust,
+        request_header,
+        allowed_origins,
+    })
 }
 
 /// The origins of web pages that may read answers.
-fn allowed_origins(flags: &Flags) -> Result<Arc<AllowedOrigins>, PapersError> {
+fn allowed_origins(flags: &Flags) -> Result<Arc<AllowedOrigins>, CredentialsError> {
     Ok(Arc::new(AllowedOrigins::parse(&flags.list("cors-allowed-origins"))?))
 }
 
 /// The certificates for names of their own.
-fn named(flags: &Flags) -> Result<Vec<NamedIdentity>, PapersError> {
+fn named(flags: &Flags) -> Result<Vec<NamedIdentity>, CredentialsError> {
     flags.texts("tls-sni-cert-key").iter().map(|text| named_identity(text)).collect()
 }
 
 /// Reads `CERTIFICATE,KEY[:NAME,NAME...]`.
-fn named_identity(text: &str) -> Result<NamedIdentity, PapersError> {
-    let invalid = |why| PapersError::NamedIdentity { text: text.to_owned(), why };
+fn named_identity(text: &str) -> Result<NamedIdentity, CredentialsError> {
+    let invalid = |why| CredentialsError::NamedIdentity { text: text.to_owned(), why };
     let (files, names) = text.split_once(':').map_or((text, None), |(files, names)| (files, Some(names.trim())));
     if names == Some("") {
         return Err(invalid("empty names list is not allowed"));
@@ -101,29 +107,34 @@ fn named_identity(text: &str) -> Result<NamedIdentity, PapersError> {
     let [certificate, key] = files[..] else {
         return Err(invalid("expected comma separated certificate and key file paths"));
     };
-    let read = |path: &str| fs::read_to_string(path).map_err(PathError::open(path)).map_err(PapersError::NamedFile);
+    let read =
+        |path: &str| fs::read_to_string(path).map_err(PathError::open(path)).map_err(CredentialsError::NamedFile);
     let identity = Identity { certificate_pem: read(certificate)?, key_pem: read(key)? };
     let names = names.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned());
     Ok(NamedIdentity { identity, names: names.collect() })
 }
 
 /// All certificates in the file that a flag names.
-fn certificates(flags: &Flags, name: &'static str) -> Result<Vec<CertificateDer<'static>>, PapersError> {
+fn certificates(flags: &Flags, name: &'static str) -> Result<Vec<CertificateDer<'static>>, CredentialsError> {
     let Some(path) = flags.text(name) else { return Ok(Vec::new()) };
     let text = fs::read(path).map_err(PathError::open(path))?;
     let found: Vec<_> = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect();
-    if found.is_empty() { Err(PapersError::NoCertificates { flag: name, path: path.to_owned() }) } else { Ok(found) }
+    if found.is_empty() {
+        Err(CredentialsError::NoCertificates { flag: name, path: path.to_owned() })
+    } else {
+        Ok(found)
+    }
 }
 
 /// The server's certificate: the one that is named, or that in the folder of certificates, where it is made if it is missing.
-fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, PapersError> {
+fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, CredentialsError> {
     let read = |path: &Path| fs::read_to_string(path).map_err(PathError::open(path.display()));
     match (flags.text("tls-cert-file"), flags.text("tls-private-key-file")) {
         (Some(certificate), Some(key)) => {
             return Ok(Identity { certificate_pem: read(Path::new(certificate))?, key_pem: read(Path::new(key))? });
         }
         (None, None) => {}
-        _ => return Err(PapersError::HalfIdentity),
+        _ => return Err(CredentialsError::HalfIdentity),
     }
     let folder = PathBuf::from(flags.text("cert-dir").unwrap_or(DEFAULT_CERTIFICATES));
     let (certificate, key) = (folder.join("apiserver.crt"), folder.join("apiserver.key"));
@@ -136,7 +147,7 @@ fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, PapersError> 
         .and_then(|()| write_private(&key, &identity.key_pem));
     match written {
         Ok(()) => Ok(identity),
-        Err(source) => Err(PapersError::Keep { folder, source }),
+        Err(source) => Err(CredentialsError::Keep { folder, source }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a database must do for the storage. SQLite, Postgres and memory do it; nothing here is one's own.
+//! What a database must do for the storage. SQLite, Postgres and memory do it; nothing here belongs to one of them.
 
 use std::iter::Sum;
 use std::sync::Arc;
@@ -9,45 +9,13 @@ use async_trait::async_trait;
 
 use crate::meta::Revision;
 
-use super::batch::Foreseen;
-use super::memory::InMemory;
-use super::stored::Objects;
+use super::batch::{Foreseen, WriteOutcome};
+use super::objects::Objects;
+use super::rows::Scanned;
 use super::{Change, Collection, StoreError, Stored, Write};
 
 /// How many writes one transaction takes at most.
 pub const BATCH_MAX: usize = 256;
-
-/// The outcome of one write of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WriteOutcome {
-    /// `created` is the revision of the write that made the object, `uid` that of the object.
-    Committed {
-        revision: Revision,
-        created: Revision,
-        uid: Arc<str>,
-    },
-    GuardFailed,
-    /// It would be more than the database may hold.
-    NoSpace,
-}
-
-impl WriteOutcome {
-    /// The revision of the change, if one was made.
-    pub fn revision(&self) -> Option<Revision> {
-        match self {
-            WriteOutcome::Committed { revision, .. } => Some(*revision),
-            WriteOutcome::GuardFailed | WriteOutcome::NoSpace => None,
-        }
-    }
-}
-
-/// A row of the log that was looked through.
-#[derive(Debug)]
-pub struct Scanned {
-    pub revision: Revision,
-    /// The state in it, where it is one that was looked for.
-    pub found: Option<(Collection, Arc<Stored>)>,
-}
 
 /// Part of a collection's log.
 #[derive(Debug)]
@@ -225,11 +193,6 @@ pub trait Store: Send + Sync {
 
     /// Writes back what can be, and closes.
     async fn close(&self);
-
-    /// A copy that takes no reading; `None` for a database that is not in memory.
-    fn copied(&self) -> Option<InMemory> {
-        None
-    }
 
     fn stats(&self) -> &Stats;
 }

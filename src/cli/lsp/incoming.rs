@@ -1,0 +1,58 @@
+//! What comes in, from the reader of stdin to the worker.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use lsp_server::{Message, Notification, RequestId};
+
+use super::super::cluster::ClusterError;
+use crate::value::Value;
+
+/// Requests that were cancelled before their turn, which are remembered.
+const CANCELLED_MAX: usize = 1024;
+
+/// What comes in.
+pub enum Incoming {
+    Message(Message),
+    /// What is to be answered to something that is not a message.
+    Malformed(serde_json::Value),
+    /// The definitions of a live server, or why there are none.
+    Definitions(Result<Vec<Value>, ClusterError>),
+    End,
+}
+
+/// What the reader and the worker both see.
+#[derive(Default)]
+pub struct SharedState {
+    /// How many messages have come.
+    come: AtomicU64,
+    cancelled: Mutex<VecDeque<RequestId>>,
+}
+
+impl SharedState {
+    /// Notes that something has come in.
+    pub fn note(&self, incoming: &Incoming) {
+        if let Incoming::Message(Message::Notification(Notification { method, params })) = incoming
+            && method == "$/cancelRequest"
+        {
+            let id = params.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
+            let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+            cancelled.extend(id);
+            if cancelled.len() > CANCELLED_MAX {
+                cancelled.pop_front();
+            }
+        }
+        self.come.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether a request was cancelled.
+    pub fn is_cancelled(&self, id: &RequestId) -> bool {
+        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    /// Whether something has come since so many messages were taken.
+    pub fn has_come_after(&self, taken: u64) -> bool {
+        self.come.load(Ordering::Acquire) > taken
+    }
+}

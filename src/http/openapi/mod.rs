@@ -1,0 +1,385 @@
+//! OpenAPI documents: what is served, as `kubectl explain`, `apply` and `diff` read it.
+//!
+//! In: served versions. Out: whole documents as values, for the caller to encode, cache and tag. Building one walks every
+//! schema, so nothing here runs before a client asks.
+//! The documents are plain values, not `openapiv3` types: Kubernetes publishes `uniqueItems` on strings and numbers, which
+//! those can't say, and every schema is a value already.
+//! Source: documents recorded from apiextensions-apiserver 1.37; the shared definitions stand in `schemas/openapi.json`.
+
+mod names;
+mod paths;
+mod shared;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha512};
+
+use crate::crd::ServedVersion;
+use crate::kinds;
+use crate::meta::minor::Minor;
+use crate::object;
+use crate::schema::openapi::{self, Dialect, OpenApiOptions, PublishedKind};
+use crate::types::{self, collect_references};
+use crate::value::{Map, Value};
+use crate::work;
+use names::{definition_name, is_built_in};
+use paths::{insert_paths, share_parameters};
+use shared::SHARED;
+
+pub use names::document_path;
+
+/// Bytes of a document, not counting what all kinds share: kinds beyond are left out. The reference has no such limit.
+const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+
+/// The media type of an OpenAPI v2 document in protobuf, which is not served: 406.
+pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// The version of Kubernetes that the server of these versions speaks for.
+fn minor_of(versions: &[Arc<ServedVersion>]) -> Minor {
+    versions.first().map(|version| version.minor).unwrap_or_default()
+}
+
+/// The document of one group and version: all of its resources.
+pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
+    let mut paths = Map::new();
+    let mut schemas = Map::new();
+    let mut room = DOCUMENT_BYTES_MAX;
+    for version in versions {
+        let (mut own_schemas, mut own_paths) = (Map::new(), Map::new());
+        insert_definitions(version, Dialect::V3, &mut own_schemas);
+        insert_paths(version, Dialect::V3, &mut own_paths);
+        let Some(left) = room.checked_sub(bytes_of(&own_schemas) + bytes_of(&own_paths)) else { continue };
+        room = left;
+        own_schemas.into_iter().for_each(|(name, schema)| _ = schemas.insert(name, schema));
+        own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
+    }
+    insert_shared([&paths], minor_of(versions), Dialect::V3, &mut schemas);
+    object! {
+        "openapi" => "3.0.0",
+        "info" => object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" },
+        "paths" => paths,
+        "components" => object! { "schemas" => schemas },
+    }
+}
+
+/// The one v2 document of everything that is served. Defaults are left out, and parameters stand in one place.
+pub fn v2_document(versions: &[Arc<ServedVersion>], server_version: &str) -> Value {
+    let (mut paths, mut parameters) = (Map::new(), Map::new());
+    let mut definitions = Map::new();
+    let mut room = DOCUMENT_BYTES_MAX;
+    for version in versions {
+        let (mut own_definitions, mut own_paths) = (Map::new(), Map::new());
+        insert_definitions(version, Dialect::V2, &mut own_definitions);
+        insert_paths(version, Dialect::V2, &mut own_paths);
+        // At once, as parameters are most of a document until they are shared.
+        let shared = share_parameters(&mut own_paths);
+        let Some(left) = room.checked_sub(bytes_of(&own_definitions) + bytes_of(&own_paths)) else { continue };
+        room = left;
+        own_definitions.into_iter().for_each(|(name, definition)| _ = definitions.insert(name, definition));
+        own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
+        shared.into_iter().for_each(|(name, parameter)| _ = parameters.insert(name, parameter));
+    }
+    insert_shared([&paths, &parameters], minor_of(versions), Dialect::V2, &mut definitions);
+    definitions.values_mut().for_each(remove_defaults);
+    let token = object! {
+        "description" => "Bearer Token authentication", "type" => "apiKey", "name" => "authorization", "in" => "header",
+    };
+    object! {
+        "swagger" => "2.0",
+        "info" => object! { "title" => "Kubernetes", "version" => server_version },
+        "paths" => paths,
+        "definitions" => definitions,
+        "parameters" => parameters,
+        "securityDefinitions" => object! { "BearerToken" => token },
+        "security" => vec![object! { "BearerToken" => Vec::new() }],
+    }
+}
+
+/// The index of v3 documents: `path` is `apis/GROUP/VERSION` or `api/v1`, `hash` changes whenever the document does.
+pub fn v3_index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+    let paths = documents
+        .into_iter()
+        .map(|(path, hash)| (path.to_owned(), object! { "serverRelativeURL" => v3_url(path, hash) }));
+    object! { "paths" => paths.collect::<Map>() }
+}
+
+/// Where a document is. Asked for with another hash, it is moved there: 301.
+pub fn v3_url(path: &str, hash: &str) -> String {
+    format!("/openapi/v3/{path}?hash={hash}")
+}
+
+/// The tag of a document, without quotes: SHA-512 in upper-case hexadecimal.
+pub fn etag(document: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut tag = String::with_capacity(128);
+    for byte in Sha512::digest(document) {
+        // Writing to a String does not fail.
+        let _ = write!(tag, "{byte:02X}");
+    }
+    tag
+}
+
+/// The definitions of a built-in kind and its list, and of every type within them.
+fn insert_published(kind: &kinds::Kind, minor: Minor, dialect: Dialect, definitions: &mut Map) {
+    let list = format!("{}List", kind.kind);
+    let own = types::of_kind(kind.group, kind.version, kind.kind);
+    let list = kind.can("list").then(|| types::of_kind(kind.group, kind.version, &list)).flatten();
+    let mut waiting: Vec<_> = own.into_iter().chain(list).collect();
+    while let Some(named) = waiting.pop() {
+        let name = named.definition_name();
+        if definitions.contains_key(&name) || SHARED.definitions.contains_key(&name) {
+            continue;
+        }
+        let definition = named.definition_in(minor);
+        waiting.extend(definition.references);
+        let schema = match dialect {
+            Dialect::V2 => reduce_to_v2(&definition.schema),
+            Dialect::V3 => definition.schema,
+        };
+        definitions.insert(name, schema);
+    }
+}
+
+fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &mut Map) {
+    if let Some(kind) = kinds::of_all_minors().find(|kind| kind.is_form(version)) {
+        insert_published(kind, version.minor, dialect, definitions);
+        for kind in kind.parts_in(version.minor).filter_map(|part| part.kind) {
+            insert_published(kind, version.minor, dialect, definitions);
+        }
+        return;
+    }
+    let kind = PublishedKind {
+        group: &version.group,
+        version: &version.version,
+        kind: &version.names.kind,
+        list_kind: &version.names.list_kind,
+        plural: &version.names.plural,
+        // What built-in kinds are selected by is not published.
+        selectable_fields: if is_built_in(&version.group) { &[] } else { &version.selectable_fields },
+    };
+    let name = definition_name(kind.group, kind.version, kind.kind);
+    if SHARED.definitions.contains_key(&name) {
+        return;
+    }
+    let schema = Some(version.structural.as_ref());
+    let definition = openapi::publish(schema, &kind, version.preserve_unknown_fields, OpenApiOptions::all(dialect));
+    let mut list = openapi::publish_list(&kind, dialect);
+    if let Some(items) = list.at_mut(&["properties", "items", "items"]) {
+        *items = dialect.reference(&name);
+    }
+    definitions.insert(name, definition);
+    definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
+}
+
+/// Adds the shared definitions that `others` and definitions refer to, and those that these refer to.
+fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, minor: Minor, dialect: Dialect, definitions: &mut Map) {
+    let mut wanted = HashSet::new();
+    let others = others.into_iter().flat_map(Map::values);
+    others.for_each(|other| collect_references(other, &mut wanted));
+    definitions.values().for_each(|definition| collect_references(definition, &mut wanted));
+    let mut waiting: Vec<String> = wanted.into_iter().collect();
+    while let Some(name) = waiting.pop() {
+        if definitions.contains_key(&name) {
+            continue;
+        }
+        let Some(mut definition) = SHARED.definitions.get(&name).cloned() else { continue };
+        types::make_older(minor, &name, &mut definition);
+        let definition = match dialect {
+            Dialect::V2 => reduce_to_v2(&definition),
+            Dialect::V3 => definition,
+        };
+        let mut wanted = HashSet::new();
+        collect_references(&definition, &mut wanted);
+        waiting.extend(wanted);
+        definitions.insert(name, definition);
+    }
+}
+
+/// A shared definition in v2: a reference stands beside its description.
+fn reduce_to_v2(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut reduced = Map::new();
+            for (name, value) in fields.iter() {
+                match (name, value) {
+                    ("$ref", Value::String(reference)) => {
+                        let name = reference.rsplit('/').next().unwrap_or_default();
+                        let reference = Dialect::V2.reference(name);
+                        reduced.insert("$ref", reference.get("$ref").cloned().unwrap_or_default());
+                    }
+                    ("allOf", Value::Array(items)) if items.len() == 1 => {
+                        if let Value::Object(reference) = reduce_to_v2(&items[0]) {
+                            reference.into_iter().for_each(|(name, value)| {
+                                reduced.insert(name, value);
+                            });
+                        }
+                    }
+                    // Amounts, and numbers that may be texts: v2 has one type for a value.
+                    ("oneOf", Value::Array(_)) => {
+                        reduced.insert("type", "string".into());
+                    }
+                    _ => {
+                        reduced.insert(name, reduce_to_v2(value));
+                    }
+                }
+            }
+            reduced.into()
+        }
+        Value::Array(items) => items.iter().map(reduce_to_v2).collect::<Vec<_>>().into(),
+        other => other.clone(),
+    }
+}
+
+/// About how long these are as JSON.
+fn bytes_of(fields: &Map) -> usize {
+    fn of(value: &Value) -> usize {
+        work::step();
+        match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(items) => 2 + items.iter().map(|item| 1 + of(item)).sum::<usize>(),
+            Value::Object(fields) => bytes_of(fields),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 4,
+        }
+    }
+    2 + fields.iter().map(|(name, value)| name.len() + 4 + of(value)).sum::<usize>()
+}
+
+/// Removes the defaults of a schema and of the schemas within it.
+fn remove_defaults(schema: &mut Value) {
+    work::step();
+    let Some(fields) = schema.as_object_mut() else { return };
+    fields.remove("default");
+    for (name, value) in fields.iter_mut() {
+        match (name, value) {
+            ("properties", Value::Object(properties)) => properties.values_mut().for_each(remove_defaults),
+            ("items" | "additionalProperties" | "not", schema) => remove_defaults(schema),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => schemas.iter_mut().for_each(remove_defaults),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::{Names, Scope};
+
+    fn widgets(scope: Scope) -> Vec<Arc<ServedVersion>> {
+        let names = Names {
+            plural: "widgets".into(),
+            singular: "widget".into(),
+            kind: "Widget".into(),
+            list_kind: "WidgetList".into(),
+            ..Names::default()
+        };
+        vec![Arc::new(ServedVersion {
+            group: "a.example.com".into(),
+            version: "v1".into(),
+            names: names.into(),
+            scope,
+            schema_generation: 1,
+            served: true,
+            storage: true,
+            structural: Arc::default(),
+            rules: Default::default(),
+            preserve_unknown_fields: false,
+            status: true,
+            scale: None,
+            columns: Vec::new(),
+            selectable_fields: Vec::new(),
+            deprecation_warning: None,
+            minor: Default::default(),
+        })]
+    }
+
+    #[test]
+    fn operations_are_named_by_verb_group_version_and_kind() {
+        let document = v3_document(&widgets(Scope::Namespaced));
+        let root = "/apis/a.example.com/v1/namespaces/{namespace}/widgets";
+        let item = format!("{root}/{{name}}/status");
+        let id = |path: &str, method| document.str_at(&["paths", path, method, "operationId"]).to_owned();
+        assert_eq!(id(root, "delete"), "deleteAExampleComV1CollectionNamespacedWidget");
+        assert_eq!(id(&item, "patch"), "patchAExampleComV1NamespacedWidgetStatus");
+        assert_eq!(id("/apis/a.example.com/v1/widgets", "get"), "listAExampleComV1WidgetForAllNamespaces");
+    }
+
+    #[test]
+    fn writes_take_a_parameter_for_field_validation() {
+        let document = v3_document(&widgets(Scope::Cluster));
+        let parameters = document.at(&["paths", "/apis/a.example.com/v1/widgets", "post", "parameters"]);
+        let names: Vec<&str> =
+            parameters.and_then(Value::as_array).into_iter().flatten().map(|it| it.str_at(&["name"])).collect();
+        assert_eq!(names, ["dryRun", "fieldManager", "fieldValidation"]);
+    }
+
+    #[test]
+    fn every_reference_has_its_definition() {
+        for (document, at) in [
+            (v3_document(&widgets(Scope::Namespaced)), &["components", "schemas"][..]),
+            (v2_document(&widgets(Scope::Namespaced), "v1.37.2"), &["definitions"]),
+        ] {
+            let definitions = document.at(at).and_then(Value::as_object).expect("definitions");
+            let mut names = HashSet::new();
+            collect_references(&document, &mut names);
+            names.retain(|name| name.contains('.'));
+            assert!(names.len() > 10 && names.iter().all(|name| definitions.contains_key(name)));
+        }
+    }
+
+    /// What is published of a built-in kind, at a path within its definitions.
+    fn published(group: &str, plural: &str, dialect: Dialect, path: &[&str]) -> Value {
+        let mut definitions = Map::new();
+        insert_published(kinds::find(group, plural).expect("it is a kind"), Minor::NEWEST, dialect, &mut definitions);
+        Value::from(definitions).at(path).cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn items_of_built_in_kinds_are_references_or_types_alone() {
+        const SERVICE: &str = "io.k8s.api.core.v1.ServiceSpec";
+        let of = |dialect, field, part| published("", "services", dialect, &[SERVICE, "properties", field, part]);
+        let reference = "#/components/schemas/io.k8s.api.core.v1.ServicePort";
+        assert_eq!(of(Dialect::V3, "ports", "items"), object! { "$ref" => reference });
+        assert_eq!(of(Dialect::V3, "selector", "additionalProperties"), object! { "type" => "string" });
+        let reference = "#/definitions/io.k8s.api.core.v1.ServicePort";
+        assert_eq!(of(Dialect::V2, "ports", "items"), object! { "$ref" => reference });
+        const REQUEST: &str = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec";
+        let path = [REQUEST, "properties", "extra", "additionalProperties"];
+        let extra = published("certificates.k8s.io", "certificatesigningrequests", Dialect::V3, &path);
+        assert_eq!(extra, object! { "type" => "array", "items" => object! { "type" => "string" } });
+    }
+
+    #[test]
+    fn amounts_and_numbers_that_may_be_texts_have_two_types_in_v3_and_one_in_v2() {
+        const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+        const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+        let types = |names: [&str; 2]| names.map(|name| object! { "type" => name }).to_vec();
+        let of = |dialect, name| published("", "pods", dialect, &[name]);
+        let either = object! { "oneOf" => types(["integer", "string"]), "format" => "int-or-string" };
+        assert_eq!(of(Dialect::V3, INT_OR_STRING), either);
+        assert_eq!(of(Dialect::V3, QUANTITY), object! { "oneOf" => types(["string", "number"]) });
+        assert_eq!(of(Dialect::V2, INT_OR_STRING), object! { "type" => "string", "format" => "int-or-string" });
+        assert_eq!(of(Dialect::V2, QUANTITY), object! { "type" => "string" });
+    }
+
+    #[test]
+    fn what_an_inlined_type_requires_is_required() {
+        let path = ["io.k8s.api.core.v1.EphemeralContainer", "required"];
+        assert_eq!(published("", "pods", Dialect::V3, &path), Value::from(vec![Value::from("name")]));
+    }
+
+    #[test]
+    fn shared_parameters_of_v2_are_named_by_their_content() {
+        let document = v2_document(&widgets(Scope::Namespaced), "v1.37.2");
+        let parameters = document.get("parameters").and_then(Value::as_object).expect("parameters");
+        for name in ["pretty-tJGM1-ng", "namespace-vgWSWtn3", "resourceVersion-5WAnf1kx", "body-78PwaGsr"] {
+            assert!(parameters.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_index_says_where_documents_are() {
+        let expected = object! { "serverRelativeURL" => "/openapi/v3/apis/g/v1?hash=A" };
+        assert_eq!(v3_index([("apis/g/v1", "A")]).at(&["paths", "apis/g/v1"]), Some(&expected));
+    }
+}

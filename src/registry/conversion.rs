@@ -1,0 +1,88 @@
+//! How a definition has its objects converted from one version to another: by their apiVersion alone, or by a webhook.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use uuid::Uuid;
+
+use crate::crd::conversion_review::{ConversionError, ConversionReviewVersion, Review};
+use crate::crd::definition::{ClientConfig, Definition};
+use crate::value::Value;
+use crate::webhook::{Address, Endpoint, Manner, SERVICE_PORT, WebhookClient, patience};
+
+/// How long a webhook may take. Source: Kubernetes documentation, "Webhook conversion".
+const MANNER: Manner = Manner::of_conversion(Duration::from_secs(30));
+
+/// How objects of a resource get from one version to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// Only `apiVersion` changes.
+    None,
+    Webhook(ConversionWebhook),
+}
+
+/// The conversion webhook of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversionWebhook {
+    endpoint: Endpoint,
+    /// What the definition's review versions come to.
+    version: Result<ConversionReviewVersion, ConversionError>,
+}
+
+impl Conversion {
+    /// What `definition` says.
+    pub fn of(definition: &Definition) -> Self {
+        let conversion = definition.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook");
+        let Some(webhook) = conversion.and_then(|conversion| conversion.webhook.as_ref()) else {
+            return Conversion::None;
+        };
+        let Some(config) = &webhook.client_config else { return Conversion::None };
+        Conversion::Webhook(ConversionWebhook {
+            endpoint: endpoint(config),
+            version: ConversionReviewVersion::choose(&webhook.review_versions),
+        })
+    }
+
+    /// `object` in the version `to` (`group/version`).
+    ///
+    /// # Errors
+    ///
+    /// Kubernetes' words for a conversion that failed.
+    pub async fn convert(&self, client: &WebhookClient, mut object: Value, to: &str) -> Result<Value, ConversionError> {
+        if object.str_at(&["apiVersion"]) == to {
+            return Ok(object);
+        }
+        let webhook = match self {
+            Conversion::None => {
+                object.make_object().insert("apiVersion", Value::from(to));
+                return Ok(object);
+            }
+            Conversion::Webhook(webhook) => webhook,
+        };
+        if !patience::release().await {
+            return Err(ConversionError::Crowded(patience::CROWDED));
+        }
+        let uid = Uuid::new_v4().to_string();
+        let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
+        let answer = client.call(&webhook.endpoint, review.request().into(), MANNER).await;
+        review.response(&answer.map_err(|failure| review.failed(failure.text))?)
+    }
+}
+
+fn endpoint(config: &ClientConfig) -> Endpoint {
+    let ca_bundle = config.ca_bundle.as_deref().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
+    let address = match (&config.url, &config.service) {
+        (Some(url), _) => Address::Url(url.clone()),
+        (None, service) => {
+            let service = service.clone().unwrap_or_default();
+            Address::Service {
+                namespace: service.namespace,
+                name: service.name,
+                port: service.port.and_then(|port| u16::try_from(port).ok()).unwrap_or(SERVICE_PORT),
+                path: service.path.unwrap_or_default(),
+            }
+        }
+    };
+    Endpoint { address, ca_bundle, access: None }
+}

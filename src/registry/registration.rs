@@ -1,0 +1,128 @@
+//! From a definition that is written to one whose objects are served: registering it, and waiting for what the controllers decide.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::crd::Definition as CustomResourceDefinition;
+use crate::crd::names;
+use crate::meta::Status;
+use crate::meta::minor::Minor;
+use crate::object;
+use crate::store::{At, Stored, WatchError};
+use crate::value::{Value, json};
+
+use super::definitions::{GROUP, PLURAL, decode_definition};
+use super::identity::{OWN_MANAGER, own_user};
+use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed};
+
+/// How long the answer to a write of a definition waits for what the controllers make of it: some milliseconds will do where
+/// they run.
+const DECISION_WAIT: Duration = Duration::from_secs(1);
+
+/// How far the controllers are with a definition.
+enum DefinitionProgress {
+    /// Its objects are served.
+    Served,
+    /// They are not, for this reason.
+    Refused(String),
+    /// They have not looked at it yet.
+    Pending,
+}
+
+impl Registry {
+    /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.
+    pub async fn register(&self, definition: Value) -> Result<(), Status> {
+        match self.create_own(GROUP, PLURAL, "", OWN_MANAGER, definition.clone()).await {
+            Err(status) if status.is_already_exists() => {}
+            other => return other,
+        }
+        let target = self.own_target(GROUP, PLURAL, definition.str_at(&["metadata", "name"])).await?;
+        let request = PatchRequest {
+            patch_type: PatchType::Merge,
+            bytes: json::encode(&object! { "spec" => definition.get("spec").cloned().unwrap_or_default() }).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: OWN_MANAGER.to_owned(),
+            force: false,
+            dry_run: false,
+            options: Value::Null,
+        };
+        self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    /// Waits until the controllers have decided on the definition `name`: its objects are served then. Returns why they are
+    /// not, where they are not: another has its names, or it is gone.
+    pub async fn wait_until_served(&self, name: &str) -> Result<Option<String>, Status> {
+        let collection = self.definitions.collection();
+        loop {
+            let failed = |error| store_failed(&collection, "get", error);
+            let seen = self.storage.revision(&collection);
+            match self.decision(name).await? {
+                DefinitionProgress::Served => return Ok(None),
+                DefinitionProgress::Refused(why) => return Ok(Some(why)),
+                DefinitionProgress::Pending => {}
+            }
+            match self.storage.watch(&collection, seen).await {
+                Ok(mut changes) => _ = changes.next().await,
+                // So much has happened that it is best to look again.
+                Err(WatchError::Expired { .. }) => {}
+                Err(WatchError::Store(error)) => return Err(failed(error)),
+            }
+        }
+    }
+
+    /// Holds back the answer to a write of a definition until what it asks for is decided, so that its objects can be used as
+    /// soon as it is answered; [`DECISION_WAIT`] at most, as the controllers may be another's. At once for other objects.
+    pub async fn settle(&self, target: &Target, written: &Value) {
+        let is_main = matches!(target.subresource, Subresource::Main);
+        if is_main {
+            self.follow_up(target, written.str_at(&["metadata", "name"])).await;
+        }
+        if !is_main || target.resource.collection != self.definitions.collection() {
+            return;
+        }
+        let served = self.wait_until_served(written.str_at(&["metadata", "name"]));
+        // What it came to is told by the definition's conditions.
+        _ = timeout(DECISION_WAIT, served).await;
+    }
+
+    /// What the controllers have made of a definition as it is stored now.
+    async fn decision(&self, name: &str) -> Result<DefinitionProgress, Status> {
+        let collection = self.definitions.collection();
+        let stored = self.storage.get(&collection, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else {
+            return Ok(DefinitionProgress::Refused("it has been deleted".to_owned()));
+        };
+        let definition = decode_definition(&stored, self.definitions.minor)?;
+        if definition.is_being_deleted() {
+            return Ok(DefinitionProgress::Served);
+        }
+        let is_new = definition.spec.names != definition.status.accepted_names;
+        match definition.condition("NamesAccepted").filter(|known| known.status == "False") {
+            None if is_new => Ok(DefinitionProgress::Pending),
+            // What was refused may have been other names.
+            Some(_) if is_new && !self.is_refused(&definition).await? => Ok(DefinitionProgress::Pending),
+            Some(refused) => Ok(DefinitionProgress::Refused(refused.message.clone())),
+            None if definition.is_true("Established") => Ok(DefinitionProgress::Served),
+            None => match names::establish(&definition, "") {
+                Some(_) => Ok(DefinitionProgress::Pending),
+                None => {
+                    let why = definition.condition("Established").map(|known| known.message.clone());
+                    Ok(DefinitionProgress::Refused(why.unwrap_or_default()))
+                }
+            },
+        }
+    }
+
+    /// Whether the names that a definition asks for are refused already, given those of its group.
+    async fn is_refused(&self, definition: &CustomResourceDefinition) -> Result<bool, Status> {
+        let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
+        let is_of_group =
+            |stored: &&Arc<Stored>| stored.key.split_once('.').is_some_and(|(_, group)| group == definition.spec.group);
+        let group = snapshot.range("", None).filter(is_of_group).map(|stored| decode_definition(stored, Minor::NEWEST));
+        let group = group.collect::<Result<Vec<_>, _>>()?;
+        Ok(names::accept(definition, &group, "").is_none())
+    }
+}
