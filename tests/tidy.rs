@@ -25,7 +25,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 23] = [
+const BESIDE: [(&str, &str); 24] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -34,7 +34,8 @@ const BESIDE: [(&str, &str); 23] = [
     ("apply", "schema"),
     ("apply", "types"),
     ("patch", "types"),
-    ("types", "schema"),
+    ("schema", "types"),
+    ("crd", "types"),
     ("protobuf", "types"),
     ("write", "kinds"),
     ("author", "kinds"),
@@ -52,7 +53,7 @@ const BESIDE: [(&str, &str); 23] = [
 ];
 
 /// What tests import beside: theirs go over the types and the bytes of every kind, and over objects of some.
-const IN_TESTS: [(&str, &str); 4] = [("types", "kinds"), ("protobuf", "kinds"), ("policy", "kinds"), ("crd", "types")];
+const IN_TESTS: [(&str, &str); 3] = [("types", "kinds"), ("protobuf", "kinds"), ("policy", "kinds")];
 
 /// Where there is source of ours.
 const FOLDERS: [&str; 11] = [

@@ -15,8 +15,8 @@ use crate::object;
 use crate::policy::type_check::{self, Warning};
 use crate::policy::{GROUP, Policy as _, Validating};
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
+use crate::schema::of_type::Quantities;
 use crate::store::{ChangeEvent, Collection, Moment};
-use crate::types::structural::Quantities;
 use crate::value::{Value, json};
 
 /// Its service account.

@@ -11,7 +11,7 @@ use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::meta::type_meta::{MissingKind, type_meta};
 use crate::policy::mutation::{Mutated, check_numbers};
-use crate::schema::typed::Findings;
+use crate::types::decoder::Findings;
 use crate::value::{Value, json};
 
 use super::decode::{not_registered_in_built_in, strict_error};

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::admission::Notes;
 use crate::meta::field::ErrorList;
-use crate::schema::typed::Empty;
+use crate::types::decoder::Empty;
 use crate::value::Value;
 use crate::work;
 

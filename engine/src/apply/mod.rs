@@ -51,7 +51,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::object;
-use crate::schema::typed::Empty;
+use crate::types::decoder::Empty;
 use crate::value::{Map, Value};
 
 pub use conflict::{ApplyError, Conflict, Conflicts};

@@ -13,7 +13,7 @@ use crate::meta::field::{ErrorList, Path};
 use crate::meta::object_meta;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
-use crate::schema::typed::{Stop, TypedDecoder};
+use crate::types::decoder::{Stop, TypedDecoder};
 use crate::value::{Map, Value, go_quote, go_type, json, json_type};
 
 use super::review_answer::{self, AnswerError, SentReview};

@@ -1,21 +1,26 @@
-//! CustomResourceDefinition, `apiextensions.k8s.io/v1`: its types, and how Go's decoder reads and writes them.
+//! CustomResourceDefinition, `apiextensions.k8s.io/v1`: where Rust holds what is published of it.
+//!
+//! What its types are, and what Go's decoder says of what does not fit, is said by the published types (`schemas/types`).
 
 use std::sync::Arc;
 
-use crate::crd::Names;
-use crate::meta::gates::Gate;
+use crate::crd::{Column, Names, Scale};
 use crate::meta::minor::Minor;
-use crate::meta::object_meta;
 use crate::meta::unmarshal::UnmarshalError;
+use crate::meta::{object_meta, time};
 use crate::object;
-use crate::schema::json_schema::{JsonSchema, OmitEmptyFields};
-use crate::schema::typed::{Findings, Stop, TypedDecoder};
+use crate::schema::json_schema::JsonSchema;
+use crate::types::decoder::Findings;
+use crate::types::field_value::{FieldValue, GivenEmpty, WrittenFields, read};
+use crate::types::{self, Message};
 use crate::value::{Value, base64};
 
 /// Kind and version of definitions.
 pub const KIND: &str = "CustomResourceDefinition";
 /// The apiVersion of definitions.
 pub const API_VERSION: &str = "apiextensions.k8s.io/v1";
+/// Where their types are published.
+const PACKAGE: &str = "apiextensions.v1";
 
 /// A definition.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +72,7 @@ pub struct Version {
     /// `subresources`
     pub subresources: Option<Subresources>,
     /// `additionalPrinterColumns`
-    pub columns: Vec<super::Column>,
+    pub columns: Vec<Column>,
     /// JSON paths.
     pub selectable_fields: Vec<String>,
 }
@@ -78,7 +83,7 @@ pub struct Subresources {
     /// Whether `status` is there.
     pub status: bool,
     /// `scale`
-    pub scale: Option<super::Scale>,
+    pub scale: Option<Scale>,
 }
 
 /// `spec.conversion` of a definition.
@@ -168,288 +173,363 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
 ///
 /// Go's text for the first value of a wrong type.
 pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
-    TypedDecoder::run(|typed| {
-        let mut definition = Definition { metadata: object! {}, minor, ..Definition::default() };
-        typed.structure(value, KIND, |typed, name, value| {
-            match name {
-                "apiVersion" | "kind" => drop(typed.string(value)),
-                "metadata" if value.is_null() => {}
-                "metadata" => {
-                    if let Some(metadata) = typed.adopt(object_meta::decode(value)) {
-                        definition.metadata = metadata;
-                    }
-                }
-                "spec" => decode_spec(typed, value, &mut definition.spec, minor)?,
-                "status" => decode_status(typed, value, &mut definition.status, minor)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(definition)
-    })
+    let findings = published(KIND).check(minor, value)?;
+    // What came empty is in the definition.
+    Ok((read_in(minor, value), Findings { empty: Vec::new(), ..findings }))
 }
 
-fn decode_spec<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, spec: &mut Spec, minor: Minor) -> Result<(), Stop> {
-    typed.structure(value, "CustomResourceDefinitionSpec", |typed, name, value| {
-        match name {
-            "group" => spec.group = typed.string(value).unwrap_or_default(),
-            "names" => spec.names = decode_names(typed, value)?,
-            "scope" => spec.scope = typed.string_as(value, "v1.ResourceScope").unwrap_or_default(),
-            "versions" => {
-                let decode = |typed: &mut TypedDecoder<'v>, value| decode_version(typed, value, minor);
-                let versions = typed.list(value, "[]v1.CustomResourceDefinitionVersion", decode)?;
-                spec.names_versions = versions.is_some();
-                spec.versions = versions.unwrap_or_default();
-            }
-            "conversion" if value.is_null() => spec.conversion = None,
-            "conversion" => spec.conversion = Some(decode_conversion(typed, value)?),
-            "preserveUnknownFields" => spec.preserve_unknown_fields = typed.boolean(value).unwrap_or_default(),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })
-}
-
-fn decode_names<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Names, Stop> {
-    let mut names = Names::default();
-    typed.structure(value, "CustomResourceDefinitionNames", |typed, name, value| {
-        match name {
-            "plural" => names.plural = typed.string(value).unwrap_or_default(),
-            "singular" => names.singular = typed.string(value).unwrap_or_default(),
-            "kind" => names.kind = typed.string(value).unwrap_or_default(),
-            "listKind" => names.list_kind = typed.string(value).unwrap_or_default(),
-            "shortNames" => names.short_names = typed.strings(value)?.unwrap_or_default(),
-            "categories" => names.categories = typed.strings(value)?.unwrap_or_default(),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(names)
-}
-
-fn decode_version<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, minor: Minor) -> Result<Version, Stop> {
-    let mut version = Version::default();
-    typed.structure(value, "CustomResourceDefinitionVersion", |typed, name, value| {
-        match name {
-            "name" => version.name = typed.string(value).unwrap_or_default(),
-            "served" => version.served = typed.boolean(value).unwrap_or_default(),
-            "storage" => version.storage = typed.boolean(value).unwrap_or_default(),
-            "deprecated" => version.deprecated = typed.boolean(value).unwrap_or_default(),
-            "deprecationWarning" => version.deprecation_warning = typed.string(value),
-            "schema" if value.is_null() => version.schema = None,
-            "schema" => {
-                let mut schema = None;
-                typed.structure(value, "CustomResourceValidation", |typed, name, value| {
-                    match name {
-                        "openAPIV3Schema" if value.is_null() => schema = None,
-                        "openAPIV3Schema" => schema = Some(Arc::new(JsonSchema::decode(typed, value)?)),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?;
-                version.schema = Some(schema);
-            }
-            "subresources" if value.is_null() => version.subresources = None,
-            "subresources" => version.subresources = Some(decode_subresources(typed, value)?),
-            "additionalPrinterColumns" => {
-                let columns = typed.list(value, "[]v1.CustomResourceColumnDefinition", decode_column)?;
-                version.columns = columns.unwrap_or_default();
-            }
-            "selectableFields" if !Gate::CustomResourceFieldSelectors.is_known_in(minor) => return Ok(false),
-            "selectableFields" => {
-                let fields = typed.list(value, "[]v1.SelectableField", |typed, value| {
-                    let mut path = String::new();
-                    typed.structure(value, "SelectableField", |typed, name, value| {
-                        match name {
-                            "jsonPath" => path = typed.string(value).unwrap_or_default(),
-                            _ => return Ok(false),
-                        }
-                        Ok(true)
-                    })?;
-                    Ok(path)
-                })?;
-                version.selectable_fields = fields.unwrap_or_default();
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(version)
-}
-
-fn decode_subresources<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Subresources, Stop> {
-    let mut subresources = Subresources::default();
-    typed.structure(value, "CustomResourceSubresources", |typed, name, value| {
-        match name {
-            "status" if value.is_null() => subresources.status = false,
-            "status" => {
-                typed.structure(value, "CustomResourceSubresourceStatus", |_, _, _| Ok(false))?;
-                subresources.status = true;
-            }
-            "scale" if value.is_null() => subresources.scale = None,
-            "scale" => {
-                let mut scale = super::Scale::default();
-                typed.structure(value, "CustomResourceSubresourceScale", |typed, name, value| {
-                    match name {
-                        "specReplicasPath" => scale.spec_replicas_path = typed.string(value).unwrap_or_default(),
-                        "statusReplicasPath" => scale.status_replicas_path = typed.string(value).unwrap_or_default(),
-                        "labelSelectorPath" => scale.label_selector_path = typed.string(value),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?;
-                subresources.scale = Some(scale);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(subresources)
-}
-
-fn decode_column<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<super::Column, Stop> {
-    let mut column = super::Column::default();
-    typed.structure(value, "CustomResourceColumnDefinition", |typed, name, value| {
-        match name {
-            "name" => column.name = typed.string(value).unwrap_or_default(),
-            "type" => column.type_ = typed.string(value).unwrap_or_default(),
-            "format" => column.format = typed.string(value).unwrap_or_default(),
-            "description" => column.description = typed.string(value).unwrap_or_default(),
-            "priority" => column.priority = typed.int32(value).unwrap_or_default(),
-            "jsonPath" => column.json_path = typed.string(value).unwrap_or_default(),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(column)
-}
-
-fn decode_conversion<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Conversion, Stop> {
-    let mut conversion = Conversion::default();
-    typed.structure(value, "CustomResourceConversion", |typed, name, value| {
-        match name {
-            "strategy" => {
-                conversion.strategy = typed.string_as(value, "v1.ConversionStrategyType").unwrap_or_default();
-            }
-            "webhook" if value.is_null() => conversion.webhook = None,
-            "webhook" => {
-                let mut webhook = WebhookConversion::default();
-                let mut names_versions = false;
-                typed.structure(value, "WebhookConversion", |typed, name, value| {
-                    match name {
-                        "clientConfig" if value.is_null() => webhook.client_config = None,
-                        "clientConfig" => webhook.client_config = Some(decode_client_config(typed, value)?),
-                        "conversionReviewVersions" => {
-                            let versions = typed.strings(value)?;
-                            names_versions = versions.is_some();
-                            webhook.review_versions = versions.unwrap_or_default();
-                        }
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?;
-                // An empty one is nothing: Kubernetes holds what is in it, not itself.
-                conversion.webhook = (names_versions || webhook.client_config.is_some()).then_some(webhook);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(conversion)
-}
-
-fn decode_client_config<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<ClientConfig, Stop> {
-    let mut config = ClientConfig::default();
-    typed.structure(value, "WebhookClientConfig", |typed, name, value| {
-        match name {
-            "url" => config.url = typed.string(value),
-            "caBundle" => config.ca_bundle = decode_bytes(typed, value),
-            "service" if value.is_null() => config.service = None,
-            "service" => {
-                let mut service = ServiceReference::default();
-                typed.structure(value, "ServiceReference", |typed, name, value| {
-                    match name {
-                        "namespace" => service.namespace = typed.string(value).unwrap_or_default(),
-                        "name" => service.name = typed.string(value).unwrap_or_default(),
-                        "path" => service.path = typed.string(value),
-                        "port" => service.port = typed.int32(value),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?;
-                config.service = Some(service);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(config)
-}
-
-/// Bytes in base64; line breaks in it are dropped, as they are once it is written again.
-fn decode_bytes(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<String> {
-    let text = typed.string_as(value, "[]uint8")?;
-    match base64::decode(&text) {
-        Ok(bytes) if bytes.is_empty() => None,
-        Ok(_) => Some(text.replace(['\r', '\n'], "")),
-        Err(error) => {
-            typed.save(error.to_string());
-            None
-        }
+/// Reads a definition that [`decode_in`] has taken before.
+pub fn read_in(minor: Minor, value: &Value) -> Definition {
+    let metadata = value.get("metadata").and_then(|metadata| object_meta::decode(metadata).ok());
+    Definition {
+        metadata: metadata.map_or_else(|| object! {}, |(metadata, _)| metadata),
+        spec: value.get("spec").map(|spec| Spec::read(minor, spec)).unwrap_or_default(),
+        status: value.get("status").map(|status| Status::read(minor, status)).unwrap_or_default(),
+        minor,
     }
 }
 
-/// The version of Kubernetes that began to tell the generation that a status is about.
-const OBSERVED_GENERATION_SINCE: Minor = Minor::of(35);
-
-fn decode_status<'v>(
-    typed: &mut TypedDecoder<'v>,
-    value: &'v Value,
-    status: &mut Status,
-    minor: Minor,
-) -> Result<(), Stop> {
-    typed.structure(value, "CustomResourceDefinitionStatus", |typed, name, value| {
-        match name {
-            "conditions" => {
-                let conditions = typed.list(value, "[]v1.CustomResourceDefinitionCondition", |typed, value| {
-                    decode_condition(typed, value, minor)
-                })?;
-                status.conditions = conditions.unwrap_or_default();
-            }
-            "acceptedNames" => status.accepted_names = decode_names(typed, value)?,
-            "storedVersions" => status.stored_versions = typed.strings(value)?.unwrap_or_default(),
-            "observedGeneration" if minor < OBSERVED_GENERATION_SINCE => return Ok(false),
-            "observedGeneration" => status.observed_generation = typed.int64(value).unwrap_or_default(),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })
+/// A published type of this group and version.
+fn published(name: &str) -> &'static Message {
+    types::message_named(PACKAGE, name)
 }
 
-fn decode_condition<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, minor: Minor) -> Result<Condition, Stop> {
-    let mut condition = Condition::default();
-    typed.structure(value, "CustomResourceDefinitionCondition", |typed, name, value| {
-        match name {
-            "type" => {
-                let go_type = "v1.CustomResourceDefinitionConditionType";
-                condition.type_ = typed.string_as(value, go_type).unwrap_or_default();
-            }
-            "status" => condition.status = typed.string_as(value, "v1.ConditionStatus").unwrap_or_default(),
-            "lastTransitionTime" => {
-                let time = object_meta::time_field(value).map(|time| (time, Vec::new()));
-                if let Some(Some(Value::String(time))) = typed.adopt(time) {
-                    condition.last_transition_time = time;
-                }
-            }
-            "reason" => condition.reason = typed.string(value).unwrap_or_default(),
-            "message" => condition.message = typed.string(value).unwrap_or_default(),
-            "observedGeneration" if minor < OBSERVED_GENERATION_SINCE => return Ok(false),
-            "observedGeneration" => condition.observed_generation = typed.int64(value).unwrap_or_default(),
-            _ => return Ok(false),
+/// Reads a field, unless the version of Kubernetes does not know it.
+fn read_known<T: FieldValue + Default>(minor: Minor, type_: &str, object: &Value, name: &str) -> T {
+    if types::is_field_in(minor, PACKAGE, type_, name) { read(object, name) } else { T::default() }
+}
+
+impl Spec {
+    fn read(minor: Minor, value: &Value) -> Self {
+        let versions = value.get("versions").and_then(Value::as_array);
+        Spec {
+            group: read(value, "group"),
+            names: read(value, "names"),
+            scope: read(value, "scope"),
+            names_versions: versions.is_some(),
+            versions: versions.unwrap_or_default().iter().map(|version| Version::read(minor, version)).collect(),
+            conversion: read(value, "conversion"),
+            preserve_unknown_fields: read(value, "preserveUnknownFields"),
         }
-        Ok(true)
-    })?;
-    Ok(condition)
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("group", &self.group);
+        fields.put("names", &self.names);
+        fields.put("scope", &self.scope);
+        if !self.versions.is_empty() || self.names_versions {
+            fields.set("versions", self.versions.iter().map(|version| version.write(given_empty)).collect::<Vec<_>>());
+        }
+        fields.put("conversion", &self.conversion);
+        fields.put("preserveUnknownFields", &self.preserve_unknown_fields);
+        fields.of(published("CustomResourceDefinitionSpec"))
+    }
+}
+
+impl FieldValue for Names {
+    fn read(value: &Value) -> Self {
+        Names {
+            plural: read(value, "plural"),
+            singular: read(value, "singular"),
+            kind: read(value, "kind"),
+            list_kind: read(value, "listKind"),
+            short_names: read(value, "shortNames"),
+            categories: read(value, "categories"),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("plural", &self.plural);
+        fields.put("singular", &self.singular);
+        fields.put("kind", &self.kind);
+        fields.put("listKind", &self.list_kind);
+        fields.put("shortNames", &self.short_names);
+        fields.put("categories", &self.categories);
+        fields.of(published("CustomResourceDefinitionNames"))
+    }
+}
+
+impl Version {
+    fn read(minor: Minor, value: &Value) -> Self {
+        let paths: Vec<SelectableField> =
+            read_known(minor, "CustomResourceDefinitionVersion", value, "selectableFields");
+        let schema = value.get("schema").filter(|schema| !schema.is_null());
+        Version {
+            name: read(value, "name"),
+            served: read(value, "served"),
+            storage: read(value, "storage"),
+            deprecated: read(value, "deprecated"),
+            deprecation_warning: read(value, "deprecationWarning"),
+            schema: schema.map(|schema| read(schema, "openAPIV3Schema")),
+            subresources: read(value, "subresources"),
+            columns: read(value, "additionalPrinterColumns"),
+            selectable_fields: paths.into_iter().map(|field| field.0).collect(),
+        }
+    }
+
+    /// The version as the API shows it.
+    pub(super) fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("name", &self.name);
+        fields.put("served", &self.served);
+        fields.put("storage", &self.storage);
+        fields.put("deprecated", &self.deprecated);
+        fields.put("deprecationWarning", &self.deprecation_warning);
+        if let Some(schema) = &self.schema {
+            let mut validation = WrittenFields::new(given_empty);
+            validation.put("openAPIV3Schema", schema);
+            fields.set("schema", validation.of(published("CustomResourceValidation")));
+        }
+        fields.put("subresources", &self.subresources);
+        fields.put("additionalPrinterColumns", &self.columns);
+        let paths: Vec<_> = self.selectable_fields.iter().cloned().map(SelectableField).collect();
+        fields.put("selectableFields", &paths);
+        fields.of(published("CustomResourceDefinitionVersion"))
+    }
+}
+
+/// An item of `selectableFields`.
+struct SelectableField(String);
+
+impl FieldValue for SelectableField {
+    fn read(value: &Value) -> Self {
+        SelectableField(read(value, "jsonPath"))
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, _: GivenEmpty) -> Value {
+        object! { "jsonPath" => self.0.as_str() }
+    }
+}
+
+impl FieldValue for Subresources {
+    fn read(value: &Value) -> Self {
+        let status = value.get("status").is_some_and(|status| !status.is_null());
+        Subresources { status, scale: read(value, "scale") }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        if self.status {
+            fields.set("status", object! {});
+        }
+        fields.put("scale", &self.scale);
+        fields.of(published("CustomResourceSubresources"))
+    }
+}
+
+impl FieldValue for Scale {
+    fn read(value: &Value) -> Self {
+        Scale {
+            spec_replicas_path: read(value, "specReplicasPath"),
+            status_replicas_path: read(value, "statusReplicasPath"),
+            label_selector_path: read(value, "labelSelectorPath"),
+            ..Scale::default()
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("specReplicasPath", &self.spec_replicas_path);
+        fields.put("statusReplicasPath", &self.status_replicas_path);
+        fields.put("labelSelectorPath", &self.label_selector_path);
+        fields.of(published("CustomResourceSubresourceScale"))
+    }
+}
+
+impl FieldValue for Column {
+    fn read(value: &Value) -> Self {
+        Column {
+            name: read(value, "name"),
+            type_: read(value, "type"),
+            format: read(value, "format"),
+            description: read(value, "description"),
+            priority: read(value, "priority"),
+            json_path: read(value, "jsonPath"),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("name", &self.name);
+        fields.put("type", &self.type_);
+        fields.put("format", &self.format);
+        fields.put("description", &self.description);
+        fields.put("priority", &self.priority);
+        fields.put("jsonPath", &self.json_path);
+        fields.of(published("CustomResourceColumnDefinition"))
+    }
+}
+
+impl FieldValue for Conversion {
+    fn read(value: &Value) -> Self {
+        let webhook = value.get("webhook");
+        let names_versions =
+            webhook.is_some_and(|webhook| webhook.get("conversionReviewVersions").is_some_and(|it| !it.is_null()));
+        let webhook: Option<WebhookConversion> = webhook.map(FieldValue::read).unwrap_or_default();
+        // An empty one is nothing: Kubernetes holds what is in it, not itself.
+        let webhook = webhook.filter(|webhook| names_versions || webhook.client_config.is_some());
+        Conversion { strategy: read(value, "strategy"), webhook }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("strategy", &self.strategy);
+        fields.put("webhook", &self.webhook);
+        fields.of(published("CustomResourceConversion"))
+    }
+}
+
+impl FieldValue for WebhookConversion {
+    fn read(value: &Value) -> Self {
+        WebhookConversion {
+            client_config: read(value, "clientConfig"),
+            review_versions: read(value, "conversionReviewVersions"),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("clientConfig", &self.client_config);
+        fields.set("conversionReviewVersions", self.review_versions.write(given_empty));
+        fields.of(published("WebhookConversion"))
+    }
+}
+
+impl FieldValue for ClientConfig {
+    fn read(value: &Value) -> Self {
+        let url = read(value, "url");
+        ClientConfig { url, service: read(value, "service"), ca_bundle: value.get("caBundle").and_then(read_bytes) }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("url", &self.url);
+        fields.put("service", &self.service);
+        fields.put("caBundle", &self.ca_bundle);
+        fields.of(published("WebhookClientConfig"))
+    }
+}
+
+/// Bytes in base64, without the line breaks, which are gone once it is written again; none where there are no bytes.
+fn read_bytes(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.replace(['\r', '\n'], ""),
+        Value::Array(items) => {
+            let byte = |item: &Value| item.as_i64().and_then(|byte| u8::try_from(byte).ok()).unwrap_or_default();
+            base64::encode(&items.iter().map(byte).collect::<Vec<u8>>())
+        }
+        _ => return None,
+    };
+    Some(text).filter(|text| !text.is_empty())
+}
+
+impl FieldValue for ServiceReference {
+    fn read(value: &Value) -> Self {
+        ServiceReference {
+            namespace: read(value, "namespace"),
+            name: read(value, "name"),
+            path: read(value, "path"),
+            port: read(value, "port"),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("namespace", &self.namespace);
+        fields.put("name", &self.name);
+        fields.put("path", &self.path);
+        fields.put("port", &self.port);
+        fields.of(published("ServiceReference"))
+    }
+}
+
+impl Status {
+    fn read(minor: Minor, value: &Value) -> Self {
+        let conditions = value.items_at(&["conditions"]);
+        Status {
+            conditions: conditions.iter().map(|condition| Condition::read(minor, condition)).collect(),
+            accepted_names: read(value, "acceptedNames"),
+            stored_versions: read(value, "storedVersions"),
+            observed_generation: read_known(minor, "CustomResourceDefinitionStatus", value, "observedGeneration"),
+        }
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        if !self.conditions.is_empty() {
+            fields.set(
+                "conditions",
+                self.conditions.iter().map(|condition| condition.write(given_empty)).collect::<Vec<_>>(),
+            );
+        }
+        fields.put("acceptedNames", &self.accepted_names);
+        fields.put("storedVersions", &self.stored_versions);
+        fields.put("observedGeneration", &self.observed_generation);
+        fields.of(published("CustomResourceDefinitionStatus"))
+    }
+}
+
+impl Condition {
+    fn read(minor: Minor, value: &Value) -> Self {
+        let time = value.get("lastTransitionTime").and_then(Value::as_str).map(time::normalize);
+        Condition {
+            type_: read(value, "type"),
+            status: read(value, "status"),
+            last_transition_time: time.and_then(|time| time.ok().flatten()).unwrap_or_default(),
+            reason: read(value, "reason"),
+            message: read(value, "message"),
+            observed_generation: read_known(minor, "CustomResourceDefinitionCondition", value, "observedGeneration"),
+        }
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("type", &self.type_);
+        fields.put("status", &self.status);
+        fields.put("lastTransitionTime", &self.last_transition_time);
+        fields.put("reason", &self.reason);
+        fields.put("message", &self.message);
+        fields.put("observedGeneration", &self.observed_generation);
+        fields.of(published("CustomResourceDefinitionCondition"))
+    }
 }
 
 impl Definition {
@@ -509,8 +589,8 @@ impl Definition {
             "apiVersion" => API_VERSION,
             "kind" => KIND,
             "metadata" => self.metadata.clone(),
-            "spec" => self.spec.encode(),
-            "status" => self.status.encode(),
+            "spec" => self.spec.write(GivenEmpty::LeftOut),
+            "status" => self.status.write(GivenEmpty::LeftOut),
         }
     }
 }
@@ -519,158 +599,6 @@ impl Condition {
     /// Whether both say the same, at whatever time.
     pub fn says_same(&self, other: &Condition) -> bool {
         self.status == other.status && self.reason == other.reason && self.message == other.message
-    }
-}
-
-impl Spec {
-    fn encode(&self) -> Value {
-        let mut fields = OmitEmptyFields::default();
-        fields.set("group", self.group.as_str());
-        fields.set("names", encode_names(&self.names));
-        fields.set("scope", self.scope.as_str());
-        fields.set(
-            "versions",
-            if self.versions.is_empty() && !self.names_versions {
-                Value::Null
-            } else {
-                Value::Array(self.versions.iter().map(Version::encode).collect())
-            },
-        );
-        fields.option("conversion", self.conversion.as_ref().map(Conversion::encode));
-        fields.truth("preserveUnknownFields", self.preserve_unknown_fields);
-        fields.finish()
-    }
-}
-
-fn encode_names(names: &Names) -> Value {
-    let mut fields = OmitEmptyFields::default();
-    fields.set("plural", names.plural.as_str());
-    fields.text("singular", &names.singular);
-    fields.list("shortNames", names.short_names.iter().map(|name| name.as_str().into()));
-    fields.set("kind", names.kind.as_str());
-    fields.text("listKind", &names.list_kind);
-    fields.list("categories", names.categories.iter().map(|name| name.as_str().into()));
-    fields.finish()
-}
-
-impl Version {
-    fn encode(&self) -> Value {
-        let mut fields = OmitEmptyFields::default();
-        fields.set("name", self.name.as_str());
-        fields.set("served", self.served);
-        fields.set("storage", self.storage);
-        fields.truth("deprecated", self.deprecated);
-        fields.option("deprecationWarning", self.deprecation_warning.as_deref());
-        if let Some(schema) = &self.schema {
-            let mut validation = OmitEmptyFields::default();
-            validation.option("openAPIV3Schema", schema.as_ref().map(|schema| schema.encode()));
-            fields.set("schema", validation.finish());
-        }
-        if let Some(subresources) = &self.subresources {
-            let mut encoded = OmitEmptyFields::default();
-            if subresources.status {
-                encoded.set("status", object! {});
-            }
-            encoded.option(
-                "scale",
-                subresources.scale.as_ref().map(|scale| {
-                    let mut fields = OmitEmptyFields::default();
-                    fields.set("specReplicasPath", scale.spec_replicas_path.as_str());
-                    fields.set("statusReplicasPath", scale.status_replicas_path.as_str());
-                    fields.option("labelSelectorPath", scale.label_selector_path.as_deref());
-                    fields.finish()
-                }),
-            );
-            fields.set("subresources", encoded.finish());
-        }
-        fields.list(
-            "additionalPrinterColumns",
-            self.columns.iter().map(|column| {
-                let mut fields = OmitEmptyFields::default();
-                fields.set("name", column.name.as_str());
-                fields.set("type", column.type_.as_str());
-                fields.text("format", &column.format);
-                fields.text("description", &column.description);
-                if column.priority != 0 {
-                    fields.set("priority", i64::from(column.priority));
-                }
-                fields.set("jsonPath", column.json_path.as_str());
-                fields.finish()
-            }),
-        );
-        let selectable = self.selectable_fields.iter().map(|path| object! { "jsonPath" => path.as_str() });
-        fields.list("selectableFields", selectable);
-        fields.finish()
-    }
-}
-
-impl Conversion {
-    /// The conversion as the API shows it.
-    pub fn encode(&self) -> Value {
-        let mut fields = OmitEmptyFields::default();
-        fields.set("strategy", self.strategy.as_str());
-        fields.option(
-            "webhook",
-            self.webhook.as_ref().map(|webhook| {
-                let mut fields = OmitEmptyFields::default();
-                fields.option(
-                    "clientConfig",
-                    webhook.client_config.as_ref().map(|config| {
-                        let mut fields = OmitEmptyFields::default();
-                        fields.option("url", config.url.as_deref());
-                        fields.option(
-                            "service",
-                            config.service.as_ref().map(|service| {
-                                let mut fields = OmitEmptyFields::default();
-                                fields.set("namespace", service.namespace.as_str());
-                                fields.set("name", service.name.as_str());
-                                fields.option("path", service.path.as_deref());
-                                fields.option("port", service.port.map(i64::from));
-                                fields.finish()
-                            }),
-                        );
-                        fields.option("caBundle", config.ca_bundle.as_deref());
-                        fields.finish()
-                    }),
-                );
-                let versions = webhook.review_versions.iter().map(|version| Value::from(version.as_str()));
-                fields.set("conversionReviewVersions", versions.collect::<Vec<_>>());
-                fields.finish()
-            }),
-        );
-        fields.finish()
-    }
-}
-
-impl Status {
-    fn encode(&self) -> Value {
-        let conditions = self.conditions.iter().map(|condition| {
-            let mut fields = OmitEmptyFields::default();
-            fields.set("type", condition.type_.as_str());
-            fields.set("status", condition.status.as_str());
-            match condition.last_transition_time.as_str() {
-                "" => fields.set("lastTransitionTime", Value::Null),
-                time => fields.set("lastTransitionTime", time),
-            }
-            fields.text("reason", &condition.reason);
-            fields.text("message", &condition.message);
-            if condition.observed_generation != 0 {
-                fields.set("observedGeneration", condition.observed_generation);
-            }
-            fields.finish()
-        });
-        let mut fields = OmitEmptyFields::default();
-        fields.set(
-            "conditions",
-            if self.conditions.is_empty() { Value::Null } else { Value::Array(conditions.collect()) },
-        );
-        fields.set("acceptedNames", encode_names(&self.accepted_names));
-        let stored: Vec<Value> = self.stored_versions.iter().map(|version| version.as_str().into()).collect();
-        fields.set("storedVersions", if stored.is_empty() { Value::Null } else { Value::Array(stored) });
-        if self.observed_generation != 0 {
-            fields.set("observedGeneration", self.observed_generation);
-        }
-        fields.finish()
     }
 }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::meta::scheme::SchemeError;
 use crate::meta::type_meta;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::schema::typed::TypedDecoder;
+use crate::types::decoder::TypedDecoder;
 use crate::value::{Map, Value, json, json_type, yaml};
 
 use super::write::{ApiVersionError, split_api_version};

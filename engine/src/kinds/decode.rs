@@ -43,7 +43,7 @@ fn decode_in(
     let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
     let message = super::type_of(&version.api_version(), &version.names.kind).filter(|_| is_older);
     let Some(message) = message else { return strategy.decode(object, versions) };
-    let unknown = message.unknown_in(version.minor, &object)?;
+    let unknown = message.check(version.minor, &object)?.unknown;
     let mut known = object;
     message.forget_newer(version.minor, &mut known);
     let mut decoded = strategy.decode(known, versions)?;

@@ -7,8 +7,8 @@ use crate::crd::write::{Observe, ReadError};
 use crate::crd::{Column, ServedVersion, write};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::object;
-use crate::schema::typed::Findings;
 use crate::types::Message;
+use crate::types::decoder::Findings;
 use crate::value::{Value, go_quote};
 
 /// The part of an object that a request is about.

@@ -19,9 +19,9 @@ use crate::cel::types::Type;
 use crate::crd::ServedVersion;
 use crate::meta::minor::Minor;
 use crate::schema::declare::declare;
+use crate::schema::of_type::{Quantities, structural};
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::types;
-use crate::types::structural::{Quantities, structural};
 use crate::value::Value;
 use crate::work;
 

@@ -2,13 +2,22 @@
 //!
 //! Source: `apiextensions.k8s.io/v1`, release 1.37.
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use super::rare::{Blank, Rare};
-use super::typed::{Findings, Stop, TypedDecoder};
+use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
+use crate::types::decoder::Findings;
+use crate::types::field_value::{FieldValue, GivenEmpty, WrittenFields, read};
+use crate::types::{Field, Message, Shape, message_named};
 use crate::value::{Map, Value};
 use crate::work;
+
+/// The published types.
+static SCHEMA: LazyLock<&Message> = LazyLock::new(|| message_named("apiextensions.v1", "JSONSchemaProps"));
+static RULE: LazyLock<&Message> = LazyLock::new(|| message_named("apiextensions.v1", "ValidationRule"));
+static EXTERNAL_DOCS: LazyLock<&Message> = LazyLock::new(|| message_named("apiextensions.v1", "ExternalDocumentation"));
 
 /// A JSON schema. Lists and maps that are absent and those that are empty are the same here.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -169,8 +178,14 @@ impl Blank for Unsupported {
 
 /// The lists and maps that a schema was written with though there is nothing in them. That says nothing, so it makes no
 /// schema another; but messages show it, and some keywords may not even be named.
-#[derive(Clone, Debug, Default)]
-pub struct EmptyKeywords(Vec<&'static str>);
+#[derive(Clone, Default)]
+pub struct EmptyKeywords(Vec<&'static Field>);
+
+impl fmt::Debug for EmptyKeywords {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.0.iter().map(|field| field.json)).finish()
+    }
+}
 
 impl PartialEq for EmptyKeywords {
     fn eq(&self, _: &Self) -> bool {
@@ -179,24 +194,9 @@ impl PartialEq for EmptyKeywords {
 }
 
 impl EmptyKeywords {
-    const LISTS_AND_MAPS: [&'static str; 12] = [
-        "enum",
-        "required",
-        "items",
-        "allOf",
-        "oneOf",
-        "anyOf",
-        "properties",
-        "patternProperties",
-        "dependencies",
-        "definitions",
-        "x-kubernetes-list-map-keys",
-        "x-kubernetes-validations",
-    ];
-
     /// Whether `keyword` was given as an empty list or map.
     pub fn contains(&self, keyword: &str) -> bool {
-        self.0.contains(&keyword)
+        self.0.iter().any(|field| field.json == keyword)
     }
 
     fn note(&mut self, keyword: &str, value: &Value) {
@@ -205,8 +205,16 @@ impl EmptyKeywords {
             Value::Object(fields) => fields.is_empty() && keyword != "items",
             _ => false,
         };
-        if is_empty {
-            self.0.extend(Self::LISTS_AND_MAPS.into_iter().find(|known| *known == keyword));
+        if is_empty && let Some(field) = SCHEMA.member(keyword) {
+            let may_be_empty = matches!(field.shape, Shape::List | Shape::Map) || keyword == "items";
+            self.0.extend(may_be_empty.then_some(field));
+        }
+    }
+
+    fn write(&self, fields: &mut WrittenFields) {
+        for field in &self.0 {
+            let empty = if field.shape == Shape::Map { Value::Object(Map::new()) } else { Value::Array(Vec::new()) };
+            fields.set(field.json, empty);
         }
     }
 }
@@ -270,82 +278,134 @@ pub struct ValidationRule {
 ///
 /// Go's text for the first value of a wrong type, or for an `additionalProperties` that is neither truth value nor schema.
 pub fn decode(value: &Value) -> Result<(JsonSchema, Findings), UnmarshalError> {
-    TypedDecoder::run(|typed| JsonSchema::decode(typed, value))
+    let findings = SCHEMA.check(Minor::NEWEST, value)?;
+    Ok((JsonSchema::read(value), findings))
+}
+
+impl FieldValue for JsonSchema {
+    /// Reads a schema that is of the published type.
+    fn read(value: &Value) -> Self {
+        let mut schema = JsonSchema::default();
+        for (name, value) in value.as_object().into_iter().flat_map(Map::iter) {
+            work::step();
+            schema.given_empty.note(name, value);
+            schema.read_field(name, value);
+        }
+        schema
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        work::step();
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("id", &self.unsupported.id);
+        fields.put("$schema", &self.unsupported.schema);
+        fields.put("$ref", &self.unsupported.reference);
+        fields.put("description", &self.description);
+        fields.put("type", &self.type_);
+        fields.put("nullable", &self.nullable);
+        fields.put("format", &self.format);
+        fields.put("title", &self.annotations.title);
+        fields.put("default", &self.default);
+        fields.put("maximum", &self.bounds.maximum);
+        fields.put("exclusiveMaximum", &self.bounds.exclusive_maximum);
+        fields.put("minimum", &self.bounds.minimum);
+        fields.put("exclusiveMinimum", &self.bounds.exclusive_minimum);
+        fields.put("maxLength", &self.bounds.max_length);
+        fields.put("minLength", &self.bounds.min_length);
+        fields.put("pattern", &self.pattern);
+        fields.put("maxItems", &self.bounds.max_items);
+        fields.put("minItems", &self.bounds.min_items);
+        fields.put("uniqueItems", &self.bounds.unique_items);
+        fields.put("multipleOf", &self.bounds.multiple_of);
+        fields.put("enum", &self.enum_);
+        fields.put("maxProperties", &self.bounds.max_properties);
+        fields.put("minProperties", &self.bounds.min_properties);
+        fields.put("required", &self.required);
+        fields.put("items", &self.items);
+        fields.put("allOf", &self.junctors.all_of);
+        fields.put("oneOf", &self.junctors.one_of);
+        fields.put("anyOf", &self.junctors.any_of);
+        fields.put("not", &self.junctors.not);
+        fields.put("properties", &self.properties);
+        fields.put("additionalProperties", &self.additional_properties);
+        fields.put("patternProperties", &self.unsupported.pattern_properties);
+        fields.put("dependencies", &self.unsupported.dependencies);
+        fields.put("additionalItems", &self.unsupported.additional_items);
+        fields.put("definitions", &self.unsupported.definitions);
+        fields.put("externalDocs", &self.annotations.external_docs);
+        fields.put("example", &self.annotations.example);
+        fields.put("x-kubernetes-preserve-unknown-fields", &self.preserve_unknown_fields);
+        fields.put("x-kubernetes-embedded-resource", &self.embedded_resource);
+        fields.put("x-kubernetes-int-or-string", &self.int_or_string);
+        fields.put("x-kubernetes-list-map-keys", &self.list_map_keys);
+        fields.put("x-kubernetes-list-type", &self.list_type);
+        fields.put("x-kubernetes-map-type", &self.map_type);
+        fields.put("x-kubernetes-validations", &self.validations);
+        if given_empty == GivenEmpty::Written {
+            self.given_empty.write(&mut fields);
+        }
+        fields.of(&SCHEMA)
+    }
 }
 
 impl JsonSchema {
-    /// Decodes a schema within something larger.
-    ///
-    /// # Errors
-    ///
-    /// What ends the decoding, as Go's decoder does.
-    pub fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<JsonSchema, Stop> {
-        let mut schema = JsonSchema::default();
-        typed.structure(value, "JSONSchemaProps", |typed, name, value| {
-            schema.given_empty.note(name, value);
-            schema.decode_field(typed, name, value)
-        })?;
-        Ok(schema)
+    fn read_field(&mut self, name: &str, value: &Value) {
+        match name {
+            "id" => self.unsupported.id = FieldValue::read(value),
+            "$schema" => self.unsupported.schema = FieldValue::read(value),
+            "$ref" => self.unsupported.reference = FieldValue::read(value),
+            "description" => self.description = FieldValue::read(value),
+            "type" => self.type_ = FieldValue::read(value),
+            "nullable" => self.nullable = FieldValue::read(value),
+            "format" => self.format = FieldValue::read(value),
+            "title" => self.annotations.title = FieldValue::read(value),
+            "default" => self.default = FieldValue::read(value),
+            "maximum" => self.bounds.maximum = FieldValue::read(value),
+            "exclusiveMaximum" => self.bounds.exclusive_maximum = FieldValue::read(value),
+            "minimum" => self.bounds.minimum = FieldValue::read(value),
+            "exclusiveMinimum" => self.bounds.exclusive_minimum = FieldValue::read(value),
+            "maxLength" => self.bounds.max_length = FieldValue::read(value),
+            "minLength" => self.bounds.min_length = FieldValue::read(value),
+            "pattern" => self.pattern = FieldValue::read(value),
+            "maxItems" => self.bounds.max_items = FieldValue::read(value),
+            "minItems" => self.bounds.min_items = FieldValue::read(value),
+            "uniqueItems" => self.bounds.unique_items = FieldValue::read(value),
+            "multipleOf" => self.bounds.multiple_of = FieldValue::read(value),
+            "enum" => self.enum_ = FieldValue::read(value),
+            "maxProperties" => self.bounds.max_properties = FieldValue::read(value),
+            "minProperties" => self.bounds.min_properties = FieldValue::read(value),
+            "required" => self.required = FieldValue::read(value),
+            "items" => self.items = FieldValue::read(value),
+            "allOf" => self.junctors.all_of = FieldValue::read(value),
+            "oneOf" => self.junctors.one_of = FieldValue::read(value),
+            "anyOf" => self.junctors.any_of = FieldValue::read(value),
+            "not" => self.junctors.not = FieldValue::read(value),
+            "properties" => self.properties = FieldValue::read(value),
+            "additionalProperties" => self.additional_properties = FieldValue::read(value),
+            "patternProperties" => self.unsupported.pattern_properties = FieldValue::read(value),
+            "dependencies" => self.unsupported.dependencies = FieldValue::read(value),
+            "additionalItems" => self.unsupported.additional_items = FieldValue::read(value),
+            "definitions" => self.unsupported.definitions = FieldValue::read(value),
+            "externalDocs" => self.annotations.external_docs = FieldValue::read(value),
+            "example" => self.annotations.example = FieldValue::read(value),
+            "x-kubernetes-preserve-unknown-fields" => self.preserve_unknown_fields = FieldValue::read(value),
+            "x-kubernetes-embedded-resource" => self.embedded_resource = FieldValue::read(value),
+            "x-kubernetes-int-or-string" => self.int_or_string = FieldValue::read(value),
+            "x-kubernetes-list-map-keys" => self.list_map_keys = FieldValue::read(value),
+            "x-kubernetes-list-type" => self.list_type = FieldValue::read(value),
+            "x-kubernetes-map-type" => self.map_type = FieldValue::read(value),
+            "x-kubernetes-validations" => self.validations = FieldValue::read(value),
+            _ => {}
+        }
     }
 
-    fn decode_field<'v>(&mut self, typed: &mut TypedDecoder<'v>, name: &str, value: &'v Value) -> Result<bool, Stop> {
-        match name {
-            "id" => self.unsupported.id = typed.string(value).unwrap_or_default(),
-            "$schema" => self.unsupported.schema = typed.string_as(value, "v1.JSONSchemaURL").unwrap_or_default(),
-            "$ref" => self.unsupported.reference = typed.string(value),
-            "description" => self.description = typed.string(value).unwrap_or_default(),
-            "type" => self.type_ = typed.string(value).unwrap_or_default(),
-            "nullable" => self.nullable = typed.boolean(value).unwrap_or_default(),
-            "format" => self.format = typed.string(value).unwrap_or_default(),
-            "title" => self.annotations.title = typed.string(value).unwrap_or_default(),
-            "default" => self.default = raw(typed, value),
-            "maximum" => self.bounds.maximum = typed.float64(value),
-            "exclusiveMaximum" => self.bounds.exclusive_maximum = typed.boolean(value).unwrap_or_default(),
-            "minimum" => self.bounds.minimum = typed.float64(value),
-            "exclusiveMinimum" => self.bounds.exclusive_minimum = typed.boolean(value).unwrap_or_default(),
-            "maxLength" => self.bounds.max_length = typed.int64(value),
-            "minLength" => self.bounds.min_length = typed.int64(value),
-            "pattern" => self.pattern = typed.string(value).unwrap_or_default(),
-            "maxItems" => self.bounds.max_items = typed.int64(value),
-            "minItems" => self.bounds.min_items = typed.int64(value),
-            "uniqueItems" => self.bounds.unique_items = typed.boolean(value).unwrap_or_default(),
-            "multipleOf" => self.bounds.multiple_of = typed.float64(value),
-            "enum" => self.enum_ = decode_enum(typed, value)?,
-            "maxProperties" => self.bounds.max_properties = typed.int64(value),
-            "minProperties" => self.bounds.min_properties = typed.int64(value),
-            "required" => self.required = typed.strings(value)?.unwrap_or_default(),
-            "items" => self.items = SchemaOrArray::decode(typed, value)?,
-            "allOf" => self.junctors.all_of = decode_schemas(typed, value)?,
-            "oneOf" => self.junctors.one_of = decode_schemas(typed, value)?,
-            "anyOf" => self.junctors.any_of = decode_schemas(typed, value)?,
-            "not" if value.is_null() => self.junctors.not = None,
-            "not" => self.junctors.not = Some(Box::new(JsonSchema::decode(typed, value)?)),
-            "properties" => self.properties = decode_map(typed, value, "map[string]v1.JSONSchemaProps")?,
-            "additionalProperties" => self.additional_properties = SchemaOrBool::decode(typed, value)?,
-            "patternProperties" => {
-                self.unsupported.pattern_properties = decode_map(typed, value, "map[string]v1.JSONSchemaProps")?
-            }
-            "dependencies" => {
-                let dependencies = typed.map(value, "v1.JSONSchemaDependencies", SchemaOrStrings::decode)?;
-                self.unsupported.dependencies = dependencies.unwrap_or_default();
-            }
-            "additionalItems" => self.unsupported.additional_items = SchemaOrBool::decode(typed, value)?,
-            "definitions" => self.unsupported.definitions = decode_map(typed, value, "v1.JSONSchemaDefinitions")?,
-            "externalDocs" => self.annotations.external_docs = ExternalDocs::decode(typed, value)?,
-            "example" => self.annotations.example = raw(typed, value),
-            "x-kubernetes-preserve-unknown-fields" => self.preserve_unknown_fields = typed.boolean(value),
-            "x-kubernetes-embedded-resource" => self.embedded_resource = typed.boolean(value).unwrap_or_default(),
-            "x-kubernetes-int-or-string" => self.int_or_string = typed.boolean(value).unwrap_or_default(),
-            "x-kubernetes-list-map-keys" => self.list_map_keys = typed.strings(value)?.unwrap_or_default(),
-            "x-kubernetes-list-type" => self.list_type = typed.string(value),
-            "x-kubernetes-map-type" => self.map_type = typed.string(value),
-            "x-kubernetes-validations" => {
-                let rules = typed.list(value, "v1.ValidationRules", ValidationRule::decode)?;
-                self.validations = rules.unwrap_or_default();
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// The schema as the API shows it: empty fields are left out.
+    pub fn encode(&self) -> Value {
+        self.write(GivenEmpty::LeftOut)
     }
 
     /// Whether `test` holds for this schema or for one at any depth within; it is asked of each until it does.
@@ -390,79 +450,34 @@ impl JsonSchema {
     pub fn names_optional_old_self(&self) -> bool {
         self.any(&mut |schema| schema.validations.iter().any(|rule| rule.optional_old_self.is_some()))
     }
+}
 
-    /// The schema as the API shows it: empty fields are left out.
-    pub fn encode(&self) -> Value {
-        work::step();
-        let mut fields = OmitEmptyFields::default();
-        fields.text("id", &self.unsupported.id);
-        fields.text("$schema", &self.unsupported.schema);
-        fields.option("$ref", self.unsupported.reference.as_deref());
-        fields.text("description", &self.description);
-        fields.text("type", &self.type_);
-        fields.truth("nullable", self.nullable);
-        fields.text("format", &self.format);
-        fields.text("title", &self.annotations.title);
-        fields.option("default", self.default.clone());
-        fields.option("maximum", self.bounds.maximum.map(number));
-        fields.truth("exclusiveMaximum", self.bounds.exclusive_maximum);
-        fields.option("minimum", self.bounds.minimum.map(number));
-        fields.truth("exclusiveMinimum", self.bounds.exclusive_minimum);
-        fields.option("maxLength", self.bounds.max_length);
-        fields.option("minLength", self.bounds.min_length);
-        fields.text("pattern", &self.pattern);
-        fields.option("maxItems", self.bounds.max_items);
-        fields.option("minItems", self.bounds.min_items);
-        fields.truth("uniqueItems", self.bounds.unique_items);
-        fields.option("multipleOf", self.bounds.multiple_of.map(number));
-        fields.list("enum", self.enum_.iter().cloned());
-        fields.option("maxProperties", self.bounds.max_properties);
-        fields.option("minProperties", self.bounds.min_properties);
-        fields.list("required", self.required.iter().map(|name| Value::from(name.as_str())));
-        fields.option("items", self.items.as_ref().map(SchemaOrArray::encode));
-        fields.list("allOf", self.junctors.all_of.iter().map(JsonSchema::encode));
-        fields.list("oneOf", self.junctors.one_of.iter().map(JsonSchema::encode));
-        fields.list("anyOf", self.junctors.any_of.iter().map(JsonSchema::encode));
-        fields.option("not", self.junctors.not.as_ref().map(|schema| schema.encode()));
-        fields.map("properties", &self.properties, JsonSchema::encode);
-        fields.option("additionalProperties", self.additional_properties.as_ref().map(SchemaOrBool::encode));
-        fields.map("patternProperties", &self.unsupported.pattern_properties, JsonSchema::encode);
-        fields.map("dependencies", &self.unsupported.dependencies, SchemaOrStrings::encode);
-        fields.option("additionalItems", self.unsupported.additional_items.as_ref().map(SchemaOrBool::encode));
-        fields.map("definitions", &self.unsupported.definitions, JsonSchema::encode);
-        fields.option("externalDocs", self.annotations.external_docs.as_ref().map(ExternalDocs::encode));
-        fields.option("example", self.annotations.example.clone());
-        fields.option("x-kubernetes-preserve-unknown-fields", self.preserve_unknown_fields);
-        fields.truth("x-kubernetes-embedded-resource", self.embedded_resource);
-        fields.truth("x-kubernetes-int-or-string", self.int_or_string);
-        fields.list("x-kubernetes-list-map-keys", self.list_map_keys.iter().map(|key| Value::from(key.as_str())));
-        fields.option("x-kubernetes-list-type", self.list_type.as_deref());
-        fields.option("x-kubernetes-map-type", self.map_type.as_deref());
-        fields.list("x-kubernetes-validations", self.validations.iter().map(ValidationRule::encode));
-        fields.finish()
+impl FieldValue for SchemaOrArray {
+    fn read(value: &Value) -> Self {
+        match value {
+            Value::Object(_) => SchemaOrArray::Schema(FieldValue::read(value)),
+            _ => SchemaOrArray::Array(FieldValue::read(value)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        match self {
+            SchemaOrArray::Schema(schema) => schema.write(given_empty),
+            SchemaOrArray::Array(schemas) if schemas.is_empty() => match given_empty {
+                GivenEmpty::LeftOut => Value::Null,
+                // What is neither a schema nor a list is there all the same.
+                GivenEmpty::Written => Value::from(""),
+            },
+            SchemaOrArray::Array(schemas) => schemas.write(given_empty),
+        }
     }
 }
 
 impl SchemaOrArray {
-    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
-        if value.is_null() {
-            return Ok(None);
-        }
-        typed.own(|typed| match value {
-            Value::Object(_) => Ok(Some(SchemaOrArray::Schema(Box::new(JsonSchema::decode(typed, value)?)))),
-            Value::Array(_) => Ok(Some(SchemaOrArray::Array(decode_schemas(typed, value)?))),
-            _ => Ok(Some(SchemaOrArray::Array(Vec::new()))),
-        })
-    }
-
-    fn encode(&self) -> Value {
-        match self {
-            SchemaOrArray::Schema(schema) => schema.encode(),
-            SchemaOrArray::Array(schemas) if schemas.is_empty() => Value::Null,
-            SchemaOrArray::Array(schemas) => Value::Array(schemas.iter().map(JsonSchema::encode).collect()),
-        }
-    }
-
     /// The one schema for all items.
     pub fn schema(&self) -> Option<&JsonSchema> {
         match self {
@@ -480,25 +495,27 @@ impl SchemaOrArray {
     }
 }
 
-impl SchemaOrBool {
-    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
-        if value.is_null() {
-            return Ok(None);
+impl FieldValue for SchemaOrBool {
+    fn read(value: &Value) -> Self {
+        match value {
+            Value::Object(_) => SchemaOrBool::Schema(FieldValue::read(value)),
+            _ => SchemaOrBool::Bool(FieldValue::read(value)),
         }
-        typed.own(|typed| match value {
-            Value::Object(_) => Ok(Some(SchemaOrBool::Schema(Box::new(JsonSchema::decode(typed, value)?)))),
-            Value::Bool(allowed) => Ok(Some(SchemaOrBool::Bool(*allowed))),
-            _ => Err(Stop::other("boolean or JSON schema expected")),
-        })
     }
 
-    fn encode(&self) -> Value {
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
         match self {
-            SchemaOrBool::Schema(schema) => schema.encode(),
-            SchemaOrBool::Bool(allowed) => Value::Bool(*allowed),
+            SchemaOrBool::Schema(schema) => schema.write(given_empty),
+            SchemaOrBool::Bool(allowed) => allowed.write(given_empty),
         }
     }
+}
 
+impl SchemaOrBool {
     /// The schema, if there is one.
     pub fn schema(&self) -> Option<&JsonSchema> {
         match self {
@@ -513,23 +530,28 @@ impl SchemaOrBool {
     }
 }
 
-impl SchemaOrStrings {
-    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Self, Stop> {
-        typed.own(|typed| match value {
-            Value::Object(_) => Ok(SchemaOrStrings::Schema(Box::new(JsonSchema::decode(typed, value)?))),
-            Value::Array(_) => Ok(SchemaOrStrings::Strings(typed.strings(value)?.unwrap_or_default())),
-            _ => Ok(SchemaOrStrings::Strings(Vec::new())),
-        })
-    }
-
-    fn encode(&self) -> Value {
-        match self {
-            SchemaOrStrings::Schema(schema) => schema.encode(),
-            SchemaOrStrings::Strings(names) if names.is_empty() => Value::Null,
-            SchemaOrStrings::Strings(names) => Value::Array(names.iter().map(|name| name.as_str().into()).collect()),
+impl FieldValue for SchemaOrStrings {
+    fn read(value: &Value) -> Self {
+        match value {
+            Value::Object(_) => SchemaOrStrings::Schema(FieldValue::read(value)),
+            _ => SchemaOrStrings::Strings(FieldValue::read(value)),
         }
     }
 
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        match self {
+            SchemaOrStrings::Schema(schema) => schema.write(given_empty),
+            SchemaOrStrings::Strings(names) if names.is_empty() => Value::Null,
+            SchemaOrStrings::Strings(names) => names.write(given_empty),
+        }
+    }
+}
+
+impl SchemaOrStrings {
     /// The schema, if there is one.
     pub fn schema(&self) -> Option<&JsonSchema> {
         match self {
@@ -539,143 +561,48 @@ impl SchemaOrStrings {
     }
 }
 
-impl ExternalDocs {
-    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Self>, Stop> {
-        if value.is_null() {
-            return Ok(None);
-        }
-        let mut docs = ExternalDocs::default();
-        typed.structure(value, "ExternalDocumentation", |typed, name, value| {
-            match name {
-                "description" => docs.description = typed.string(value).unwrap_or_default(),
-                "url" => docs.url = typed.string(value).unwrap_or_default(),
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(Some(docs))
+impl FieldValue for ExternalDocs {
+    fn read(value: &Value) -> Self {
+        ExternalDocs { description: read(value, "description"), url: read(value, "url") }
     }
 
-    fn encode(&self) -> Value {
-        let mut fields = OmitEmptyFields::default();
-        fields.text("description", &self.description);
-        fields.text("url", &self.url);
-        fields.finish()
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("description", &self.description);
+        fields.put("url", &self.url);
+        fields.of(&EXTERNAL_DOCS)
     }
 }
 
-impl ValidationRule {
-    fn decode<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Self, Stop> {
-        let mut rule = ValidationRule::default();
-        typed.structure(value, "ValidationRule", |typed, name, value| {
-            match name {
-                "rule" => rule.rule = typed.string(value).unwrap_or_default(),
-                "message" => rule.message = typed.string(value).unwrap_or_default(),
-                "messageExpression" => rule.message_expression = typed.string(value).unwrap_or_default(),
-                "reason" => rule.reason = typed.string_as(value, "v1.FieldValueErrorReason"),
-                "fieldPath" => rule.field_path = typed.string(value).unwrap_or_default(),
-                "optionalOldSelf" => rule.optional_old_self = typed.boolean(value),
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(rule)
-    }
-
-    /// The rule as the API shows it.
-    pub fn encode(&self) -> Value {
-        let mut fields = OmitEmptyFields::default();
-        fields.set("rule", self.rule.as_str());
-        fields.text("message", &self.message);
-        fields.text("messageExpression", &self.message_expression);
-        fields.option("reason", self.reason.as_deref());
-        fields.text("fieldPath", &self.field_path);
-        fields.option("optionalOldSelf", self.optional_old_self);
-        fields.finish()
-    }
-}
-
-/// The fields of an object under construction, as Go's `omitempty` leaves them out.
-#[derive(Debug, Default)]
-pub struct OmitEmptyFields(Map);
-
-impl OmitEmptyFields {
-    /// Sets a field.
-    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.0.insert(name, value.into());
-    }
-
-    /// Sets a field, unless the text is empty.
-    pub fn text(&mut self, name: &str, text: &str) {
-        if !text.is_empty() {
-            self.set(name, text);
+impl FieldValue for ValidationRule {
+    fn read(value: &Value) -> Self {
+        ValidationRule {
+            rule: read(value, "rule"),
+            message: read(value, "message"),
+            message_expression: read(value, "messageExpression"),
+            reason: read(value, "reason"),
+            field_path: read(value, "fieldPath"),
+            optional_old_self: read(value, "optionalOldSelf"),
         }
     }
 
-    /// Sets a field, if it is true.
-    pub fn truth(&mut self, name: &str, truth: bool) {
-        if truth {
-            self.set(name, true);
-        }
+    fn is_empty(&self) -> bool {
+        false
     }
 
-    /// Sets a field, if there is a value.
-    pub fn option(&mut self, name: &str, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.set(name, value);
-        }
-    }
-
-    /// Sets a field, unless there are no items.
-    pub fn list(&mut self, name: &str, items: impl Iterator<Item = Value>) {
-        let items: Vec<Value> = items.collect();
-        if !items.is_empty() {
-            self.set(name, items);
-        }
-    }
-
-    fn map<T>(&mut self, name: &str, entries: &Map<T>, encode: impl Fn(&T) -> Value) {
-        if !entries.is_empty() {
-            let fields: Map = entries.iter().map(|(key, entry)| (key.to_owned(), encode(entry))).collect();
-            self.set(name, fields);
-        }
-    }
-
-    /// The object.
-    pub fn finish(self) -> Value {
-        Value::Object(self.0)
-    }
-}
-
-/// A JSON value that Go keeps as raw bytes; null counts as absent.
-fn raw(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
-    typed.opaque();
-    match value {
-        Value::Null => None,
-        value => Some(value.clone()),
-    }
-}
-
-fn decode_enum<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Vec<Value>, Stop> {
-    let items = typed.list(value, "[]v1.JSON", |typed, item| Ok(raw(typed, item).unwrap_or_default()))?;
-    Ok(items.unwrap_or_default())
-}
-
-fn decode_schemas<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Vec<JsonSchema>, Stop> {
-    Ok(typed.list(value, "[]v1.JSONSchemaProps", JsonSchema::decode)?.unwrap_or_default())
-}
-
-fn decode_map<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value, go_type: &str) -> Result<Map<JsonSchema>, Stop> {
-    Ok(typed.map(value, go_type, JsonSchema::decode)?.unwrap_or_default())
-}
-
-/// A double as JSON: a whole number is an integer, as it is when it is read again.
-fn number(number: f64) -> Value {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if number.fract() == 0.0 && number.abs() <= EXACT_MAX && !(number == 0.0 && number.is_sign_negative()) {
-        Value::Int(number as i64)
-    } else {
-        Value::Float(number)
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        let mut fields = WrittenFields::new(given_empty);
+        fields.put("rule", &self.rule);
+        fields.put("message", &self.message);
+        fields.put("messageExpression", &self.message_expression);
+        fields.put("reason", &self.reason);
+        fields.put("fieldPath", &self.field_path);
+        fields.put("optionalOldSelf", &self.optional_old_self);
+        fields.of(&RULE)
     }
 }
 
@@ -691,7 +618,7 @@ mod tests {
     /// Decodes and encodes again.
     fn check(text: &str, expected: &str) {
         let (schema, _) = decode(&value(text)).expect("the schema is of the right types");
-        assert_eq!(json::encode_to_string(&schema.encode()), expected);
+        assert_eq!(json::encode_to_string(&schema.write(given_empty)), expected);
     }
 
     fn check_error(text: &str, expected: &str) {

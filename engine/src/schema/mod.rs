@@ -1,6 +1,6 @@
 //! Structural schemas: one file per pass over a [`structural::Structural`] and a value.
 
-pub mod typed;
+pub mod of_type;
 pub mod strict;
 pub mod json_schema;
 pub(crate) mod rare;

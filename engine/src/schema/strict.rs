@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::typed::{FieldDecodeError, Findings};
 use crate::meta::unmarshal::UnmarshalError;
+use crate::types::decoder::{FieldDecodeError, Findings};
 use crate::value::json::{self, RepeatedField};
 use crate::value::{Value, go_quote};
 use crate::work;

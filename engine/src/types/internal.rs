@@ -33,6 +33,9 @@ fn write_message(message: Ref, value: Option<&Value>, out: &mut Vec<u8>) {
             write_fields(message, value, out, start);
             out.push(b'}');
         }
+        Codec::SchemaOrArray | Codec::SchemaOrBool | Codec::SchemaOrStringArray => {
+            write_alternative(message, value, out)
+        }
         Codec::Quantity => out.extend(json::encode(value.unwrap_or(&Value::from("0")))),
         Codec::IntOrString => out.extend(json::encode(value.unwrap_or(&Value::Int(0)))),
         _ => out.extend(json::encode(value.unwrap_or(&Value::Null))),
@@ -40,7 +43,8 @@ fn write_message(message: Ref, value: Option<&Value>, out: &mut Vec<u8>) {
 }
 
 /// Structs whose fields stand in another order than those of the published type, by their Go names. What is not named follows.
-const ORDERS: [(&str, &[&str]); 4] = [
+const ORDERS: [(&str, &[&str]); 5] = [
+    ("JSONSchemaProps", &["ID", "Schema", "Ref", "Description", "Type", "Nullable"]),
     (
         "PersistentVolumeSource",
         &[
@@ -251,11 +255,39 @@ fn write_members(metadata: Option<&Value>, message: &'static Message, out: &mut 
     out.extend(&text[1..text.len() - 1]);
 }
 
-fn write_field(field: &Field, shape: Shape, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
+/// A schema, or what stands in its place: Go has a field for each.
+fn write_alternative(message: &'static Message, value: Option<&Value>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let start = out.len();
+    for field in message.fields {
+        let is_held = |value: &&Value| match (field.shape, value) {
+            (Shape::Pointer, Value::Object(_)) | (Shape::List, Value::Array(_)) => true,
+            (Shape::Value, value) => matches!(value, Value::Bool(false)),
+            _ => false,
+        };
+        write_name(field, out, start);
+        match (field.shape, value.filter(is_held)) {
+            // Whether anything is allowed: a schema allows what fits it.
+            (Shape::Value, held) => out.extend(json::encode(&Value::Bool(held.is_none()))),
+            (shape, held) => write_value(field, shape, held, out),
+        }
+    }
+    out.push(b'}');
+}
+
+fn write_name(field: &Field, out: &mut Vec<u8>, start: usize) {
     separate(out, start);
     out.extend(json::encode(&Value::String(field.go_name())));
     out.push(b':');
+}
+
+fn write_field(field: &Field, shape: Shape, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
+    write_name(field, out, start);
     let value = value.and_then(|value| value.get(field.json)).filter(|value| !value.is_null());
+    write_value(field, shape, value, out);
+}
+
+fn write_value(field: &Field, shape: Shape, value: Option<&Value>, out: &mut Vec<u8>) {
     match (shape, value) {
         (Shape::Value | Shape::Inline, value) => write_one(field, value, out),
         (_, None) => out.extend(b"null"),

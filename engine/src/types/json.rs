@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::decoder::{FieldDecodeError, Findings, Stop, TypedDecoder};
 use super::table::Member;
 use super::{Codec, Field, FieldKind, Message, Shape, find};
 use crate::meta::minor::Minor;
@@ -14,7 +15,6 @@ use crate::meta::quantity::Quantity;
 use crate::meta::time::{self, TimeError};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta};
-use crate::schema::typed::{FieldDecodeError, Findings, Stop, TypedDecoder};
 use crate::value::{Key, Map, Value, base64};
 use crate::work;
 
@@ -28,14 +28,13 @@ impl Message {
         TypedDecoder::run(|typed| self.decode_at(typed, object))
     }
 
-    /// Paths of the fields that a version of Kubernetes does not know, as strict reading tells them.
+    /// What strict reading minds in `object` as that version of Kubernetes reads it: it does not know fields that came later.
     ///
     /// # Errors
     ///
     /// Go's text for what can't be read.
-    pub fn unknown_in(&'static self, minor: Minor, object: &Value) -> Result<Vec<String>, UnmarshalError> {
-        let (_, findings) = TypedDecoder::run_in(minor, |typed| self.decode_at(typed, object))?;
-        Ok(findings.unknown)
+    pub fn check(&'static self, minor: Minor, object: &Value) -> Result<Findings, UnmarshalError> {
+        TypedDecoder::run_in(minor, |typed| self.decode_at(typed, object)).map(|(_, findings)| findings)
     }
 
     /// Takes the fields away that a version of Kubernetes does not know yet.
@@ -76,6 +75,18 @@ impl Message {
     /// What Go writes of an object that nothing was read into.
     pub fn zero(&self) -> Value {
         Value::Object(self.completed(Map::new()))
+    }
+
+    /// An object of these fields, none of which is empty, as Go writes it: with the zeros that it does not leave out.
+    pub fn complete(&self, mut fields: Map) -> Value {
+        for field in self.members().filter(|field| field.always) {
+            if !fields.contains_key(field.json)
+                && let Some(zero) = field.zero()
+            {
+                fields.insert(field.json, zero);
+            }
+        }
+        Value::Object(fields)
     }
 
     fn decode_at<'v>(&'static self, typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Value, Stop> {
@@ -339,12 +350,31 @@ impl FieldKind {
                     };
                     typed.list(value, &go_type, item)?.map(Value::Array)
                 }
+                Codec::SchemaOrArray | Codec::SchemaOrBool | Codec::SchemaOrStringArray => {
+                    typed.own(|typed| decode_alternative(message.get(), typed, value))?
+                }
                 _ => {
                     typed.opaque();
                     Some(value.clone())
                 }
             },
         })
+    }
+}
+
+/// A schema, or what may stand in its place: a list, or a truth value.
+fn decode_alternative<'v>(
+    message: &'static Message,
+    typed: &mut TypedDecoder<'v>,
+    value: &'v Value,
+) -> Result<Option<Value>, Stop> {
+    let of_shape = |shape| message.fields.iter().find(|field| field.shape == shape);
+    match (message.codec, value) {
+        (_, Value::Object(_)) => of_shape(Shape::Pointer).map_or(Ok(None), |schema| schema.decode(typed, value)),
+        (Codec::SchemaOrBool, Value::Bool(_)) => Ok(Some(value.clone())),
+        (Codec::SchemaOrBool, _) => Err(Stop::other("boolean or JSON schema expected")),
+        (_, Value::Array(_)) => of_shape(Shape::List).map_or(Ok(None), |list| list.decode(typed, value)),
+        _ => Ok(Some(Value::Null)),
     }
 }
 
@@ -503,7 +533,7 @@ mod tests {
     fn fields_are_known_from_their_minor_on() {
         let text = r#"{"spec":{"hostnameOverride":"a","containers":[{"name":"c","restartPolicyRules":[]}],"nope":1}}"#;
         let mut pod = json::decode(text.as_bytes()).expect("it is JSON");
-        let unknown = |minor, pod: &Value| message("Pod").unknown_in(Minor::of(minor), pod).expect("it is a pod");
+        let unknown = |minor, pod: &Value| message("Pod").check(Minor::of(minor), pod).expect("it is a pod").unknown;
         assert_eq!(unknown(34, &pod), ["spec.nope"]);
         let newer = ["spec.containers[0].restartPolicyRules", "spec.hostnameOverride", "spec.nope"];
         assert_eq!(unknown(33, &pod), newer);

@@ -30,16 +30,19 @@ mod source;
 mod own;
 mod descriptions;
 mod internal;
+pub mod decoder;
+pub mod field_value;
 pub(crate) mod json;
 pub(crate) mod layout;
 mod stored;
 mod older;
 pub(crate) mod openapi;
-pub mod structural;
 
 pub use internal::show as show_internal;
 pub use older::make_older;
+pub(crate) use older::said_in;
 pub use openapi::collect_references;
+pub(crate) use openapi::description_of;
 pub use source::{Named, find, is_field_in, newer_fields, objects, package_of_group, packages, structs};
 pub use table::{
     Codec, Field, FieldKind, Items, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,

@@ -45,7 +45,7 @@ fn facts(name: &str) -> Vec<Fact> {
 
 /// What an older minor said of a field by one of these facts, where it said something else than the newest one: the value of
 /// the fact, or its name where it has none.
-pub(super) fn said_in(minor: Minor, field: &Field, wanted: &[&str]) -> Option<&'static str> {
+pub(crate) fn said_in(minor: Minor, field: &Field, wanted: &[&str]) -> Option<&'static str> {
     let owner = field.owner.filter(|_| minor != Minor::NEWEST)?;
     let facts = facts(&format!("{}.{}", owner.package(), owner.name()));
     let is_it = |fact: &&Fact| minor < fact.until && fact.fields.split(',').any(|name| name == field.json);

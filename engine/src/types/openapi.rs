@@ -119,7 +119,7 @@ fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'st
 }
 
 /// What a field is for.
-pub(super) fn description_of(field: &Field) -> &'static str {
+pub(crate) fn description_of(field: &Field) -> &'static str {
     match field.owner {
         Some(owner) => description(owner.package(), owner.name(), field.json),
         None if field.json.is_empty() => "",

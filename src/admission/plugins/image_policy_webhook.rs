@@ -21,7 +21,7 @@ use crate::meta::scheme::SchemeError;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{Status, duration};
 use crate::object;
-use crate::schema::typed::{Stop, TypedDecoder};
+use crate::types::decoder::{Stop, TypedDecoder};
 use crate::value::{Map, Value, json};
 use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
 

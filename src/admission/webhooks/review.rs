@@ -11,7 +11,7 @@ use crate::crd::review_answer::{self, SentReview};
 use crate::meta::Status;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
-use crate::schema::typed::{Stop, TypedDecoder};
+use crate::types::decoder::{Stop, TypedDecoder};
 use crate::value::{Map, Value, base64, go_quote, json};
 
 const GROUP: &str = "admission.k8s.io";

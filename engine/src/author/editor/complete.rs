@@ -23,9 +23,9 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::type_check;
 use crate::schema::declare::declare;
+use crate::schema::of_type::Quantities;
 use crate::schema::rules::compile::{OLD_SELF, SELF, SELF_TYPE};
 use crate::schema::structural::Structural;
-use crate::types::structural::Quantities;
 use crate::value::{Value, json, yaml};
 
 /// So many are offered at most.

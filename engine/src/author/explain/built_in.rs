@@ -3,9 +3,9 @@
 use crate::kinds::Kind;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::minor::Minor;
+use crate::schema::of_type::described;
 use crate::schema::structural::Structural;
 use crate::types;
-use crate::types::structural::described;
 
 /// The kind that `name` stands for as kubectl takes it, which is its name, plural, singular or a short name: in `api_version` if
 /// one is given, or else in the version that its objects are stored in, where that is served.

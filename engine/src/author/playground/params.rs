@@ -13,8 +13,8 @@ use crate::cel::env::{Env, Expressions};
 use crate::crd::ServedVersion;
 use crate::object;
 use crate::policy::type_check;
+use crate::schema::of_type::Quantities;
 use crate::schema::structural::Structural;
-use crate::types::structural::Quantities;
 use crate::value::{Value, json, yaml};
 
 /// Objects with parameters, and their fields that policies read.

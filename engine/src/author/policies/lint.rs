@@ -24,7 +24,7 @@ use crate::kinds;
 use crate::meta::minor::Minor;
 use crate::policy::environment::Declarations;
 use crate::policy::type_check::{self, TypedPolicy};
-use crate::types::structural::Quantities;
+use crate::schema::of_type::Quantities;
 use crate::value::Value;
 
 /// Everything found, by the index of the manifest.

@@ -21,7 +21,7 @@ use crate::meta::minor::Minor;
 use crate::policy::environment::{self, Declarations};
 use crate::policy::evaluation::{BUDGET, CONDITIONS_BUDGET};
 use crate::policy::type_check;
-use crate::types::structural::Quantities;
+use crate::schema::of_type::Quantities;
 use crate::value::Value;
 
 /// The prices of a policy.

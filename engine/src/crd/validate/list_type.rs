@@ -101,9 +101,9 @@ fn validate_map_list(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
     }
     let items = match &schema.items {
         Some(SchemaOrArray::Schema(items)) => items,
-        Some(array) => {
+        Some(SchemaOrArray::Array(_)) => {
             let detail = "must only have a single schema if x-kubernetes-list-type is map";
-            errors.push(go_struct::invalid(&items_path, go_struct::show_items(array, schema), detail));
+            errors.push(go_struct::invalid(&items_path, go_struct::show_items(schema), detail));
             return errors;
         }
         None => {

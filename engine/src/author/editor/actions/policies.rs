@@ -13,8 +13,8 @@ use crate::author::sample::sample;
 use crate::crd::validate::expressions::SchemaStep as Way;
 use crate::object;
 use crate::policy::type_check;
+use crate::schema::of_type::Quantities;
 use crate::schema::structural::Structural;
-use crate::types::structural::Quantities;
 use crate::value::Value;
 use crate::value::yaml::{self, decode_all_located};
 

@@ -35,12 +35,12 @@ struct CustomResourceDefinition;
 
 /// The definition in a value that has passed [`Strategy::decode`] before.
 fn typed(version: &ServedVersion, object: &Value) -> Definition {
-    definition::decode_in(version.minor, object).map(|(definition, _)| definition).unwrap_or_default()
+    definition::read_in(version.minor, object)
 }
 
 /// The same where nothing is asked that differs between versions of Kubernetes.
 fn typed_newest(object: &Value) -> Definition {
-    definition::decode(object).map(|(definition, _)| definition).unwrap_or_default()
+    definition::read_in(Minor::NEWEST, object)
 }
 
 /// Changes the typed form of `object`; what the type does not hold stays.

@@ -5,12 +5,10 @@
 //! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields there,
 //! and a type whose JSON may be several things is none that expressions see.
 
-use super::older::said_in;
-use super::openapi::description_of;
-use super::{Codec, Field, FieldKind, Message, Shape};
+use super::rare::Rare;
+use super::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
 use crate::meta::minor::Minor;
-use crate::schema::rare::Rare;
-use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
+use crate::types::{Codec, Field, FieldKind, Message, Shape, description_of, said_in};
 use crate::value::{Map, Value, json};
 use crate::work;
 

@@ -1,0 +1,238 @@
+//! What fields of published types are held in where Rust has a struct for them.
+//!
+//! In: a value that [`Message::check`] takes, or its fields in Rust. Out: the other. Such a struct says where each field is held,
+//! and nothing else: how a field is called in Go, of which type it is, and whether its zero is written are the type's facts.
+
+use std::sync::Arc;
+
+use super::Message;
+use crate::value::{Map, Value};
+use crate::work;
+
+/// What becomes of lists and maps that were given, with nothing in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenEmpty {
+    /// They are left out, as the API shows it.
+    LeftOut,
+    /// They are written, as Go tells them from absent ones.
+    Written,
+}
+
+/// What holds the value of a field.
+pub trait FieldValue: Sized {
+    /// Reads it; what is null or of another type counts as left out.
+    fn read(value: &Value) -> Self;
+
+    /// Whether there is nothing to write.
+    fn is_empty(&self) -> bool;
+
+    /// The value in JSON.
+    fn write(&self, given_empty: GivenEmpty) -> Value;
+}
+
+/// Reads the field `name` of an object.
+pub fn read<T: FieldValue + Default>(object: &Value, name: &str) -> T {
+    object.get(name).map(T::read).unwrap_or_default()
+}
+
+/// The fields of an object under construction.
+#[derive(Debug)]
+pub struct WrittenFields {
+    fields: Map,
+    given_empty: GivenEmpty,
+}
+
+impl WrittenFields {
+    /// None yet.
+    pub const fn new(given_empty: GivenEmpty) -> Self {
+        WrittenFields { fields: Map::new(), given_empty }
+    }
+
+    /// Sets a field, unless it is empty.
+    pub fn put(&mut self, name: &str, value: &impl FieldValue) {
+        if !value.is_empty() {
+            self.set(name, value.write(self.given_empty));
+        }
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.fields.insert(name, value.into());
+    }
+
+    /// The object, as Go writes one of this type.
+    pub fn of(self, message: &Message) -> Value {
+        message.complete(self.fields)
+    }
+}
+
+impl FieldValue for String {
+    fn read(value: &Value) -> Self {
+        let text = value.as_str().unwrap_or_default();
+        work::bytes(text.len());
+        text.to_owned()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn write(&self, _: GivenEmpty) -> Value {
+        self.as_str().into()
+    }
+}
+
+impl FieldValue for bool {
+    fn read(value: &Value) -> Self {
+        matches!(value, Value::Bool(true))
+    }
+
+    fn is_empty(&self) -> bool {
+        !self
+    }
+
+    fn write(&self, _: GivenEmpty) -> Value {
+        Value::Bool(*self)
+    }
+}
+
+impl FieldValue for i64 {
+    fn read(value: &Value) -> Self {
+        value.as_i64().unwrap_or_default()
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == 0
+    }
+
+    fn write(&self, _: GivenEmpty) -> Value {
+        Value::Int(*self)
+    }
+}
+
+impl FieldValue for i32 {
+    fn read(value: &Value) -> Self {
+        value.as_i64().and_then(|number| number.try_into().ok()).unwrap_or_default()
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == 0
+    }
+
+    fn write(&self, _: GivenEmpty) -> Value {
+        Value::Int((*self).into())
+    }
+}
+
+impl FieldValue for f64 {
+    fn read(value: &Value) -> Self {
+        match value {
+            Value::Int(number) => *number as f64,
+            Value::Float(number) => *number,
+            _ => 0.0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == 0.0
+    }
+
+    /// A whole number is an integer, as it is when it is read again.
+    fn write(&self, _: GivenEmpty) -> Value {
+        const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+        if self.fract() == 0.0 && self.abs() <= EXACT_MAX && !(*self == 0.0 && self.is_sign_negative()) {
+            Value::Int(*self as i64)
+        } else {
+            Value::Float(*self)
+        }
+    }
+}
+
+/// Any JSON, which Go keeps as it came.
+impl FieldValue for Value {
+    fn read(value: &Value) -> Self {
+        value.clone()
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn write(&self, _: GivenEmpty) -> Value {
+        self.clone()
+    }
+}
+
+/// A pointer.
+impl<T: FieldValue> FieldValue for Option<T> {
+    fn read(value: &Value) -> Self {
+        if value.is_null() { None } else { Some(T::read(value)) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_none()
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        self.as_ref().map_or(Value::Null, |value| value.write(given_empty))
+    }
+}
+
+impl<T: FieldValue> FieldValue for Box<T> {
+    fn read(value: &Value) -> Self {
+        Box::new(T::read(value))
+    }
+
+    fn is_empty(&self) -> bool {
+        T::is_empty(self)
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        T::write(self, given_empty)
+    }
+}
+
+impl<T: FieldValue> FieldValue for Arc<T> {
+    fn read(value: &Value) -> Self {
+        Arc::new(T::read(value))
+    }
+
+    fn is_empty(&self) -> bool {
+        T::is_empty(self)
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        T::write(self, given_empty)
+    }
+}
+
+impl<T: FieldValue> FieldValue for Vec<T> {
+    fn read(value: &Value) -> Self {
+        let items = value.as_array().unwrap_or_default();
+        work::steps(items.len());
+        items.iter().map(T::read).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        Value::Array(self.iter().map(|item| item.write(given_empty)).collect())
+    }
+}
+
+impl<T: FieldValue> FieldValue for Map<T> {
+    fn read(value: &Value) -> Self {
+        let entries = value.as_object().into_iter().flat_map(Map::iter);
+        entries.map(|(key, entry)| (key.to_owned(), T::read(entry))).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn write(&self, given_empty: GivenEmpty) -> Value {
+        Value::Object(self.iter().map(|(key, entry)| (key.to_owned(), entry.write(given_empty))).collect())
+    }
+}
