@@ -6,7 +6,7 @@
 //! Source: `k8s.io/apiserver/pkg/admission/metrics` and `plugin/policy/{validating,mutating}/metrics`, release 1.37.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -25,9 +25,6 @@ const CONDITIONS_SECONDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25]
 const STEP_SECONDS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 const WEBHOOK_SECONDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
 
-/// How many rounds of admission and how many operations there are.
-const ROUNDS: usize = 2;
-const OPERATIONS: usize = 4;
 /// Codes of webhooks above this one are counted under it.
 const CODE_MAX: u16 = 600;
 
@@ -148,29 +145,45 @@ impl AdmissionCall {
 /// The figures of one plugin. Every write asks some twenty of them: what has let one pass before is found without its labels.
 pub struct PluginFigures {
     plugin: &'static str,
-    passed: [[OnceLock<Histogram>; OPERATIONS]; ROUNDS],
+    figures: Arc<Figures>,
+    /// By round and operation.
+    passed: [[OnceLock<Histogram>; 4]; 2],
 }
 
 impl PluginFigures {
-    /// Those of a plugin, by its name.
-    pub fn of(plugin: &'static str) -> Self {
-        PluginFigures { plugin, passed: Default::default() }
+    /// Those of a plugin, by its name, among the figures of admission.
+    pub fn of(plugin: &'static str, figures: &Arc<Figures>) -> Self {
+        PluginFigures { plugin, figures: Arc::clone(figures), passed: Default::default() }
     }
 
     /// Counts the plugin in a round of admission, where it has something to say.
-    pub fn asked(&self, figures: &Figures, asked: &AdmissionCall) {
+    pub fn asked(&self, asked: &AdmissionCall) {
         if !handled::handles(self.plugin, asked.round, asked.operation) {
             return;
         }
         let find = || {
             let labels = PluginAsked { name: self.plugin, step: asked.step() };
-            figures.plugin_seconds.get_or_create(&labels).clone()
+            self.figures.plugin_seconds.get_or_create(&labels).clone()
         };
         let seconds = asked.took.as_secs_f64();
         if asked.is_rejected {
             find().observe(seconds);
         } else {
-            self.passed[asked.round as usize][asked.operation as usize].get_or_init(find).observe(seconds);
+            self.passed_in(asked.round, asked.operation).get_or_init(find).observe(seconds);
+        }
+    }
+
+    const fn passed_in(&self, round: AdmissionRound, operation: Operation) -> &OnceLock<Histogram> {
+        let [admit, validate] = &self.passed;
+        let [create, update, delete, connect] = match round {
+            AdmissionRound::Admit => admit,
+            AdmissionRound::Validate => validate,
+        };
+        match operation {
+            Operation::Create => create,
+            Operation::Update => update,
+            Operation::Delete => delete,
+            Operation::Connect => connect,
         }
     }
 }
@@ -402,6 +415,32 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     use super::*;
+
+    #[test]
+    fn what_a_plugin_lets_pass_and_refuses_is_counted_apart() {
+        let (figures, mut registry) = (Arc::new(Figures::default()), Registry::default());
+        figures.register(&mut registry);
+        let plugin = PluginFigures::of("ResourceQuota", &figures);
+        let call = |round, is_rejected| AdmissionCall {
+            round,
+            operation: Operation::Create,
+            took: Duration::ZERO,
+            is_rejected,
+        };
+        for is_rejected in [false, true, false] {
+            plugin.asked(&call(AdmissionRound::Validate, is_rejected));
+        }
+        // It has nothing to say there.
+        plugin.asked(&call(AdmissionRound::Admit, false));
+        let mut text = String::new();
+        encode(&mut text, &registry).expect("it is text");
+        let count = "apiserver_admission_controller_admission_duration_seconds_count{name=\"ResourceQuota\",";
+        let counted: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(count)).collect();
+        let labels = |rejected: &str| format!("type=\"validate\",operation=\"CREATE\",rejected=\"{rejected}\"}}");
+        assert_eq!(counted.len(), 2, "{text}");
+        assert!(counted.contains(&format!("{} 2", labels("false")).as_str()), "{counted:?}");
+        assert!(counted.contains(&format!("{} 1", labels("true")).as_str()), "{counted:?}");
+    }
 
     #[test]
     fn what_the_server_can_not_ask_is_counted_with_the_code_0() {

@@ -295,7 +295,7 @@ impl Laps {
 impl Chain {
     /// The chain of `plugins`, each by kube-apiserver's name of it.
     pub fn new(plugins: impl Iterator<Item = (&'static str, Box<dyn Admission>)>, figures: Arc<Figures>) -> Self {
-        let plugins = plugins.map(|(name, admission)| Plugin { admission, figures: PluginFigures::of(name) });
+        let plugins = plugins.map(|(name, admission)| Plugin { admission, figures: PluginFigures::of(name, &figures) });
         Chain { plugins: plugins.collect(), figures }
     }
 
@@ -312,7 +312,7 @@ impl Chain {
         for plugin in self.asked(attributes) {
             let outcome = plugin.admission.mutate(attributes, object).await;
             let call = AdmissionCall::new(AdmissionRound::Admit, attributes, laps.lap(), outcome.is_err());
-            plugin.figures.asked(&self.figures, &call);
+            plugin.figures.asked(&call);
             outcome?;
         }
         Ok(())
@@ -323,7 +323,7 @@ impl Chain {
         for plugin in self.asked(attributes) {
             let outcome = plugin.admission.validate(attributes, object).await;
             let call = AdmissionCall::new(AdmissionRound::Validate, attributes, laps.lap(), outcome.is_err());
-            plugin.figures.asked(&self.figures, &call);
+            plugin.figures.asked(&call);
             outcome?;
         }
         Ok(())

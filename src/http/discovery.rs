@@ -377,8 +377,10 @@ impl<'r> StorageVersions<'r> {
         let elsewhere = || self.by_kind.get(version.names.kind.as_str()).filter(|_| is_elsewhere);
         let served = self.served.get(&(version.group.as_str(), version.names.plural.as_str()));
         let storage = served.or_else(elsewhere)?;
-        // The first version of definitions is what their hash is made of, since before v1.
-        let stored = if storage.group == "apiextensions.k8s.io" { "v1beta1" } else { &storage.version };
+        // Definitions are stored as v1, but their hash is still that of their first version.
+        let is_of_definitions = (storage.group.as_str(), storage.names.plural.as_str())
+            == ("apiextensions.k8s.io", "customresourcedefinitions");
+        let stored = if is_of_definitions { "v1beta1" } else { &storage.version };
         let name = format!("{}/{stored}/{}", storage.group, storage.names.kind);
         Some(base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(name.as_bytes())[..8]))
     }

@@ -262,7 +262,6 @@ impl Namespaces for StoredNamespaces {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::object;
     use crate::registry::fixture;
     use crate::store;

@@ -1,4 +1,4 @@
-//! PATCH.
+//! PATCH: a patch as it was sent becomes a write; what it makes of an object stands in `patched`.
 
 use crate::auth::UserInfo;
 use crate::meta::Status;

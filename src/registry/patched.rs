@@ -1,4 +1,6 @@
-//! What a patch makes of an object: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply. Pure.
+//! What a patch makes of an object: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply. No I/O.
+//!
+//! In: the live object and the patch. Out: the object, or the Status that refuses it, and warnings.
 
 use std::cell::OnceCell;
 

@@ -1,4 +1,4 @@
-//! A Scale, which stands for two fields of another object: read from it, changed, and written back into it. Pure.
+//! A Scale, which stands for two fields of another object: read from it, changed, and written back into it. No I/O.
 //!
 //! Built-in kinds have Go's types and convert to and from Scale, where custom ones fail to.
 //!

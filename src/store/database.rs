@@ -521,7 +521,7 @@ mod tests {
         let store = Arc::new(fixture::sqlite("get-while-loading").await);
         let location = Location::File(PathBuf::new());
         let things = Collection::new("", "things");
-        let database = Database::serve(store, &location, &Config::memory()).await.expect("it opens");
+        let database = Database::serve(store, None, &location, &Config::memory()).await.expect("it opens");
         let put = Put {
             bytes: b"{}".as_slice().into(),
             uid: "uid".into(),

@@ -86,7 +86,7 @@ fn what_is_empty_in_a_list_that_is_owned_whole_changes_its_owner() {
     let specs = [
         ("a", json!({"podSelector": {}, "ingress": [{"ports": []}]}), 2),
         ("b", json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {"matchLabels": {}}}]}]}), 2),
-        // An empty map of a selector that is in no list is none to owners.
+        // Nobody owns an empty map of a selector that is in no list.
         ("c", json!({"podSelector": {"matchLabels": {}}, "ingress": [{}]}), 1),
     ];
     for (name, spec, owning) in specs {
@@ -137,6 +137,9 @@ fn jobs_that_are_not_deleted_for_their_revision_are_warned_of_all_the_same() {
     let answer = server.send("DELETE", jobs, &[], None);
     assert_eq!(answer.status, 400);
     assert!(answer.header("warning").contains("child pods are preserved by default"), "{}", answer.header("warning"));
+    let unreadable =
+        send(&server, "DELETE", "/apis/batch/v1/namespaces/default/jobs", &json!({"gracePeriodSeconds": "x"}));
+    assert_eq!((unreadable.status, unreadable.header("warning")), (400, ""));
 }
 
 #[test]
@@ -204,8 +207,11 @@ fn administrative_access_in_a_status_is_looked_at_where_the_status_is_written() 
     let result = json!({"request": "r", "driver": "d.example.com", "pool": "p", "device": "x", "adminAccess": true});
     let granted = json!({"status": {"allocation": {"devices": {"results": [result]}}}});
     let path = format!("{claims}/c");
-    assert_eq!(send(&server, "PATCH", &path, &granted).status, 200, "the status is left as it was");
-    assert_eq!(send(&server, "PATCH", &format!("{path}/status"), &granted).status, 422);
+    let left = send(&server, "PATCH", &path, &granted);
+    assert_eq!((left.status, &left.json()["status"]["allocation"]), (200, &Value::Null), "the status stays as it was");
+    let refused = send(&server, "PATCH", &format!("{path}/status"), &granted);
+    let why = refused.json()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(refused.status == 422 && why.contains("adminAccess"), "{why}");
 }
 
 #[test]
@@ -222,4 +228,24 @@ fn parts_of_kinds_have_no_tables() {
     for (path, status) in asked {
         assert_eq!(server.send("GET", path, &table, None).status, status, "{path}");
     }
+}
+
+#[test]
+fn a_runtime_class_keeps_amounts_as_they_were_sent() {
+    let folder = Folder::for_test();
+    let server = memory(&folder, &[]);
+    let class = json!({"metadata": {"name": "r"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1n"}}});
+    let made = send(&server, "POST", "/apis/node.k8s.io/v1/runtimeclasses", &class).json();
+    assert_eq!(made["overhead"]["podFixed"]["cpu"], "1n");
+}
+
+#[test]
+fn published_enumerations_are_sorted() {
+    let folder = Folder::for_test();
+    let server = memory(&folder, &[]);
+    let document = server.send("GET", "/openapi/v3/api/v1", &[], None).json();
+    let policy = &document["components"]["schemas"]["io.k8s.api.core.v1.Container"]["properties"]["imagePullPolicy"];
+    assert_eq!(policy["enum"], json!(["Always", "IfNotPresent", "Never"]));
+    let protocol = &document["components"]["schemas"]["io.k8s.api.core.v1.ServicePort"]["properties"]["protocol"];
+    assert_eq!(protocol["enum"], json!(["SCTP", "TCP", "UDP"]));
 }

@@ -174,7 +174,7 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
 /// Go's text for the first value of a wrong type.
 pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
     let findings = published(KIND).check(minor, value)?;
-    // What came empty is in the definition.
+    // Who owns lists of a definition that came empty is not told apart.
     Ok((read_in(minor, value), Findings { empty: Vec::new(), ..findings }))
 }
 
@@ -606,6 +606,7 @@ impl Condition {
 mod tests {
     use super::*;
     use crate::crd::{defaults, strategy};
+    use crate::types::{Codec, Field, FieldKind, Shape};
     use crate::value::json;
 
     fn value(text: &str) -> Value {
@@ -636,6 +637,49 @@ mod tests {
                 "versions":[{"name":"v1","schema":{},"served":true,"storage":true}]},
             "status":{"acceptedNames":{"kind":"","plural":""},"conditions":null,"storedVersions":["v1"]}}"#;
         assert_eq!(json::encode_to_string(&definition.encode()), json::encode_to_string(&value(expected)));
+    }
+
+    /// A value of a type with every field set; a schema within a schema is a short one.
+    fn filled(message: &Message, depth: usize) -> Value {
+        const DEPTH_MAX: usize = 8;
+        let one = |field: &Field| match field.kind {
+            FieldKind::Bool => true.into(),
+            FieldKind::Int32 | FieldKind::Int64 => Value::Int(7),
+            FieldKind::Double => Value::Float(1.5),
+            FieldKind::String => "a".into(),
+            FieldKind::Bytes => "YQ==".into(),
+            FieldKind::Message(inner) => match inner.codec {
+                Codec::Object if inner.name == "ObjectMeta" => object! { "name" => "a" },
+                Codec::Object if inner.name == message.name || depth == DEPTH_MAX => object! { "type" => "a" },
+                Codec::Object => filled(&inner, depth + 1),
+                Codec::Time => "2026-01-02T03:04:05Z".into(),
+                Codec::SchemaOrBool => true.into(),
+                Codec::SchemaOrStringArray => Value::Array(vec!["a".into()]),
+                Codec::SchemaOrArray => object! { "type" => "a" },
+                _ => Value::Int(7),
+            },
+        };
+        let fields = message.members().map(|field| {
+            let value = match field.shape {
+                Shape::Value | Shape::Pointer | Shape::Inline => one(field),
+                Shape::List => Value::Array(vec![one(field)]),
+                Shape::Map | Shape::Extensions => object! { "k" => one(field) },
+            };
+            (field.json, value)
+        });
+        Value::Object(fields.collect())
+    }
+
+    #[test]
+    fn every_published_field_is_held() {
+        let mut sent = filled(published(KIND), 0);
+        if let Value::Object(fields) = &mut sent {
+            fields.insert("apiVersion", API_VERSION.into());
+            fields.insert("kind", KIND.into());
+        }
+        let (definition, findings) = decode(&sent).expect("the definition is of the right types");
+        assert_eq!(findings.unknown, Vec::<String>::new());
+        assert_eq!(json::encode_to_string(&definition.encode()), json::encode_to_string(&sent));
     }
 
     #[test]

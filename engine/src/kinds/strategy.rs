@@ -195,7 +195,8 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
-    /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339.
+    /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339. A write may call it more
+    /// than once, and for its subresources as well.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
     /// Whether a name that is asked for gets some characters more; else it is what `generateName` says.

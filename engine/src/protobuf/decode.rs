@@ -116,7 +116,7 @@ fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
 fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
     match part {
         None => match (field.shape, field.kind) {
-            // Nothing on the wire is none, where an empty text is no quantity.
+            // A quantity that was not sent is zero; a text of no length could not be read.
             (Shape::Value, FieldKind::Message(message)) if matches!(message.get().codec, Codec::Quantity) => {
                 Ok(Value::from("0"))
             }

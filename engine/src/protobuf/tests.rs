@@ -121,7 +121,7 @@ fn a_part_that_comes_again_replaces_or_adds() {
 }
 
 #[test]
-fn a_quantity_that_is_not_there_is_none() {
+fn a_quantity_that_was_not_sent_is_zero() {
     let pod = b"\x12\x1a\x12\x18\n\x01c:\x13\n\x01A\x1a\x0e\x12\x0c\x12\nlimits.cpu";
     let json = to_json(message("v1", "Pod"), pod).expect("it is a pod");
     assert!(json.contains(r#""resourceFieldRef":{"divisor":"0","resource":"limits.cpu"}"#), "{json}");

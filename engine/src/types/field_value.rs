@@ -1,7 +1,7 @@
 //! What fields of published types are held in where Rust has a struct for them.
 //!
-//! In: a value that [`Message::check`] takes, or its fields in Rust. Out: the other. Such a struct says where each field is held,
-//! and nothing else: how a field is called in Go, of which type it is, and whether its zero is written are the type's facts.
+//! In: a value that [`Message::check`] takes, or its fields in Rust. Out: the other. Such a struct says where each field is held:
+//! how a field is called in Go, of which type it is, and whether its zero is written are the type's facts.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum GivenEmpty {
 
 /// What holds the value of a field.
 pub trait FieldValue: Sized {
-    /// Reads it; what is null or of another type counts as left out.
+    /// Reads it. The value is one that [`Message::check`] takes: what another type would make of it means nothing.
     fn read(value: &Value) -> Self;
 
     /// Whether there is nothing to write.
@@ -53,6 +53,11 @@ impl WrittenFields {
         if !value.is_empty() {
             self.set(name, value.write(self.given_empty));
         }
+    }
+
+    /// Whether a field is set.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
     }
 
     /// Sets a field.

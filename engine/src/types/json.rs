@@ -77,7 +77,7 @@ impl Message {
         Value::Object(self.completed(Map::new()))
     }
 
-    /// An object of these fields, none of which is empty, as Go writes it: with the zeros that it does not leave out.
+    /// An object of these fields as Go writes it: with the zeros that it does not leave out.
     pub fn complete(&self, mut fields: Map) -> Value {
         for field in self.members().filter(|field| field.always) {
             if !fields.contains_key(field.json)
@@ -121,6 +121,7 @@ impl Message {
             };
             fields.extend(value.map(|value| (Key::new_static(field.json), value)));
         }
+        debug_assert!(read.next().is_none(), "what was read has a member of {} each", self.name);
         Map::from_fields(fields)
     }
 

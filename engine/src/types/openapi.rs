@@ -188,8 +188,9 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             fields.insert("default", zero);
         }
         if !field.enums.is_empty() {
-            let values: Vec<Value> = field.enums.split(',').map(Value::from).collect();
-            fields.insert("enum", values.into());
+            let mut values: Vec<&str> = field.enums.split(',').collect();
+            values.sort_unstable();
+            fields.insert("enum", values.into_iter().map(Value::from).collect::<Vec<_>>().into());
         }
         Value::Object(fields)
     };

@@ -261,8 +261,8 @@ impl Message {
             let members = self.members().enumerate();
             let mut members: Vec<Member> =
                 members.map(|(place, field)| Member { field, place, way: self.way_to(field) }).collect();
-            members.sort_by_key(|member| member.field.json);
             // A field of the type itself hides an embedded one.
+            members.sort_by_key(|member| (member.field.json, member.way.len()));
             members.dedup_by_key(|member| member.field.json);
             members.into_boxed_slice()
         })

@@ -164,7 +164,7 @@ pub(super) fn suspend(
 }
 
 /// The reason of an event.
-pub(super) fn reason_of(reason: &str) -> &'static str {
+fn reason_of(reason: &str) -> &'static str {
     match reason {
         "DeadlineExceeded" => "DeadlineExceeded",
         "PodFailurePolicy" => "PodFailurePolicy",
@@ -175,7 +175,7 @@ pub(super) fn reason_of(reason: &str) -> &'static str {
 }
 
 /// Why a job fails, with a reason and a message; `again` is when its deadline passes.
-pub(super) fn failure_of(
+fn failure_of(
     job: &Value,
     tally: &Tally<'_>,
     conditions: &[Value],
@@ -224,7 +224,7 @@ pub(super) fn failure_of(
 }
 
 /// Why a job has succeeded, with a reason and a message.
-pub(super) fn success_of(job: &Value, tally: &Tally<'_>) -> Option<(String, String)> {
+fn success_of(job: &Value, tally: &Tally<'_>) -> Option<(String, String)> {
     let rules = job.items_at(&["spec", "successPolicy", "rules"]).iter().filter(|_| is_indexed(job));
     for (at, rule) in rules.enumerate() {
         let count = rule.get("succeededCount").and_then(Value::as_i64);
@@ -308,12 +308,12 @@ pub(super) fn manage(
 }
 
 /// How long failures in a row are waited after.
-pub(super) fn back_off_s(failures: i64) -> i64 {
+fn back_off_s(failures: i64) -> i64 {
     BACK_OFF_FIRST_S.saturating_mul(1 << failures.saturating_sub(1).clamp(0, 30)).min(BACK_OFF_MAX_S)
 }
 
 /// How long it is until another pod takes the place of a failed one of an index.
-pub(super) fn index_pause(pod: &Value, now: Timestamp) -> Option<Duration> {
+fn index_pause(pod: &Value, now: Timestamp) -> Option<Duration> {
     let (counted, ignored) = index_failures(pod);
     left(finished_at(pod)?, back_off_s(counted.saturating_add(ignored).saturating_add(1)), now)
 }

@@ -38,7 +38,7 @@ pub(super) fn index_failures(pod: &Value) -> IndexFailures {
 }
 
 /// How often an index may fail, where that counts.
-pub(super) fn limit_per_index(job: &Value) -> Option<i64> {
+fn limit_per_index(job: &Value) -> Option<i64> {
     job.at(&["spec", "backoffLimitPerIndex"]).and_then(Value::as_i64).filter(|_| is_indexed(job))
 }
 
@@ -144,7 +144,7 @@ impl<'p> Tally<'p> {
     }
 
     /// Finds the indexes that have failed, and the failed pods whose place another is to take.
-    pub(super) fn look_at_indexes(&mut self, job: &Value, ended: &[(&'p Value, End)]) {
+    fn look_at_indexes(&mut self, job: &Value, ended: &[(&'p Value, End)]) {
         let Some(limit) = limit_per_index(job) else { return };
         let completions = completions(job);
         let index_of = |pod: &Value| index_of(pod).filter(|index| *index < completions);
@@ -183,7 +183,7 @@ impl<'p> Tally<'p> {
     }
 
     /// Counts the pods that were named before, and whose finalizers are gone: who wrote that did not come further.
-    pub(super) fn recall(&mut self, job: &Value, pods: &[Value]) {
+    fn recall(&mut self, job: &Value, pods: &[Value]) {
         let held = pods.iter().filter(|pod| is_held(pod)).map(|pod| pod.str_at(&["metadata", "uid"]));
         let held: HashSet<&str> = held.collect();
         let named = |list: &str| {

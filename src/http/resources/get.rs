@@ -32,7 +32,7 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
     object(exchange, target, 200, format, &shape, content)
 }
 
-/// What is said of a revision that is none: events are read where they are stored, others from a cache.
+/// What is said of a text that is not a revision: events are read where they are stored, others from a cache.
 fn unread(target: &Target, error: &str) -> Status {
     match target.version.names.plural.as_str() {
         "events" if target.resource.definition.is_none() => {

@@ -12,7 +12,8 @@ use kubeskiff::http::table::{self, Columns};
 use kubeskiff::meta::Status;
 use kubeskiff::meta::field::{self, Path};
 use kubeskiff::schema::structural::Structural;
-use kubeskiff::schema::{coerce, correlate, default, list_type, prune, strict, typed, validate};
+use kubeskiff::schema::{coerce, correlate, default, list_type, prune, strict, validate};
+use kubeskiff::types::decoder;
 use kubeskiff::value::{Value, json};
 
 use crate::inputs::{METADATA, SPECS, definition, fields, list, structural, value, widget};
@@ -68,7 +69,7 @@ pub fn passes() -> Vec<Pass> {
                 strict::in_document_order(
                     text.as_bytes(),
                     duplicates,
-                    &typed::Findings { unknown, ..Default::default() },
+                    &decoder::Findings { unknown, ..Default::default() },
                 )
             }),
             pass("check as an author", shape, SIZE, object, |object| {

@@ -13,7 +13,7 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    pub(super) fn is_about(&self, variable: &str) -> bool {
+    fn is_about(&self, variable: &str) -> bool {
         let begins = |path: &FieldPath| path.first().is_some_and(|first| first == variable);
         match self {
             Fact::Presence { path, .. } => begins(path),
@@ -59,7 +59,7 @@ impl<'s> DecisionScope<'s> {
         })
     }
 
-    pub(super) fn presence(&self, of: &[String]) -> Option<bool> {
+    fn presence(&self, of: &[String]) -> Option<bool> {
         self.facts.iter().rev().find_map(|fact| match fact {
             Fact::Presence { path, is_present } if path == of => Some(*is_present),
             _ => None,
@@ -112,7 +112,7 @@ pub(super) fn together(left: &Expr, right: &Expr, scope: &DecisionScope<'_>) -> 
 }
 
 /// The truth value that is written out.
-pub(super) fn truth_of(expr: &Expr) -> Option<bool> {
+fn truth_of(expr: &Expr) -> Option<bool> {
     match expr.kind {
         ExprKind::Constant(Constant::Bool(truth)) => Some(truth),
         _ => None,
@@ -148,7 +148,7 @@ pub(super) fn path_of(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPat
 }
 
 /// The path of `self.a.?b`.
-pub(super) fn optional_path(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
+fn optional_path(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     match (call.function.as_str(), call.args.as_slice()) {
         (operators::OPTIONAL_SELECT, [holder, field]) => {

@@ -211,7 +211,7 @@ pub(super) fn range(known: &KnownValue<'_>) -> Option<(f64, f64)> {
     }
 }
 
-pub(super) fn less(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Option<Truth> {
+fn less(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Option<Truth> {
     if let (KnownValue::Int { min, max }, KnownValue::Int { min: other_min, max: other_max }) = (left, right) {
         return Some(Truth { may_hold: min < other_max, may_fail: max >= other_min });
     }
@@ -219,7 +219,7 @@ pub(super) fn less(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Option<Trut
     Some(Truth { may_hold: min < other_max, may_fail: max >= other_min })
 }
 
-pub(super) fn equal(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Truth {
+fn equal(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Truth {
     match (left, right) {
         (KnownValue::Nothing, _) | (_, KnownValue::Nothing) => Truth::EITHER,
         (KnownValue::Null, KnownValue::Null) => Truth::of(true),
@@ -239,7 +239,7 @@ pub(super) fn equal(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Truth {
     }
 }
 
-pub(super) fn equal_texts(left: &TextLength, right: &TextLength) -> Truth {
+fn equal_texts(left: &TextLength, right: &TextLength) -> Truth {
     if let (Some(left), Some(right)) = (&left.options, &right.options) {
         return Truth {
             may_hold: left.iter().any(|option| right.contains(option)),
@@ -250,7 +250,7 @@ pub(super) fn equal_texts(left: &TextLength, right: &TextLength) -> Truth {
     Truth { may_hold: overlap, may_fail: true }
 }
 
-pub(super) fn is_among(value: &KnownValue<'_>, elements: &[KnownValue<'_>]) -> Truth {
+fn is_among(value: &KnownValue<'_>, elements: &[KnownValue<'_>]) -> Truth {
     let each: Vec<Truth> = elements.iter().map(|element| equal(value, element)).collect();
     let truth =
         Truth { may_hold: each.iter().any(|equal| equal.may_hold), may_fail: each.iter().all(|equal| equal.may_fail) };

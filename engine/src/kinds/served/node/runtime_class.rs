@@ -8,7 +8,7 @@ use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::node_selector;
 use crate::kinds::pod::{self, PodValidationOptions};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, defaults, metadata, resources, show_internal};
+use crate::kinds::{Kind, checks, metadata, resources, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, object_meta};
@@ -25,12 +25,6 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct RuntimeClass;
 
 impl Strategy for RuntimeClass {
-    fn set_typed_defaults(&self, object: &mut Value) {
-        if let Some(overhead) = defaults::field(object, "overhead") {
-            resources::set_list_defaults(defaults::field(overhead, "podFixed"));
-        }
-    }
-
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let root = FieldRef::root(object);
         let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
