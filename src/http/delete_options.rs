@@ -265,7 +265,7 @@ mod tests {
         };
         let known = |kind: &str| format!("converting ({kind}) to (v1.DeleteOptions): unknown conversion");
         check("v1", "Pod", &unknown("Pod", "v1"));
-        check("", "Pod", &unknown("Pod", "v1"));
+        check("", "Pod", &unknown("Pod", "meta.k8s.io/v1"));
         check("v1", "ListOptions", &unknown("ListOptions", "v1"));
         check("apps/v1", "Status", &known("v1.Status"));
         check("meta.k8s.io/v1", "ListOptions", &known("v1.ListOptions"));
