@@ -194,7 +194,7 @@ fn kubectl_approves_certificates_explains_and_asks() {
     assert_eq!(kubectl.ok("auth can-i create deployments"), "yes\n");
     assert!(kubectl.ok("auth whoami").contains("skiff-admin"));
     let explained = kubectl.ok("explain deployment.spec.template.spec.containers");
-    for expected in ["FIELD: containers <[]Container>", "  image\t<string>", "  enum: Always, Never, IfNotPresent"] {
+    for expected in ["FIELD: containers <[]Container>", "  image\t<string>", "  enum: Always, IfNotPresent, Never"] {
         assert!(explained.contains(expected), "{expected}: {explained}");
     }
 }
