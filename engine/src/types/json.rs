@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::decoder::{FieldDecodeError, Findings, Stop, TypedDecoder};
-use super::table::Member;
+use super::table::MessageMember;
 use super::{Codec, Field, FieldKind, Message, Shape, find};
 use crate::meta::minor::Minor;
 use crate::meta::quantity::Quantity;
@@ -93,7 +93,7 @@ impl Message {
         let mut read = Map::new();
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
             let known = self.member_of_name(name).filter(|member| member.field.is_known_in(typed.minor()));
-            let Some(Member { field, way, .. }) = known else { return Ok(false) };
+            let Some(MessageMember { field, way, .. }) = known else { return Ok(false) };
             let decoded = if way.is_empty() {
                 field.decode(typed, value)?
             } else {
@@ -114,7 +114,7 @@ impl Message {
     fn completed(&self, read: Map) -> Map {
         let mut fields = Vec::with_capacity(read.len());
         let mut read = read.into_iter().peekable();
-        for Member { field, .. } in self.members_by_name() {
+        for MessageMember { field, .. } in self.members_by_name() {
             let value = match read.next_if(|(name, _)| name == field.json) {
                 Some((_, value)) if field.keeps(&value) => Some(value),
                 _ => field.zero(),

@@ -27,11 +27,11 @@ pub struct Message {
     /// The indices of the fields in the order of their numbers; behind the last field nothing counts.
     pub(super) by_number: [u8; FIELDS_MAX],
     /// Its members by their names, once somebody asks for one.
-    by_name: OnceLock<Box<[Member]>>,
+    by_name: OnceLock<Box<[MessageMember]>>,
 }
 
 /// A field where JSON has it.
-pub struct Member {
+pub struct MessageMember {
     /// The field.
     pub field: &'static Field,
     /// Which member it is, in the order of the Go type.
@@ -245,7 +245,7 @@ impl Message {
     }
 
     /// What JSON calls `name`.
-    pub(super) fn member_of_name(&self, name: &str) -> Option<&Member> {
+    pub(super) fn member_of_name(&self, name: &str) -> Option<&MessageMember> {
         /// Among few names the lengths alone rule out most.
         const FEW: usize = 8;
         let members = self.members_by_name();
@@ -256,11 +256,11 @@ impl Message {
     }
 
     /// What its JSON has, sorted by name.
-    pub(super) fn members_by_name(&self) -> &[Member] {
+    pub(super) fn members_by_name(&self) -> &[MessageMember] {
         self.by_name.get_or_init(|| {
             let members = self.members().enumerate();
-            let mut members: Vec<Member> =
-                members.map(|(place, field)| Member { field, place, way: self.way_to(field) }).collect();
+            let mut members: Vec<MessageMember> =
+                members.map(|(place, field)| MessageMember { field, place, way: self.way_to(field) }).collect();
             // A field of the type itself hides an embedded one.
             members.sort_by_key(|member| (member.field.json, member.way.len()));
             members.dedup_by_key(|member| member.field.json);
