@@ -664,6 +664,15 @@ fn some_lists_and_maps_are_told_from_none_where_they_are_empty() {
         },
     });
     assert_eq!(refused("POST", DRIVES, &slice), "only one of `sharedCounters` or `devices` is allowed");
+    let pod = |metadata: Value| {
+        let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+        let volume = json!({"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": metadata, "spec": claim}}});
+        let spec = json!({"containers": [{"name": "c", "image": "i"}], "volumes": [volume]});
+        refused("POST", "/api/v1/namespaces/default/pods?dryRun=All", &json!({"metadata": {"name": "a"}, "spec": spec}))
+    };
+    assert_eq!(pod(json!({"labels": {"a": "b"}, "ownerReferences": []})), "cannot be set");
+    assert_eq!(pod(json!({"deletionTimestamp": "0001-01-01T00:00:00Z"})), "cannot be set", "it is there");
+    assert_eq!(pod(json!({"deletionTimestamp": null})), "");
 }
 
 /// Recorded from kube-apiserver 1.36.
