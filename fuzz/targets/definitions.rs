@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kubeskiff::author::{self, CheckOptions, DefinedKind, diff, lint};
 use kubeskiff::http::discovery::{self, DiscoveredResource};
 use kubeskiff::http::openapi;
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::object;
 use kubeskiff::value::{Value, json};
 
@@ -36,7 +37,7 @@ fn run(data: &[u8]) {
         discovery::groups(&resources),
         discovery::aggregated(false, "v2", &resources),
         openapi::v3_document(&kind.versions),
-        openapi::v2_document(&kind.versions, "v1.37.0"),
+        openapi::v2_document(&kind.versions, Minor::NEWEST),
     ];
     for document in documents {
         let text = json::encode(&document);

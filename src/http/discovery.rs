@@ -11,7 +11,8 @@ use std::sync::Arc;
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use super::{negotiate, version_of};
+use super::negotiate::{self, Encoding};
+use super::version_of;
 use crate::crd::ServedVersion;
 use crate::kinds::{self, Computed};
 use crate::meta::minor::Minor;
@@ -145,28 +146,41 @@ pub fn aggregated(core: bool, version: &str, resources: &[DiscoveredResource]) -
 /// Since then the older version of aggregated discovery is gone.
 const AGGREGATES_V2_ALONE: Minor = Minor::of(33);
 
-/// The version of aggregated discovery that the client prefers to the plain form, if any, of a server that speaks for `minor`.
-pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<&'static str> {
+/// The form of aggregated discovery that a client asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregatedForm {
+    /// Of `apidiscovery.k8s.io`.
+    pub version: &'static str,
+    pub encoding: Encoding,
+    pub pretty: bool,
+}
+
+impl AggregatedForm {
+    pub fn content_type(self) -> String {
+        let AggregatedForm { version, encoding, .. } = self;
+        format!("{};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList", encoding.content_type())
+    }
+}
+
+/// The form of aggregated discovery that the client accepts, if any, of a server that speaks for `minor`: it goes before the
+/// plain form, wherever that stands.
+pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<AggregatedForm> {
     negotiate::clauses(accept).iter().find_map(|clause| {
-        if !clause.takes("application", "json") {
-            return None;
-        }
-        match ["as", "g", "v"].map(|name| clause.parameter(name)) {
-            [None, None, None] => Some(None),
-            [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")] => Some(Some("v2")),
+        let version = match ["as", "g", "v"].map(|name| clause.parameter(name)) {
+            [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")] => "v2",
             [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2beta1")]
                 if minor < AGGREGATES_V2_ALONE =>
             {
-                Some(Some("v2beta1"))
+                "v2beta1"
             }
-            _ => None,
+            _ => return None,
+        };
+        if clause.parameter("sv").is_some() || clause.parameter("stream").is_some_and(|schema| schema != "watch") {
+            return None;
         }
-    })?
-}
-
-/// The Content-Type of aggregated discovery.
-pub fn aggregated_content_type(version: &str) -> String {
-    format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList")
+        let encoding = Encoding::ALL.into_iter().find(|encoding| clause.takes("application", encoding.subtype()))?;
+        Some(AggregatedForm { version, encoding, pretty: clause.parameter("pretty") == Some("1") })
+    })
 }
 
 /// `/version` of a server that speaks for `minor`. kubectl reads major and minor, and warns when they are too far from its
@@ -450,11 +464,22 @@ mod tests {
     fn the_client_chooses_aggregated_discovery() {
         let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
         let wanted = |accept| wants_aggregated(accept, Minor::NEWEST);
-        assert_eq!(wanted(aggregated), Some("v2"));
+        let form = |encoding| Some(AggregatedForm { version: "v2", encoding, pretty: false });
+        assert_eq!(wanted(aggregated), form(Encoding::Json));
         assert_eq!([wanted("application/json"), wanted("*/*"), wanted("")], [None; 3]);
         let older = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
         assert_eq!(wanted(older), None);
-        assert_eq!(wants_aggregated(older, Minor::of(32)), Some("v2beta1"));
+        assert_eq!(wants_aggregated(older, Minor::of(32)).map(|form| form.version), Some("v2beta1"));
+        // Recorded from kube-apiserver 1.36: the plain form does not go before it, wherever it stands.
+        for (accept, encoding) in [
+            ("application/json,application/vnd.kubernetes.protobuf", Encoding::Protobuf),
+            ("application/yaml", Encoding::Yaml),
+            ("application/json;q=1,application/vnd.kubernetes.protobuf;q=0.5", Encoding::Protobuf),
+            ("text/html,*/*", Encoding::Json),
+        ] {
+            let accept = format!("{accept};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+            assert_eq!(wanted(&accept), form(encoding), "{accept}");
+        }
     }
 
     #[test]

@@ -19,9 +19,10 @@ use crate::work;
 
 use super::answer::{self, AnswerContent};
 use super::app::App;
+use super::discovery::AggregatedForm;
 use super::document_cache::CachedDocument;
 use super::exchange::Exchange;
-use super::negotiate::{self, Encoding, Endpoint};
+use super::negotiate::{self, AnswerFormat, Encoding, Endpoint, built_in_route};
 use super::path::{NOT_FOUND_TEXT, Target};
 use super::{discovery, openapi, version_of};
 
@@ -67,6 +68,9 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
     if exchange.method != Method::GET && is_route(app, target) {
         return Err(Status::method_not_allowed_generic());
     }
+    if let Some(message) = not_offered(app, &exchange.accept, target) {
+        return Err(Status::not_acceptable_route(&message));
+    }
     let not_found = || answer::text(exchange, 404, NOT_FOUND_TEXT);
     Ok(match target {
         Target::Root => raw_json(exchange, &object! { "paths" => root_paths(&served) }, Layout::Sorted),
@@ -75,10 +79,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             let resources = resources(&served);
             let core = *target == Target::CoreVersions;
             match discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor) {
-                Some(version) => {
-                    let bytes = layout::lay_out(json::encode(&discovery::aggregated(core, version, &resources)));
-                    tagged(exchange, &discovery::aggregated_content_type(version), &CachedDocument::new(bytes))
-                }
+                Some(form) => aggregated(exchange, form, discovery::aggregated(core, form.version, &resources)),
                 None if core => value(exchange, discovery::core_versions(""))?,
                 None => value(exchange, discovery::groups(&resources))?,
             }
@@ -96,7 +97,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV2 => open_api_v2(app, exchange, &served),
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
-            let index = documents.iter().map(|(path, (hash, _))| (path.as_str(), hash.as_str()));
+            let index = documents.iter().map(|(path, document)| (path.as_str(), document.hash()));
             let index = CachedDocument::new(json::encode(&openapi::v3_index(index)));
             tagged(exchange, Encoding::Json.content_type(), &index)
         }
@@ -122,11 +123,49 @@ fn is_route(app: &App, target: &Target) -> bool {
     }
 }
 
+/// What the route of a document says to a client that accepts nothing which it offers. `/apis` and the groups have none.
+fn not_offered(app: &App, accept: &str, target: &Target) -> Option<String> {
+    match target {
+        Target::Version => built_in_route::not_offered(accept, &[Encoding::Json.content_type()]),
+        Target::CoreVersions => built_in_route::not_acceptable(accept, false),
+        Target::GroupVersion { group, .. } if app.registry.definitions.is_built_in(group) => {
+            built_in_route::not_acceptable(accept, false)
+        }
+        _ => None,
+    }
+}
+
 /// A document in the encoding that the client accepts.
 fn value(exchange: &Exchange, value: Value) -> Result<Response<Body>, Status> {
     let format = negotiate::format(&exchange.accept, &exchange.user_agent, &exchange.query, Endpoint::Plain)
         .map_err(|error| Status::not_acceptable(&error.to_string()))?;
     Ok(answer::content(exchange, 200, format, AnswerContent::Value(value)))
+}
+
+/// Aggregated discovery, whose tag is the same in each of its forms.
+fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Response<Body> {
+    let tag = CachedDocument::new(json::encode(&list)).tag;
+    let known = exchange.if_none_match.split(',').any(|known| known.trim() == tag);
+    let pretty = form.pretty || negotiate::wants_pretty(&exchange.user_agent, &exchange.query);
+    let format =
+        AnswerFormat { encoding: form.encoding, pretty: pretty && form.encoding == Encoding::Json, transform: None };
+    let mut response = if known {
+        answer::body(exchange, 304, &form.content_type(), Vec::new())
+    } else {
+        answer::content(exchange, 200, format, AnswerContent::Value(list))
+    };
+    if let Ok(content_type) = HeaderValue::from_str(&form.content_type()) {
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    }
+    add_tag(&mut response, &tag);
+    response
+}
+
+fn add_tag(response: &mut Response<Body>, tag: &str) {
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
 }
 
 /// Pretty JSON, whatever the client accepts.
@@ -143,10 +182,7 @@ fn tagged(exchange: &Exchange, content_type: &str, document: &CachedDocument) ->
     } else {
         answer::document(exchange, content_type, document)
     };
-    if let Ok(tag) = HeaderValue::from_str(&document.tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    add_tag(&mut response, &document.tag);
     response
 }
 
@@ -160,7 +196,7 @@ fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> 
     let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
     let document = || {
         let versions: Vec<_> = served.iter().map(|served| Arc::clone(&served.version)).collect();
-        openapi::v2_document(&versions, &version_of(app.registry.definitions.minor))
+        openapi::v2_document(&versions, app.registry.definitions.minor)
     };
     if encoding == Encoding::Protobuf {
         let make = || protobuf::encode(&protobuf::messages::OPEN_API_V2, &document());
@@ -171,8 +207,10 @@ fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> 
 }
 
 fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], path: &str) -> Response<Body> {
-    let documents = v3_documents(served, app.registry.definitions.minor);
-    let Some((hash, versions)) = documents.get(path) else { return answer::text(exchange, 404, NOT_FOUND_TEXT) };
+    let minor = app.registry.definitions.minor;
+    let documents = v3_documents(served, minor);
+    let Some(document) = documents.get(path) else { return answer::text(exchange, 404, NOT_FOUND_TEXT) };
+    let hash = document.hash();
     if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
         let mut moved = answer::text(exchange, 301, "");
         if let Ok(location) = HeaderValue::from_str(&openapi::v3_url(path, hash)) {
@@ -180,30 +218,57 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], pat
         }
         return moved;
     }
-    let served: Vec<_> = versions.iter().filter(|version| version.served).cloned().collect();
-    if served.is_empty() {
-        let mut empty = Response::new(Body::empty());
-        empty.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-        return empty;
-    }
-    let document = app.documents.get(path, hash, || json::encode(&openapi::v3_document(&served)));
-    tagged(exchange, Encoding::Json.content_type(), &document)
+    let made = match document {
+        V3Document::Discovery { path: discovery, .. } => {
+            app.documents.get(path, hash, || json::encode(&openapi::v3_discovery_document(discovery, minor)))
+        }
+        V3Document::Versions { versions, .. } => {
+            let served: Vec<_> = versions.iter().filter(|version| version.served).cloned().collect();
+            if served.is_empty() {
+                let mut empty = Response::new(Body::empty());
+                empty.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+                return empty;
+            }
+            app.documents.get(path, hash, || json::encode(&openapi::v3_document(&served)))
+        }
+    };
+    tagged(exchange, Encoding::Json.content_type(), &made)
 }
 
-/// The v3 documents there are: path, hash, versions. A version that is declared but not served has an empty one.
-///
-/// Clients keep documents by the hash. Another version of the server has others, so it is part of it.
-fn v3_documents(served: &[DocumentedVersion], minor: Minor) -> BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> {
-    let mut documents: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
+/// A v3 document before it is made. Clients keep documents by the hash. Another version of the server has others, so it is
+/// part of it.
+enum V3Document {
+    /// Of a group and version, which is empty where it is declared but not served.
+    Versions { hash: String, versions: Vec<Arc<ServedVersion>> },
+    /// Of a path of discovery.
+    Discovery { hash: String, path: openapi::DiscoveryPath },
+}
+
+impl V3Document {
+    fn hash(&self) -> &str {
+        match self {
+            V3Document::Versions { hash, .. } | V3Document::Discovery { hash, .. } => hash,
+        }
+    }
+}
+
+/// The v3 documents there are, by their paths.
+fn v3_documents(served: &[DocumentedVersion], minor: Minor) -> BTreeMap<String, V3Document> {
+    let hash_of = |marks: &str| openapi::etag(format!("{}:{marks}", version_of(minor)).as_bytes());
+    let mut by_path: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
     for one in served {
-        let (marks, versions) = documents.entry(document_path(&one.version)).or_default();
+        let (marks, versions) = by_path.entry(document_path(&one.version)).or_default();
         marks.push_str(&one.mark);
         versions.push(Arc::clone(&one.version));
     }
-    for (marks, _) in documents.values_mut() {
-        *marks = openapi::etag(format!("{}:{marks}", version_of(minor)).as_bytes());
-    }
-    documents
+    let versions: Vec<_> = served.iter().map(|one| Arc::clone(&one.version)).collect();
+    let discovery = openapi::discovery_paths(&versions)
+        .into_iter()
+        .map(|path| (path.path.clone(), V3Document::Discovery { hash: hash_of(&path.path), path }));
+    let of_versions = by_path
+        .into_iter()
+        .map(|(path, (marks, versions))| (path, V3Document::Versions { hash: hash_of(&marks), versions }));
+    discovery.chain(of_versions).collect()
 }
 
 fn document_path(version: &ServedVersion) -> String {

@@ -12,6 +12,7 @@ use crate::value::json::Layout::{self, Sorted, Struct};
 use super::answer;
 use super::app::App;
 use super::exchange::Exchange;
+use super::negotiate::built_in_route;
 use super::path::{NOT_FOUND_TEXT, Target};
 
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=3600");
@@ -52,6 +53,9 @@ pub(super) fn serve(app: &App, exchange: &Exchange, target: &Target) -> Response
         Target::IssuerKeys => ("application/jwk-set+json", json::encode_as(&issuing.issuer.key_set(), KEY_SET)),
         _ => ("application/json", json::encode_as(&configuration, CONFIGURATION)),
     };
+    if let Some(message) = built_in_route::not_offered(&exchange.accept, &[content_type]) {
+        return answer::status(exchange, &Status::not_acceptable_route(&message));
+    }
     let mut response = answer::body(exchange, 200, content_type, bytes);
     response.headers_mut().insert(header::CACHE_CONTROL, CACHE);
     response

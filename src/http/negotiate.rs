@@ -44,7 +44,7 @@ impl Encoding {
         !matches!(self, Encoding::Yaml)
     }
 
-    fn subtype(self) -> &'static str {
+    pub fn subtype(self) -> &'static str {
         &self.content_type()["application/".len()..]
     }
 }
@@ -247,9 +247,15 @@ pub mod built_in_route {
             let encodings = Encoding::ALL.into_iter().filter(|encoding| encoding.streams());
             offered.extend(encodings.map(|encoding| format!("{};stream=watch", encoding.content_type())));
         }
-        let is_offered = |media_type: &str| media_type == "*/*" || offered.iter().any(|offer| offer == media_type);
-        let accepted = accept.split(',').filter_map(|media_type| media_type.split(';').next()).map(str::trim);
-        if accept.is_empty() || accepted.into_iter().any(is_offered) {
+        not_offered(accept, &offered)
+    }
+
+    /// The same of a route that offers these media types alone.
+    pub fn not_offered<T: AsRef<str>>(accept: &str, offered: &[T]) -> Option<String> {
+        let offered: Vec<&str> = offered.iter().map(AsRef::as_ref).collect();
+        let is_offered = |media_type: &str| media_type == "*/*" || offered.contains(&media_type);
+        let mut accepted = accept.split(',').filter_map(|media_type| media_type.split(';').next()).map(str::trim);
+        if accept.is_empty() || accepted.any(is_offered) {
             None
         } else {
             Some(format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", ")))
@@ -384,7 +390,7 @@ fn parameters(clause: &Clause<'_>, encoding: Encoding, endpoint: Endpoint) -> Op
 }
 
 /// `?pretty=` decides; without it, tools that people look at get line breaks.
-fn wants_pretty(user_agent: &str, query: &Query) -> bool {
+pub fn wants_pretty(user_agent: &str, query: &Query) -> bool {
     match query.first("pretty") {
         Some(pretty) if !pretty.is_empty() => matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True"),
         _ => ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| user_agent.starts_with(tool)),

@@ -27,8 +27,8 @@ pub struct Resource {
     places: HashMap<String, usize>,
     /// The types that server-side apply works on, in the order of `versions`.
     types: Vec<LazyTypes>,
-    /// What a write to the main resource and one to `/status` reset, in the order of `versions`.
-    reset_fields: Vec<[ResetFields; 2]>,
+    /// What a write to the main resource, to `/status` and to another part resets, in the order of `versions`.
+    reset_fields: Vec<VersionResets>,
     pub strategy: &'static dyn Strategy,
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<StoredDefinition>,
@@ -64,8 +64,28 @@ enum Resets {
     OwnVersion,
 }
 
-/// What the main resource and `/status` reset, version by version.
-fn reset_fields(versions: &[Arc<ServedVersion>], strategy: &dyn Strategy, main: Resets) -> Vec<[ResetFields; 2]> {
+/// What writes in one version reset.
+struct VersionResets {
+    main: ResetFields,
+    status: ResetFields,
+    /// By the name of the part.
+    parts: Vec<(&'static str, ResetFields)>,
+}
+
+impl VersionResets {
+    fn of(&self, subresource: Subresource) -> &ResetFields {
+        match subresource {
+            Subresource::Main | Subresource::Scale => &self.main,
+            Subresource::Status => &self.status,
+            Subresource::Part(name) => {
+                self.parts.iter().find(|(part, _)| *part == name).map_or(&self.main, |(_, fields)| fields)
+            }
+        }
+    }
+}
+
+/// What a kind's resource, its `/status` and its other parts reset, version by version.
+fn reset_fields(versions: &[Arc<ServedVersion>], strategy: &dyn Strategy, main: Resets) -> Vec<VersionResets> {
     let of = |version: &Arc<ServedVersion>, subresource| {
         let fields = strategy.reset_fields(version, subresource);
         (!fields.is_empty()).then(|| (version.api_version(), FieldSet::of_fields(fields)))
@@ -76,7 +96,12 @@ fn reset_fields(versions: &[Arc<ServedVersion>], strategy: &dyn Strategy, main: 
         Resets::AllVersions => all.clone(),
         Resets::OwnVersion => ResetFields::new(of(version, Subresource::Main).into_iter().collect()),
     };
-    versions.iter().map(|version| [own(version), status.clone()]).collect()
+    let built_in = versions.first().filter(|_| main == Resets::AllVersions);
+    let built_in = built_in.and_then(|version| kinds::find(&version.group, &version.names.plural));
+    let parts = built_in.map(|kind| kind.parts).unwrap_or_default().iter().map(|part| part.name);
+    let parts: Vec<_> = parts.map(|name| (name, in_all(Subresource::Part(name)))).collect();
+    let of_version = |version| VersionResets { main: own(version), status: status.clone(), parts: parts.clone() };
+    versions.iter().map(of_version).collect()
 }
 
 impl Resource {
@@ -135,7 +160,7 @@ impl Resource {
             version: &self.api_versions[at],
             kind: &version.names.kind,
             subresource: subresource.name(),
-            reset_fields: &self.reset_fields[at][usize::from(subresource == Subresource::Status)],
+            reset_fields: self.reset_fields[at].of(subresource),
         }
     }
 

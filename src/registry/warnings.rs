@@ -111,24 +111,35 @@ impl Warnings {
     }
 
     /// Whether the object of the request came with something empty that is left out of it.
-    pub fn has_empty(&self) -> bool {
-        !self.sent_empty.is_empty()
+    pub fn has_empty_in(&self, object: &Value) -> bool {
+        self.sent_empty.iter().any(|empty| empty.is_missing_in(object))
     }
 
-    /// The errors of `object`, which show what came empty and is left out of it: those that `validate` finds where that is
-    /// put back, if they are about the same.
+    /// The errors of `object` that `validate` finds where what came empty, and is left out of it, is put back: what `is_told`
+    /// from none at any rate, and what errors show, if they are about the same then.
     pub fn with_empty(
         &self,
         object: &Value,
         errors: ErrorList,
-        validate: impl FnOnce(Value) -> ErrorList,
+        is_told: impl Fn(&Empty) -> bool,
+        mut validate: impl FnMut(Value) -> ErrorList,
     ) -> ErrorList {
-        let mut shown = self.sent_empty.iter().filter(|empty| empty.is_shown).peekable();
-        if errors.is_empty() || shown.peek().is_none() {
+        if self.sent_empty.is_empty() {
             return errors;
         }
         let mut sent = object.clone();
-        shown.for_each(|empty| empty.restore(&mut sent));
+        let restore = |sent: &mut Value, is_meant: &dyn Fn(&Empty) -> bool| {
+            let mut is_any = false;
+            for empty in self.sent_empty.iter().filter(|empty| is_meant(empty)) {
+                empty.restore(sent);
+                is_any = true;
+            }
+            is_any
+        };
+        let errors = if restore(&mut sent, &is_told) { validate(sent.clone()) } else { errors };
+        if errors.is_empty() || !restore(&mut sent, &|empty| empty.is_shown) {
+            return errors;
+        }
         let shown = validate(sent);
         let is_same = shown.len() == errors.len()
             && shown

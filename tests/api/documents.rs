@@ -1,7 +1,7 @@
 //! The published documents, as libraries read them.
 
 use openapiv3::OpenAPI;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::{Folder, Server};
 
@@ -34,6 +34,84 @@ fn every_openapi_document_is_one_to_other_readers() {
             "{path}"
         );
     }
+}
+
+/// Recorded from kube-apiserver 1.36.
+#[test]
+fn documents_of_built_in_kinds_have_the_paths_of_watches_connections_and_discovery() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let document = |path: &str| server.send("GET", path, &[("Accept", "application/json")], None).json();
+    let core = document("/openapi/v3/api/v1");
+    assert_eq!(core["info"], json!({"title": "Kubernetes", "version": "1.37"}));
+    let pods = "/api/v1/namespaces/{namespace}/pods";
+    let id = |document: &Value, path: &str, method: &str| document["paths"][path][method]["operationId"].clone();
+    for (path, method, expected) in [
+        ("/api/v1/", "get", "getCoreV1APIResources"),
+        ("/api/v1/watch/pods", "get", "watchCoreV1PodListForAllNamespaces"),
+        ("/api/v1/watch/namespaces/{namespace}/pods", "get", "watchCoreV1NamespacedPodList"),
+        ("/api/v1/watch/namespaces/{namespace}/pods/{name}", "get", "watchCoreV1NamespacedPod"),
+        (format!("{pods}/{{name}}/exec").as_str(), "post", "connectCoreV1PostNamespacedPodExec"),
+        (format!("{pods}/{{name}}/proxy/{{path}}").as_str(), "head", "connectCoreV1HeadNamespacedPodProxyWithPath"),
+        (format!("{pods}/{{name}}/log").as_str(), "get", "readCoreV1NamespacedPodLog"),
+    ] {
+        assert_eq!(id(&core, path, method), expected);
+    }
+    let names = |parameters: &Value| -> Vec<String> {
+        let names = parameters.as_array().into_iter().flatten().map(|it| it["name"].as_str().unwrap_or_default());
+        names.map(str::to_owned).collect()
+    };
+    let exec = names(&core["paths"][format!("{pods}/{{name}}/exec")]["parameters"]);
+    assert_eq!(exec, ["command", "container", "name", "namespace", "stderr", "stdin", "stdout", "tty"]);
+    let media_types =
+        |value: &Value| value["content"].as_object().map(|content| content.keys().cloned().collect::<Vec<_>>());
+    let list = media_types(&core["paths"][pods]["get"]["responses"]["200"]).expect("it has content");
+    let mut expected = [
+        "application/json",
+        "application/json;stream=watch",
+        "application/vnd.kubernetes.protobuf",
+        "application/vnd.kubernetes.protobuf;stream=watch",
+        "application/yaml",
+    ];
+    expected.sort_unstable();
+    assert_eq!(list, expected);
+    assert_eq!(media_types(&core["paths"][pods]["post"]["requestBody"]), Some(vec!["*/*".to_owned()]));
+    let events = &document("/openapi/v3/apis/batch/v1")["components"]["schemas"];
+    let versions = &events["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]["x-kubernetes-group-version-kind"];
+    assert_eq!(versions.as_array().map(Vec::len), Some(2), "{versions}");
+
+    let apps = document("/openapi/v3/apis/apps");
+    assert_eq!(id(&apps, "/apis/apps/", "get"), "getAppsAPIGroup");
+    let whole = document("/openapi/v2");
+    assert_eq!(id(&whole, "/version/", "get"), "getCodeVersion");
+    assert_eq!(id(&whole, "/apis/rbac.authorization.k8s.io/v1/", "get"), "getRbacAuthorizationV1APIResources");
+    let proxy = &whole["paths"]["/api/v1/nodes/{name}/proxy"]["options"];
+    assert_eq!((&proxy["consumes"], &proxy["produces"]), (&json!(["*/*"]), &json!(["*/*"])));
+    let deleted = &whole["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"]["responses"]["200"]["schema"];
+    assert_eq!(deleted["$ref"], "#/definitions/io.k8s.api.core.v1.Pod");
+}
+
+#[test]
+fn routes_of_documents_say_what_they_offer() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    for (path, accept, offered) in [
+        ("/api", "application/*", "application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("/apis/apps/v1", "text/html", "application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("/version", "application/yaml,text/html", "application/json"),
+        ("/openid/v1/jwks", "text/html", "application/jwk-set+json"),
+    ] {
+        let refused = server.send("GET", path, &[("Accept", accept)], None);
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {offered}");
+        assert!(
+            refused.status == 406 && String::from_utf8_lossy(&refused.body).contains("406: Not Acceptable"),
+            "{path}"
+        );
+        if !accept.contains("yaml") {
+            assert_eq!(refused.json()["message"], message, "{path}");
+        }
+    }
+    assert_eq!(server.send("GET", "/apis/apps", &[("Accept", "application/*")], None).status, 200);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Protobuf over HTTP, written and read with the messages of `k8s-pb`, not with ours.
 
+use k8s_pb::api::apidiscovery::v2::APIGroupDiscoveryList;
+use k8s_pb::api::apps::v1::ControllerRevision;
 use k8s_pb::api::core::v1::{Namespace, NamespaceList};
 use k8s_pb::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{
     APIGroupList, APIResourceList, APIVersions, DeleteOptions, ObjectMeta, PartialObjectMetadataList, Preconditions,
     Status, WatchEvent,
 };
-use k8s_pb::apimachinery::pkg::runtime::{TypeMeta, Unknown};
+use k8s_pb::apimachinery::pkg::runtime::{RawExtension, TypeMeta, Unknown};
 use prost::Message;
 
 use super::{CRONTABS, crontab, serve_crontabs};
@@ -196,4 +198,38 @@ fn every_built_in_kind_speaks_protobuf() {
         }
     }
     assert!(kinds >= 2, "{kinds}");
+}
+
+#[test]
+fn the_space_in_json_that_came_in_protobuf_is_kept() {
+    const COLLECTION: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let metadata = ObjectMeta { name: Some("a".to_owned()), ..ObjectMeta::default() };
+    let data = RawExtension { raw: Some(br#"{"b": 1}"#.to_vec()) };
+    let revision = ControllerRevision { metadata: Some(metadata), data: Some(data), revision: Some(1) };
+    let created = send(&server, "POST", COLLECTION, Some(&seal("apps/v1", "ControllerRevision", &revision)));
+    assert_eq!(created.status, 201);
+    let put = |data: &str| {
+        let body = format!(r#"{{"metadata":{{"name":"a"}},"data":{data},"revision":2}}"#);
+        server.send("PUT", &format!("{COLLECTION}/a"), &[], Some(body.as_bytes())).status
+    };
+    assert_eq!((put(r#"{"b": 1}"#), put(r#"{"b":1}"#)), (200, 422));
+}
+
+#[test]
+fn aggregated_discovery_is_there_in_protobuf() {
+    const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let accepted = format!("application/json,{PROTOBUF}{AGGREGATED}");
+    let answer = server.send("GET", "/api", &[("Accept", &accepted)], None);
+    check_type(&answer, 200, &format!("{PROTOBUF}{AGGREGATED}"));
+    let (type_, list) = open::<APIGroupDiscoveryList>(&answer.body);
+    assert_eq!(type_, "apidiscovery.k8s.io/v2/APIGroupDiscoveryList");
+    let resources = &list.items[0].versions[0].resources;
+    assert_eq!((list.items.len(), resources[0].resource()), (1, "bindings"));
+    let yaml = server.send("GET", "/api", &[("Accept", &format!("application/yaml{AGGREGATED}"))], None);
+    check_type(&yaml, 200, &format!("application/yaml{AGGREGATED}"));
+    assert_eq!(yaml.header("etag"), answer.header("etag"), "all forms have one tag");
 }

@@ -64,8 +64,10 @@ pub fn validate_of_template(metadata: &FieldRef<'_>) -> ErrorList {
     let value = |field: &FieldRef<'_>| field.value().cloned().unwrap_or(Value::Null);
     let mut errors = object_meta::validate_annotations(&value(&annotations), annotations.path());
     errors.extend(object_meta::validate_labels(&value(&labels), labels.path()));
+    // The beginning of the year 1 is no time, but is there: the pointer of a struct.
+    let is_zero_time = |name| name == "deletionTimestamp" && metadata.value().and_then(|it| it.get(name)).is_some();
     for (name, called) in FORBIDDEN_METADATA {
-        if metadata.field(name).is_set() {
+        if metadata.field(name).is_set() || is_zero_time(name) {
             errors.push(Error::forbidden(&metadata.path().child(called), "cannot be set"));
         }
     }

@@ -250,6 +250,11 @@ pub trait Strategy: Send + Sync {
         self.prepare_update(version, subresource, new, old);
     }
 
+    /// What an update leaves as it is stored, where the object is written in a version that can't say all of it.
+    fn leaves_alone(&self, _subresource: Subresource) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What is wrong with an update.
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
@@ -339,6 +344,12 @@ pub trait Strategy: Send + Sync {
     /// stored has no empty ones.
     fn counts_empty(&self) -> bool {
         false
+    }
+
+    /// The paths of lists and maps that Go tells from none in validation where they are empty, beside those of all pods; `*`
+    /// stands for each item of a list.
+    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
+        &[]
     }
 
     /// The path of the immutable field whose bytes Go keeps as they were sent, where `*` stands for each item of a list: it has

@@ -13,12 +13,14 @@ mod node;
 mod decode;
 mod encode;
 mod envelope;
+mod json_texts;
 pub mod messages;
 
 pub use decode::decode;
 pub use encode::encode;
 pub use envelope::{Envelope, PREFIX, open, seal, write_event};
 pub use error::ProtobufError;
+pub use json_texts::json_texts_at;
 
 #[cfg(test)]
 mod tests;

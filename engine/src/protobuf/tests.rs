@@ -271,3 +271,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn json_within_a_message_is_found_as_it_was_written() {
+    let sealed = kinds::seal(&value(
+        r#"{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","spec":{"devices":{"config":[
+            {"requests":["a"]},{"opaque":{"driver":"d","parameters":{"b":12}}},{"opaque":{"driver":"d","parameters":{}}}]}}}"#,
+    ));
+    let mut sealed = sealed.expect("the kind has a message");
+    let at = sealed.windows(8).position(|bytes| bytes == br#"{"b":12}"#).expect("JSON is within it");
+    sealed[at..at + 8].copy_from_slice(br#"{"b": 1}"#);
+    let raw = open(&sealed).expect("it is an envelope").raw;
+    let message = message("resource.k8s.io/v1", "ResourceClaim");
+    let path = ["spec", "devices", "config", "*", "opaque", "parameters"];
+    assert_eq!(json_texts_at(message, raw, &path), [None, Some(r#"{"b": 1}"#), Some("{}")]);
+    assert!(json_texts_at(message, raw, &["spec", "nothing"]).is_empty());
+}

@@ -99,6 +99,27 @@ impl Empty {
         })
     }
 
+    /// Whether it stands at a path of names, where `*` is each item of a list.
+    pub fn is_at(&self, path: &[&str]) -> bool {
+        self.way.len() == path.len() && self.ends_with(path)
+    }
+
+    /// Whether its path ends so.
+    pub fn ends_with(&self, path: &[&str]) -> bool {
+        let Some(from) = self.way.len().checked_sub(path.len()) else { return false };
+        self.names().skip(from).eq(path.iter().map(|name| Some(*name).filter(|name| *name != "*")))
+    }
+
+    /// Whether `object` has nothing in its place.
+    pub fn is_missing_in(&self, object: &Value) -> bool {
+        let found = self.way.iter().try_fold(object, |at, step| match (at, step) {
+            (Value::Object(fields), ValueStep::Name(name)) => fields.get(name),
+            (Value::Array(items), ValueStep::Index(index)) => items.get(*index),
+            _ => None,
+        });
+        found.is_none()
+    }
+
     /// Puts it back into `object`, which it was left out of, unless what it stands in is gone.
     pub fn restore(&self, object: &mut Value) {
         let Some((ValueStep::Name(last), way)) = self.way.split_last() else { return };

@@ -67,6 +67,32 @@ impl Named {
     }
 }
 
+impl Named {
+    /// The fields that a query may have, as the parameters of an operation: those that are one text, number or truth, and
+    /// lists of such, of which each value is sent by itself.
+    pub fn query_parameters(&'static self) -> Vec<Value> {
+        let own = self.message().members().filter(|field| field.owner.is_some());
+        own.filter_map(query_parameter).collect()
+    }
+}
+
+fn query_parameter(field: &'static Field) -> Option<Value> {
+    let type_ = match field.kind {
+        FieldKind::Bool => "boolean",
+        FieldKind::Int32 | FieldKind::Int64 => "integer",
+        FieldKind::Double => "number",
+        FieldKind::String => "string",
+        FieldKind::Bytes | FieldKind::Message(_) => return None,
+    };
+    let mut parameter = object! {
+        "name" => field.json,
+        "in" => "query",
+        "schema" => object! { "type" => type_, "uniqueItems" => true },
+    };
+    describe(parameter.make_object(), description_of(field));
+    Some(parameter)
+}
+
 /// The names of the definitions that a schema refers to.
 pub fn collect_references(value: &Value, names: &mut HashSet<String>) {
     work::step();
@@ -188,7 +214,8 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             fields.insert("default", zero);
         }
         if !field.enums.is_empty() {
-            let mut values: Vec<&str> = field.enums.split(',').collect();
+            // In the data, spaces part words.
+            let mut values: Vec<String> = field.enums.split(',').map(|value| value.replace("%20", " ")).collect();
             values.sort_unstable();
             fields.insert("enum", values.into_iter().map(Value::from).collect::<Vec<_>>().into());
         }

@@ -7,10 +7,16 @@
 //! Source: documents recorded from apiextensions-apiserver 1.37; the shared definitions stand in `schemas/openapi.json`.
 
 mod names;
+mod words;
+mod media_types;
+mod parameters;
+mod path_writer;
+mod connecting;
 mod paths;
+mod discovery;
 mod shared;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha512};
@@ -23,17 +29,16 @@ use crate::schema::openapi::{self, Dialect, OpenApiOptions, PublishedKind};
 use crate::types::{self, collect_references};
 use crate::value::{Map, Value};
 use crate::work;
-use names::{definition_name, is_built_in};
-use paths::{insert_paths, share_parameters};
-use shared::SHARED;
+use names::{built_in, definition_name, is_built_in};
+use parameters::share_parameters;
+use paths::insert_paths;
+use shared::{SHARED, WholeVersions};
 
+pub use discovery::DiscoveryPath;
 pub use names::document_path;
 
 /// Bytes of a document, not counting what all kinds share: kinds beyond are left out. The reference has no such limit.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
-
-/// The media type of an OpenAPI v2 document in protobuf, which is not served: 406.
-pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// The version of Kubernetes that the server of these versions speaks for.
 fn minor_of(versions: &[Arc<ServedVersion>]) -> Minor {
@@ -42,6 +47,7 @@ fn minor_of(versions: &[Arc<ServedVersion>]) -> Minor {
 
 /// The document of one group and version: all of its resources.
 pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
+    let minor = minor_of(versions);
     let mut paths = Map::new();
     let mut schemas = Map::new();
     let mut room = DOCUMENT_BYTES_MAX;
@@ -54,17 +60,57 @@ pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
         own_schemas.into_iter().for_each(|(name, schema)| _ = schemas.insert(name, schema));
         own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
     }
-    insert_shared([&paths], minor_of(versions), Dialect::V3, &mut schemas);
-    object! {
-        "openapi" => "3.0.0",
-        "info" => object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" },
-        "paths" => paths,
-        "components" => object! { "schemas" => schemas },
+    let Some(version) = versions.iter().find(|version| built_in(version).is_some()) else {
+        insert_shared([&paths], minor, (Dialect::V3, WholeVersions::OfDefinitions), &mut schemas);
+        return object! {
+            "openapi" => "3.0.0",
+            "info" => object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" },
+            "paths" => paths,
+            "components" => object! { "schemas" => schemas },
+        };
+    };
+    DiscoveryPath::of_version(&version.group, &version.version).insert(Dialect::V3, &mut paths);
+    let named = WholeVersions::Of { group: &version.group, version: &version.version };
+    insert_shared([&paths], minor, (Dialect::V3, named), &mut schemas);
+    built_in_v3_document(paths, schemas, minor)
+}
+
+/// The document of a path by which clients learn what is served.
+pub fn v3_discovery_document(path: &DiscoveryPath, minor: Minor) -> Value {
+    let (mut paths, mut schemas) = (Map::new(), Map::new());
+    path.insert(Dialect::V3, &mut paths);
+    insert_shared([&paths], minor, (Dialect::V3, WholeVersions::OfDefinitions), &mut schemas);
+    built_in_v3_document(paths, schemas, minor)
+}
+
+/// The paths of discovery that these versions bring, but for those of the versions themselves.
+pub fn discovery_paths(versions: &[Arc<ServedVersion>]) -> Vec<DiscoveryPath> {
+    let own = versions.iter().filter(|version| built_in(version).is_some());
+    DiscoveryPath::of_groups(own.map(|version| version.group.as_str()))
+}
+
+fn built_in_v3_document(paths: Map, schemas: Map, minor: Minor) -> Value {
+    let mut components = Map::new();
+    if !schemas.is_empty() {
+        components.insert("schemas", schemas.into());
     }
+    components.insert("securitySchemes", bearer_token());
+    object! { "openapi" => "3.0.0", "info" => info(minor), "paths" => paths, "components" => components }
+}
+
+fn info(minor: Minor) -> Value {
+    object! { "title" => "Kubernetes", "version" => format!("1.{}", minor.number()) }
+}
+
+fn bearer_token() -> Value {
+    let token = object! {
+        "description" => "Bearer Token authentication", "type" => "apiKey", "name" => "authorization", "in" => "header",
+    };
+    object! { "BearerToken" => token }
 }
 
 /// The one v2 document of everything that is served. Defaults are left out, and parameters stand in one place.
-pub fn v2_document(versions: &[Arc<ServedVersion>], server_version: &str) -> Value {
+pub fn v2_document(versions: &[Arc<ServedVersion>], minor: Minor) -> Value {
     let (mut paths, mut parameters) = (Map::new(), Map::new());
     let mut definitions = Map::new();
     let mut room = DOCUMENT_BYTES_MAX;
@@ -80,18 +126,21 @@ pub fn v2_document(versions: &[Arc<ServedVersion>], server_version: &str) -> Val
         own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
         shared.into_iter().for_each(|(name, parameter)| _ = parameters.insert(name, parameter));
     }
-    insert_shared([&paths, &parameters], minor_of(versions), Dialect::V2, &mut definitions);
+    discovery_paths(versions).iter().for_each(|path| path.insert(Dialect::V2, &mut paths));
+    let own = versions.iter().filter(|version| built_in(version).is_some());
+    let own: BTreeSet<_> = own.map(|version| (version.group.as_str(), version.version.as_str())).collect();
+    for (group, version) in own {
+        DiscoveryPath::of_version(group, version).insert(Dialect::V2, &mut paths);
+    }
+    insert_shared([&paths, &parameters], minor, (Dialect::V2, WholeVersions::All), &mut definitions);
     definitions.values_mut().for_each(remove_defaults);
-    let token = object! {
-        "description" => "Bearer Token authentication", "type" => "apiKey", "name" => "authorization", "in" => "header",
-    };
     object! {
         "swagger" => "2.0",
-        "info" => object! { "title" => "Kubernetes", "version" => server_version },
+        "info" => info(minor),
         "paths" => paths,
         "definitions" => definitions,
         "parameters" => parameters,
-        "securityDefinitions" => object! { "BearerToken" => token },
+        "securityDefinitions" => bearer_token(),
         "security" => vec![object! { "BearerToken" => Vec::new() }],
     }
 }
@@ -131,7 +180,10 @@ fn insert_published(kind: &kinds::Kind, minor: Minor, dialect: Dialect, definiti
         if definitions.contains_key(&name) || SHARED.definitions.contains_key(&name) {
             continue;
         }
-        let definition = named.definition_in(minor);
+        let mut definition = named.definition_in(minor);
+        if let Some(unions) = SHARED.unions.get(&name) {
+            definition.schema.make_object().insert("x-kubernetes-unions", unions.clone());
+        }
         waiting.extend(definition.references);
         let schema = match dialect {
             Dialect::V2 => reduce_to_v2(&definition.schema),
@@ -142,9 +194,10 @@ fn insert_published(kind: &kinds::Kind, minor: Minor, dialect: Dialect, definiti
 }
 
 fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &mut Map) {
-    if let Some(kind) = kinds::of_all_minors().find(|kind| kind.is_form(version)) {
+    if let Some(kind) = built_in(version) {
         insert_published(kind, version.minor, dialect, definitions);
-        for kind in kind.parts_in(version.minor).filter_map(|part| part.kind) {
+        let sent = kind.parts_in(version.minor).filter(|part| !connecting::is_connection(part));
+        for kind in sent.filter_map(|part| part.kind) {
             insert_published(kind, version.minor, dialect, definitions);
         }
         return;
@@ -173,7 +226,12 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
 }
 
 /// Adds the shared definitions that `others` and definitions refer to, and those that these refer to.
-fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, minor: Minor, dialect: Dialect, definitions: &mut Map) {
+fn insert_shared<'m>(
+    others: impl IntoIterator<Item = &'m Map>,
+    minor: Minor,
+    (dialect, versions): (Dialect, WholeVersions<'_>),
+    definitions: &mut Map,
+) {
     let mut wanted = HashSet::new();
     let others = others.into_iter().flat_map(Map::values);
     others.for_each(|other| collect_references(other, &mut wanted));
@@ -185,6 +243,7 @@ fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, minor: Minor, di
         }
         let Some(mut definition) = SHARED.definitions.get(&name).cloned() else { continue };
         types::make_older(minor, &name, &mut definition);
+        versions.name_in(&mut definition);
         let definition = match dialect {
             Dialect::V2 => reduce_to_v2(&definition),
             Dialect::V3 => definition,
@@ -317,7 +376,7 @@ mod tests {
     fn every_reference_has_its_definition() {
         for (document, at) in [
             (v3_document(&widgets(Scope::Namespaced)), &["components", "schemas"][..]),
-            (v2_document(&widgets(Scope::Namespaced), "v1.37.2"), &["definitions"]),
+            (v2_document(&widgets(Scope::Namespaced), Minor::NEWEST), &["definitions"]),
         ] {
             let definitions = document.at(at).and_then(Value::as_object).expect("definitions");
             let mut names = HashSet::new();
@@ -370,7 +429,7 @@ mod tests {
 
     #[test]
     fn shared_parameters_of_v2_are_named_by_their_content() {
-        let document = v2_document(&widgets(Scope::Namespaced), "v1.37.2");
+        let document = v2_document(&widgets(Scope::Namespaced), Minor::NEWEST);
         let parameters = document.get("parameters").and_then(Value::as_object).expect("parameters");
         for name in ["pretty-tJGM1-ng", "namespace-vgWSWtn3", "resourceVersion-5WAnf1kx", "body-78PwaGsr"] {
             assert!(parameters.contains_key(name), "{name}");

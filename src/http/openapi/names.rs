@@ -1,5 +1,7 @@
 //! What documents and definitions are called.
 
+use crate::crd::ServedVersion;
+use crate::kinds::{self, Kind};
 use crate::schema::openapi;
 use crate::types;
 
@@ -21,6 +23,14 @@ pub(super) fn definition_name(group: &str, version: &str, kind: &str) -> String 
         }
         "apiregistration" => format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{kind}"),
         "" => format!("io.k8s.api.core.{version}.{kind}"),
-        name => format!("io.k8s.api.{name}.{version}.{kind}"),
+        name => {
+            let package = types::package_of_group(group).unwrap_or(name);
+            format!("io.k8s.api.{package}.{version}.{kind}")
+        }
     }
+}
+
+/// The built-in kind that a version is, if it is one.
+pub(super) fn built_in(version: &ServedVersion) -> Option<&'static Kind> {
+    kinds::of_all_minors().find(|kind| kind.is_form(version))
 }

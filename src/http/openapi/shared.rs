@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::object;
 use crate::value::{Map, Value, json};
 use crate::work;
 
@@ -9,6 +10,8 @@ use crate::work;
 pub(super) struct SharedDefinitions {
     pub(super) definitions: Map,
     pub(super) parameters: Map,
+    /// Which fields of a type exclude each other, by the definitions' names.
+    pub(super) unions: Map,
 }
 
 pub(super) static SHARED: LazyLock<SharedDefinitions> = LazyLock::new(|| work::essential(read_shared));
@@ -17,5 +20,54 @@ fn read_shared() -> SharedDefinitions {
     let text = include_str!("../../../schemas/openapi.json");
     let document = json::decode(text.as_bytes()).expect("schemas/openapi.json is JSON");
     let part = |name| document.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
-    SharedDefinitions { definitions: part("definitions"), parameters: part("parameters") }
+    SharedDefinitions { definitions: part("definitions"), parameters: part("parameters"), unions: part("unions") }
+}
+
+/// Versions with options and events of their own that servers of definitions alone don't have.
+const OF_BUILT_IN: [(&str, &str); 7] = [
+    ("admission.k8s.io", "v1"),
+    ("admission.k8s.io", "v1beta1"),
+    ("apiextensions.k8s.io", "v1"),
+    ("apiextensions.k8s.io", "v1beta1"),
+    ("apiregistration.k8s.io", "v1"),
+    ("apiregistration.k8s.io", "v1beta1"),
+    ("imagepolicy.k8s.io", "v1alpha1"),
+];
+
+/// Of which versions the types are said to be that all versions have: options of deletions, and events of watches.
+#[derive(Clone, Copy)]
+pub(super) enum WholeVersions<'a> {
+    /// Of those that a server of definitions knows, as documents of definitions say.
+    OfDefinitions,
+    /// Of the core's and that of one built-in group.
+    Of { group: &'a str, version: &'a str },
+    /// Of all.
+    All,
+}
+
+impl WholeVersions<'_> {
+    /// Names the versions in a definition of such a type; others have one version, and stay as they are.
+    pub fn name_in(self, definition: &mut Value) {
+        const NAMES: &str = "x-kubernetes-group-version-kind";
+        let Some(Value::Array(known)) = definition.get(NAMES).filter(|_| !matches!(self, Self::OfDefinitions)) else {
+            return;
+        };
+        let kind = known.first().map(|first| first.str_at(&["kind"])).unwrap_or_default().to_owned();
+        if !matches!(kind.as_str(), "DeleteOptions" | "WatchEvent") {
+            return;
+        }
+        let of_all = SHARED.definitions.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+        let of_all = of_all.map(|options| options.items_at(&[NAMES])).unwrap_or_default();
+        let versions = of_all.iter().map(|known| (known.str_at(&["group"]), known.str_at(&["version"])));
+        let mut versions: Vec<(&str, &str)> = versions.chain(OF_BUILT_IN).collect();
+        if let Self::Of { group, version } = self {
+            versions.retain(|one| [("", "v1"), (group, version)].contains(one));
+        }
+        versions.sort_unstable();
+        versions.dedup();
+        let named = versions.into_iter().map(|(group, version)| {
+            object! { "group" => group, "kind" => kind.as_str(), "version" => version }
+        });
+        definition.make_object().insert(NAMES, named.collect::<Vec<_>>().into());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::kinds;
+use crate::kinds::{self, prepare};
 use crate::meta::{OBJECT_BYTES_MAX, Revision, Status};
 use crate::store::{self, Collection, Encoded, Guard, Stored, WriteError};
 use crate::value::{Value, json};
@@ -16,6 +16,18 @@ use super::kept::RawField;
 const NEW_BYTES: usize = 4 << 10;
 /// How much longer an object is expected to get by a change.
 const GROWTH_BYTES: usize = 256;
+
+/// Takes what an update leaves alone from what is stored, as the version of the request may not be able to say it.
+fn keep_stored(target: &Target, raw: &mut Value, stored: &Stored) {
+    let storage = target.resource.storage();
+    let left_alone = target.resource.strategy.leaves_alone(target.subresource);
+    if left_alone.is_empty() || target.version.version == storage.version || *stored.stored_version != *storage.version
+    {
+        return;
+    }
+    let Ok(old) = json::decode(&stored.bytes) else { return };
+    prepare::keep(raw, &old, left_alone);
+}
 
 impl Registry {
     /// Stores the new object, together with the writes that give it what it has.
@@ -92,6 +104,7 @@ impl Registry {
         remove_resource_version(&mut raw);
         let raw = self.convert_to(resource, resource.storage(), raw).await;
         let mut raw = raw.map_err(|error| Undecodable::from(error).refuse_write())?;
+        keep_stored(target, &mut raw, &stored);
         if resource.definition.is_none() {
             kinds::settle_stored(&mut raw);
         }

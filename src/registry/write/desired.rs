@@ -74,14 +74,18 @@ impl Desired<'_> {
     pub(super) fn origin(&self, subresource: Subresource) -> TextOrigin<'_> {
         match self {
             _ if subresource != Subresource::Main => TextOrigin::Stored,
-            Desired::Sent { sent: Some(body), .. } if body.format == Format::Json => TextOrigin::Json(&body.bytes),
+            Desired::Sent { sent: Some(body), .. } => match body.format {
+                Format::Json => TextOrigin::Json(&body.bytes),
+                Format::Protobuf => TextOrigin::Protobuf(&body.bytes),
+                Format::Yaml => TextOrigin::Values,
+            },
             Desired::Patched(request) => match request.patch_type {
                 PatchType::Json | PatchType::Merge => TextOrigin::JsonPatch,
                 PatchType::Apply => TextOrigin::Apply,
                 PatchType::StrategicMerge => TextOrigin::Values,
             },
             Desired::Sent { sent: None, .. } | Desired::Emptied => TextOrigin::Stored,
-            Desired::Sent { .. } | Desired::Scaled(_) => TextOrigin::Values,
+            Desired::Scaled(_) => TextOrigin::Values,
         }
     }
 

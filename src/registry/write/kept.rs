@@ -3,7 +3,9 @@
 //! What is stored is compact but for this field, where there is space between its tokens. So its text is told from the bytes in
 //! the store, and objects of kinds without such a field cost nothing.
 
+use crate::kinds;
 use crate::kinds::strategy::Strategy;
+use crate::protobuf;
 use crate::store::Stored;
 use crate::value::written::{self, value_at};
 use crate::value::{Value, json};
@@ -14,14 +16,15 @@ use crate::write::RawFieldTexts;
 pub(super) enum TextOrigin<'a> {
     /// JSON that a client sent.
     Json(&'a [u8]),
+    /// The same in protobuf, in its envelope.
+    Protobuf(&'a [u8]),
     /// The object that is stored: this subresource does not write the field, or the server itself writes.
     Stored,
     /// A patch of JSON: it is made to the object as a client reads it, and leaves alone what it does not name.
     JsonPatch,
     /// An apply: if it changes nothing, the object stays as it is stored.
     Apply,
-    /// All else makes the bytes anew: YAML and strategic merges by way of values, and protobuf comes from clients that write
-    /// it compact.
+    /// All else makes the bytes anew: YAML and strategic merges by way of values.
     Values,
 }
 
@@ -48,6 +51,7 @@ impl RawField {
         let is_as_before = |at| live.is_some_and(|(object, _)| value_at(new, path, at) == value_at(object, path, at));
         let new = match origin {
             TextOrigin::Json(bytes) => owned(bytes, path),
+            TextOrigin::Protobuf(bytes) => of_protobuf(bytes, new, path),
             TextOrigin::Stored => old.clone(),
             TextOrigin::JsonPatch => {
                 let texts = old.iter().enumerate();
@@ -82,6 +86,14 @@ impl RawField {
 
 fn owned(object: &[u8], path: &[&str]) -> Vec<Option<String>> {
     texts_of(object, path).into_iter().map(|text| text.map(str::to_owned)).collect()
+}
+
+/// The texts of a body in protobuf that was read as `object`.
+fn of_protobuf(body: &[u8], object: &Value, path: &[&str]) -> Vec<Option<String>> {
+    let message = kinds::message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    let (Some(message), Ok(envelope)) = (message, protobuf::open(body)) else { return Vec::new() };
+    let texts = protobuf::json_texts_at(message, envelope.raw, path);
+    texts.into_iter().map(|text| text.map(str::to_owned)).collect()
 }
 
 fn texts_of<'o>(object: &'o [u8], path: &[&str]) -> Vec<Option<&'o str>> {

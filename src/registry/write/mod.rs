@@ -22,6 +22,7 @@ use crate::kinds::strategy::Strategy;
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
 use crate::store::{self, Guard, Stored};
+use crate::types::decoder::Empty;
 use crate::value::Value;
 use crate::write::metadata::{
     dedup_owner_references, ensure_namespace, generate_name, metadata_mut, name_suffix, wipe_system_fields,
@@ -260,7 +261,7 @@ impl Registry {
 
 /// Counts an empty list or map that was sent as a change, where Go does.
 fn count_emptied(target: &Target, new: &mut Value, old: &Value, warnings: &Warnings) {
-    if target.resource.strategy.counts_empty() && warnings.has_empty() {
+    if target.resource.strategy.counts_empty() && warnings.has_empty_in(new) {
         prepare::raise_generation(new, old);
     }
 }
@@ -286,7 +287,8 @@ fn prepared(
         Some(old) => write.update(new, old, &mut |_| {}),
     };
     let mut outcome = run(new);
-    let valid = warnings.with_empty(&outcome.object, outcome.errors, |sent| run(sent).errors);
+    let is_told = |empty: &Empty| tells_empty(write.strategy, empty);
+    let valid = warnings.with_empty(&outcome.object, outcome.errors, is_told, |sent| run(sent).errors);
     outcome.errors = unmet;
     outcome.errors.extend(valid);
     warnings.extend(outcome.early_warnings);
@@ -297,6 +299,24 @@ fn prepared(
     }
     warnings.extend(outcome.warnings);
     Ok(outcome.object)
+}
+
+/// Lists of all pods, and of templates of pods, that Go tells from none where they are empty.
+const OF_PODS: [&[&str]; 9] = [
+    &["volumeClaimTemplate", "metadata", "finalizers"],
+    &["volumeClaimTemplate", "metadata", "managedFields"],
+    &["volumeClaimTemplate", "metadata", "ownerReferences"],
+    &["ephemeralContainers", "*", "ports"],
+    &["ephemeralContainers", "*", "resizePolicy"],
+    &["ephemeralContainers", "*", "restartPolicyRules"],
+    &["ephemeralContainers", "*", "resources", "claims"],
+    &["ephemeralContainers", "*", "resources", "limits"],
+    &["ephemeralContainers", "*", "resources", "requests"],
+];
+
+/// Whether validation tells from none what came empty.
+fn tells_empty(strategy: &dyn Strategy, empty: &Empty) -> bool {
+    strategy.tells_empty().iter().any(|path| empty.is_at(path)) || OF_PODS.iter().any(|path| empty.ends_with(path))
 }
 
 /// What admission sees of an object: itself, or its Scale.

@@ -7,6 +7,7 @@ use kubeskiff::author::{self, DefinedKind, diff, explain, fix, infer, lint};
 use kubeskiff::crd::{self, ServedVersion, defaults, definition as decoding, names, strategy, validate, warnings};
 use kubeskiff::http::{discovery, openapi};
 use kubeskiff::meta::field::Path;
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::schema::rules::Rules;
 use kubeskiff::schema::structural::Structural;
 use kubeskiff::schema::{check, convert, declare, json_schema};
@@ -62,7 +63,7 @@ pub fn passes() -> Vec<Pass> {
                 kind.as_ref().map(|kind| json::encode(&openapi::v3_document(&kind.versions)))
             }),
             pass("OpenAPI v2", shape, OPEN_API_SIZE, kind, |kind| {
-                kind.as_ref().map(|kind| openapi::v2_document(&kind.versions, "v1.37.0"))
+                kind.as_ref().map(|kind| openapi::v2_document(&kind.versions, Minor::NEWEST))
             }),
             pass("lint", shape, SIZE, document, lint::lint),
             pass(
@@ -202,7 +203,7 @@ fn many() -> Vec<Pass> {
             }),
             pass("discovery", shape, SIZE, kind, |kind| kind.as_ref().map(|kind| discover(&kind.versions))),
             pass("OpenAPI v2", shape, SIZE, kind, |kind| {
-                kind.as_ref().map(|kind| openapi::v2_document(&kind.versions, "v1.37.0"))
+                kind.as_ref().map(|kind| openapi::v2_document(&kind.versions, Minor::NEWEST))
             }),
             pass("OpenAPI v3", shape, SIZE, kind, |kind| {
                 kind.as_ref().map(|kind| openapi::v3_document(&kind.versions))
@@ -239,7 +240,7 @@ fn many() -> Vec<Pass> {
         "definitions of a group",
         SIZE,
         move |size| served(&definitions(size)),
-        |versions| openapi::v2_document(versions, "v1.37.0"),
+        |versions| openapi::v2_document(versions, Minor::NEWEST),
     ));
     passes.push(pass(
         "OpenAPI v3",

@@ -91,6 +91,7 @@ pub type RefusedValues = Aggregate<String>;
 pub fn check(flags: &Flags, minor: Minor) -> Result<(), RefusedValues> {
     Aggregate::refuse(log::faults(flags))?;
     Aggregate::refuse(options(flags, minor))?;
+    Aggregate::refuse(places(flags).into_iter().collect())?;
     Aggregate::refuse(files::fault(flags).into_iter().collect())
 }
 
@@ -206,6 +207,18 @@ fn priorities(flags: &Flags) -> Option<String> {
     Some(format!("--runtime-config={name}=false conflicts with --enable-priority-and-fairness=true"))
 }
 
+/// Priorities share out the places of requests: there is one at least.
+fn places(flags: &Flags) -> Option<String> {
+    if flags.truth("enable-priority-and-fairness") == Some(false) {
+        return None;
+    }
+    let reading = flags.number("max-requests-inflight").unwrap_or(400);
+    let mutating = flags.number("max-mutating-requests-inflight").unwrap_or(200);
+    let numbers = format!("MaxRequestsInFlight={reading} and MaxMutatingRequestsInFlight={mutating}");
+    let fault = format!("invalid configuration: {numbers}; they must add up to something positive");
+    (reading.saturating_add(mutating) <= 0).then_some(fault)
+}
+
 /// Each duration is longer than the next.
 fn leadership(flags: &Flags) -> Vec<String> {
     let seconds = LEADERSHIP.map(|(name, default)| flags.duration(name).map_or(default, |given| given.as_secs_f64()));
@@ -286,6 +299,7 @@ mod tests {
             "--runtime-config=api/all=false,flowcontrol.apiserver.k8s.io/v1=true",
             "--enable-priority-and-fairness=false --runtime-config=api/ga=false",
             "--coordinated-leadership-retry-period=5s",
+            "--max-requests-inflight=0 --max-mutating-requests-inflight=0 --enable-priority-and-fairness=false",
         ] {
             assert_eq!(fault(arguments), None, "{arguments}");
         }

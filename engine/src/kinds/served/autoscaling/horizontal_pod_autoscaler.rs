@@ -130,13 +130,16 @@ impl Strategy for HorizontalPodAutoscaler {
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
         // What v1 says in annotations belongs to the spec or the status all the same.
         let (api_version, old) = (new.str_at(&["apiVersion"]).to_owned(), in_v2(old));
         let mut prepared = in_v2(new).into_owned();
-        prepare::keep(&mut prepared, &old, &[kept]);
+        prepare::keep(&mut prepared, &old, self.leaves_alone(subresource));
         features::drop_fields(&FEATURES, version.minor, &mut prepared, Some(&old));
         *new = convert::convert(&prepared, &api_version);
+    }
+
+    fn leaves_alone(&self, subresource: Subresource) -> &'static [&'static str] {
+        if subresource == Subresource::Status { &["spec"] } else { &["status"] }
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {

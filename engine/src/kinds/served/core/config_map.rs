@@ -43,6 +43,11 @@ impl Strategy for ConfigMap {
         errors
     }
 
+    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
+        // Data that is left out is an empty map by default.
+        &[&["binaryData"]]
+    }
+
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         errors.extend(metadata::check_immutable(new, old, &["data", "binaryData"]));

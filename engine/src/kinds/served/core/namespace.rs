@@ -22,7 +22,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     status: true,
     parts: &[Part::new(namespaces::FINALIZE, &["update"], None, Action::Write)],
     verbs: SINGLE_VERBS,
-    selectable_fields: &[".status.phase", ".name"],
+    selectable_fields: &[".status.phase"],
     example: "metadata: {name: example}",
     ..Kind::new("", "v1", "Namespace", &Namespace)
 }];
@@ -120,10 +120,6 @@ impl Strategy for Namespace {
 
     fn lists_field_labels(&self) -> bool {
         true
-    }
-
-    fn select(&self, object: &Value, field: &str) -> Option<String> {
-        (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }
 
     fn table(&self) -> Option<Table> {

@@ -50,7 +50,6 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["pv"],
     scope: Scope::Cluster,
     status: true,
-    selectable_fields: &[".name"],
     example: r"
 metadata: {name: example}
 spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, nfs: {server: files.example.com, path: /data}}",
@@ -123,10 +122,6 @@ impl Strategy for PersistentVolume {
             Subresource::Status => Vec::new(),
             _ => volume::warnings(&FieldRef::root(new)),
         }
-    }
-
-    fn select(&self, object: &Value, field: &str) -> Option<String> {
-        (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }
 
     fn returns_deleted(&self) -> bool {

@@ -38,7 +38,6 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     singular: "persistentvolumeclaim",
     short_names: &["pvc"],
     status: true,
-    selectable_fields: &[".name"],
     example: "metadata: {name: example}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",
     ..Kind::new("", "v1", "PersistentVolumeClaim", &PersistentVolumeClaim)
 }];
@@ -111,10 +110,6 @@ impl Strategy for PersistentVolumeClaim {
         }
         warnings.extend(claim::warnings(&FieldRef::root(new).field("spec")));
         warnings
-    }
-
-    fn select(&self, object: &Value, field: &str) -> Option<String> {
-        (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }
 
     fn returns_deleted(&self) -> bool {

@@ -60,6 +60,10 @@ impl Strategy for Secret {
         }
     }
 
+    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
+        &[&["data"]]
+    }
+
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
         errors.extend(metadata::check_unchanged(new, old, "type"));

@@ -136,6 +136,10 @@ impl Strategy for ResourceSlice {
         true
     }
 
+    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
+        &[&["spec", "sharedCounters"], &["spec", "devices"]]
+    }
+
     fn returns_deleted(&self) -> bool {
         true
     }

@@ -1,0 +1,37 @@
+//! JSON that a message holds as it was written, found by the names that its fields have in JSON.
+
+use crate::types::{Codec, Field, FieldKind, Message, Shape};
+
+use super::node::{WireMessage, WireValue};
+
+/// The texts behind a path of field names, where `*` stands for each item of a list: one for each item, or a single one. Bytes
+/// that are no message have none.
+pub fn json_texts_at<'b>(message: &'static Message, bytes: &'b [u8], path: &[&str]) -> Vec<Option<&'b str>> {
+    WireMessage::read(message, bytes).map_or_else(|_| Vec::new(), |node| in_message(message, &node, path))
+}
+
+fn in_message<'b>(message: &'static Message, node: &WireMessage<'b>, path: &[&str]) -> Vec<Option<&'b str>> {
+    let [name, rest @ ..] = path else {
+        return match (message.codec, node.part(0)) {
+            (Codec::Json, Some(WireValue::Bytes(text))) => vec![std::str::from_utf8(text).ok()],
+            _ => Vec::new(),
+        };
+    };
+    let fields = || message.fields.iter().zip(0..).filter_map(|(field, index)| Some((field, node.part(index)?)));
+    if let Some((field, part)) = fields().find(|(field, _)| field.json == *name) {
+        return in_part(field, part, rest);
+    }
+    // The members of what is embedded are its own in JSON.
+    let embedded = fields().filter(|(field, _)| field.shape == Shape::Inline);
+    embedded.map(|(field, part)| in_part(field, part, path)).find(|texts| !texts.is_empty()).unwrap_or_default()
+}
+
+fn in_part<'b>(field: &Field, part: &WireValue<'b>, path: &[&str]) -> Vec<Option<&'b str>> {
+    match (field.kind, part, path) {
+        (FieldKind::Message(message), WireValue::Node(node), _) => in_message(message.get(), node, path),
+        (_, WireValue::List(items), ["*", rest @ ..]) => {
+            items.iter().map(|item| in_part(field, item, rest).first().copied().flatten()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
