@@ -12,7 +12,7 @@ use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::{About, Claims, NamedObject, TokenIssuer, UserInfo, new_token_id};
 use crate::meta::field::{Error, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::{Status, time};
 use crate::object;
 use crate::store::{Collection, Stored};

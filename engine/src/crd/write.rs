@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::ServedVersion;
 use super::nested::{NestedError, nested_int, nested_str, split_path};
 use crate::meta::field::{self, ErrorList, ErrorSubject, ErrorType, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{names, object_meta};
 use crate::object;

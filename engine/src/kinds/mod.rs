@@ -77,7 +77,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::policy;
 use crate::protobuf;

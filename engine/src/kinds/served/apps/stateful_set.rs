@@ -9,7 +9,7 @@ use crate::kinds::workloads::{self, cells, claims, percent, selector, status, te
 use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;

@@ -10,7 +10,7 @@ use crate::kinds::workloads::{self, cells, selector, template};
 use crate::kinds::{Kind, declared, defaults, jobs, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::{names, time};
 use crate::object;
