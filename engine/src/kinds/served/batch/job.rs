@@ -64,8 +64,7 @@ impl Strategy for Job {
         if !is_selected_by_hand(object) {
             generate_selector(object);
         }
-        prepare::keep(object, &self.zero(version), &["status"]);
-        prepare::first_generation(object);
+        prepare::for_create(object, &self.zero(version));
         drop_disabled_fields(version.minor, object, None);
     }
 
