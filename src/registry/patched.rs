@@ -65,7 +65,7 @@ pub(super) fn patched(
             let merge = if other == PatchType::StrategicMerge { merge_strategically } else { patch_object };
             let mut patched = merge(target, present, request, warnings)?;
             target.resource.strategy.set_times(&mut patched, now);
-            fields.update_sent(Some(present), patched, warnings.sent_empty(), (&request.manager, now))
+            fields.update_sent(Some(present), patched, warnings.sent_empty(), &request.manager, now)
         }
     };
     if live.is_none() {

@@ -141,6 +141,8 @@ impl Registry {
         }
         ensure_namespace(&mut new, &target.namespace)?;
         let now = self.now();
+        // What was sent has them; Go reads what admission gives anew, and what apply has merged.
+        target.resource.strategy.set_times(&mut new, &now);
         if live.is_none() {
             fill_new(&mut new, &now, target.resource.strategy);
         }
