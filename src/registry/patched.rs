@@ -7,8 +7,8 @@ use std::cell::OnceCell;
 use bytes::Bytes;
 
 use crate::apply::{Applied, ApplyError, FieldManager};
-use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::kinds::{self, layout};
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::field::{self, Path};
 use crate::meta::minor::Minor;
 use crate::meta::scheme::SchemeError;
