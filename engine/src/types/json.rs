@@ -691,4 +691,16 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn lists_that_came_empty_leave_room_for_what_is_unknown() {
+        let empty = || Value::Array(Vec::new());
+        let lists = ["allOf", "anyOf", "enum", "oneOf", "required"].map(|name| (name, empty()));
+        let schema = Value::Object(lists.into_iter().collect());
+        // As many as are remembered, whose ways are longer than the bound of all of them.
+        let properties = (0..13).map(|at| (format!("{at}{}", "a".repeat(600 << 10)), schema.clone())).collect::<Map>();
+        let sent = crate::object! { "properties" => properties, "zzz" => 1 };
+        let findings = super::super::message_named("apiextensions.v1", "JSONSchemaProps").check(Minor::NEWEST, &sent);
+        assert_eq!(findings.expect("it is of the type").unknown, ["zzz"]);
+    }
 }
