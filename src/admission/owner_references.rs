@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use super::{Admission, Attributes, Operation, forbidden};
 use crate::auth::{self, Authorizer, ResourceAttributes};
 use crate::meta::Status;
+use crate::meta::api_version::group_version;
 use crate::value::Value;
 
 pub struct OwnerReferences {
@@ -77,7 +78,7 @@ impl OwnerReferences {
 
     async fn check_owner(&self, attributes: &Attributes<'_>, object: &Value, reference: &Value) -> Result<(), Status> {
         let (api_version, kind) = (reference.str_at(&["apiVersion"]), reference.str_at(&["kind"]));
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = group_version(api_version);
         let Some(owner) = attributes.forms.version_of(group, version, kind).await? else {
             return Err(forbidden(
                 attributes,

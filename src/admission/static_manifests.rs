@@ -18,7 +18,7 @@ use super::policies::Hook;
 use super::webhooks::{Configuration, WebhookKind};
 use crate::author::check::BuiltIn;
 use crate::crd::write::ReadError;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::policy::{GROUP, Policy, PolicyBinding, STATIC_SUFFIX};
 use crate::value::{Value, go_quote as quoted, yaml};

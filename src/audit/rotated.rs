@@ -28,7 +28,7 @@ pub struct Rotation {
     pub size_bytes_max: u64,
     /// How many older files stay; 0 for all.
     pub older_files_max: usize,
-    /// How many days one stays; 0 for ever.
+    /// How many days one stays; 0 for no limit.
     pub age_days_max: u32,
     /// Whether older files are compressed.
     pub compresses: bool,
@@ -40,7 +40,7 @@ pub struct RotatedFile {
     rotation: Rotation,
     file: File,
     size_bytes: u64,
-    /// Who tidies older files up, since the last time that one was put aside.
+    /// The thread that removes older files, started when a file was last put aside.
     tidying: Option<JoinHandle<()>>,
 }
 

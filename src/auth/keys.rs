@@ -171,7 +171,7 @@ fn public_of(private: &PrivateKeyDer<'_>) -> Option<VerifyingKey> {
 mod tests {
     use super::*;
 
-    /// Made for this test by `openssl genrsa`, `openssl ecparam` and their kin.
+    /// Made for this test by `openssl genrsa`, `openssl ecparam` and similar commands.
     const RSA_PKCS1: &str = include_str!("../../tests/data/keys/rsa.pem");
     const EC_SEC1: &str = include_str!("../../tests/data/keys/p384.pem");
 

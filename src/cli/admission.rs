@@ -28,7 +28,7 @@ use crate::kinds::pod_object::namespace_tolerations::ClusterTolerations;
 use crate::kinds::pod_object::tolerations::Seconds;
 use crate::kinds::quota::LimitedResources;
 use crate::memory::Memory;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::policy::{Mutating, Policy, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};

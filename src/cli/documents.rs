@@ -11,7 +11,7 @@ use super::print::tell;
 use super::text::SharedText;
 use crate::author::written_field;
 use crate::crd::definition::KIND;
-use crate::crd::write::split_api_version;
+use crate::meta::api_version::split_api_version;
 use crate::value::yaml::{self, Broken, Located, RepeatedKey, TextPosition};
 use crate::value::{Value, json};
 

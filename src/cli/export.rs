@@ -15,6 +15,7 @@ use super::print::tell;
 use crate::crd::Scope;
 use crate::crd::definition;
 use crate::kinds;
+use crate::meta::api_version::group_version;
 use crate::store::{At, Collection, Guard, Op, Put, SnapshotError, Storage, Write, WriteError, compact_json};
 use crate::value::{Value, json, yaml};
 
@@ -187,7 +188,7 @@ async fn import_one(storage: &Storage, write: Write) -> Result<bool, ExportFailu
 /// The write that stores an exported object.
 fn write_of(mut object: Value, kinds: &HashMap<GroupKind, Stored>) -> Result<Write, ExportFailure> {
     let api_version = object.str_at(&["apiVersion"]).to_owned();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let (group, version) = group_version(&api_version);
     let kind = object.str_at(&["kind"]).to_owned();
     let name = object.str_at(&["metadata", "name"]).to_owned();
     let Some(stored) = kinds.get(&(group.to_owned(), kind.clone())) else {

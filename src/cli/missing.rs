@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::definitions::is_definition;
-use crate::author::near::{KnownNames, NamedKind, group_of};
+use crate::author::near::{KnownNames, NamedKind};
+use crate::meta::api_version::group_of;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 

@@ -366,7 +366,7 @@ impl Failed {
     fn into_status(self) -> Status {
         match self {
             Failed::Status(status) => status,
-            // Who asked named the file, or what can't be copied.
+            // The caller named the file, or what can't be copied.
             Failed::Store(error @ StoreError::Exists(_)) => {
                 Status { code: 409, reason: "AlreadyExists".into(), ..Status::bad_request(&error.to_string()) }
             }

@@ -27,7 +27,7 @@ use crate::controllers::{NodePlan, Switches};
 use crate::http::Limits;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
-use crate::meta::gates::Gates;
+use crate::meta::gate::Gates;
 use crate::meta::minor::{Minor, MinorError};
 use crate::registry::Lifetimes;
 use crate::store::{Config, Durability};

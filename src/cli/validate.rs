@@ -21,7 +21,7 @@ use super::report::{DocumentVerdict, Printer, ReportFormat, ReportedDocument};
 use crate::author::policies::admit::Admitted;
 use crate::author::policies::is_policy;
 use crate::author::{self, Catalog, CheckOptions, Checked, DefinedKind};
-use crate::crd::write::split_api_version;
+use crate::meta::api_version::split_api_version;
 use crate::meta::field::ErrorType;
 use crate::meta::minor::Minor;
 use crate::value::Value;

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::recorder::{Recorder, Told};
 use crate::auth::UserInfo;
+use crate::meta::api_version::group_version;
 use crate::meta::{Status, time};
 use crate::object;
 use crate::registry::{
@@ -116,7 +117,7 @@ impl Client {
     /// Where the object is that a reference names by `apiVersion`, `kind` and `name`; `None` where nothing serves the kind.
     pub async fn target_of(&self, reference: &Value, namespace: &str) -> Result<Option<Target>, Status> {
         let api_version = reference.str_at(&["apiVersion"]);
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = group_version(api_version);
         let Some(resource) = self.registry.resolve_kind(group, version, reference.str_at(&["kind"])).await? else {
             return Ok(None);
         };
@@ -154,17 +155,7 @@ impl Client {
 
     /// Replaces an object, if it is still at the resourceVersion that it names.
     pub async fn update(&self, kind: Kind, object: &Value) -> Result<Value, Status> {
-        let (namespace, name) = place(object);
-        let target = self.target(kind, Subresource::Main, namespace, name).await?;
-        let request = UpdateRequest {
-            body: body(object),
-            field_validation: FieldValidation::Ignore,
-            manager: CONTROLLER_MANAGER.to_owned(),
-            dry_run: false,
-            options: Value::Null,
-        };
-        let written = self.registry.update(&target, &self.user, &request, &mut Warnings::default()).await?;
-        Ok(written.object)
+        self.put(kind, Subresource::Main, object).await
     }
 
     /// Gives an object the status, if it is still as it was read, and has another one. A writer that changed it meanwhile wins: the
@@ -191,8 +182,12 @@ impl Client {
 
     /// Replaces what a subresource is about, if the object is still as it was read.
     pub async fn update_part(&self, kind: Kind, part: &'static str, object: &Value) -> Result<Value, Status> {
+        self.put(kind, Subresource::Part(part), object).await
+    }
+
+    async fn put(&self, kind: Kind, subresource: Subresource, object: &Value) -> Result<Value, Status> {
         let (namespace, name) = place(object);
-        let target = self.target(kind, Subresource::Part(part), namespace, name).await?;
+        let target = self.target(kind, subresource, namespace, name).await?;
         let request = UpdateRequest {
             body: body(object),
             field_validation: FieldValidation::Ignore,

@@ -62,7 +62,7 @@ struct Expected {
 }
 
 impl Reconciler for Disruption {
-    const TASK: &str = "reckoning disruptions";
+    const TASK: &str = "counting disruptions";
 
     fn collections(&self) -> Vec<Collection> {
         vec![BUDGETS.collection(), PODS.collection()]

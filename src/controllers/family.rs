@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::client::{Client, Kind, controller_of, is_going};
 use crate::meta::Status;
+use crate::meta::api_version::group_of;
 use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::store::{ChangeEvent, Stored};
@@ -189,8 +190,7 @@ pub(super) fn reference((api_version, kind): (&str, &str), owner: &Value) -> Val
 
 /// Whether a reference is to an object of this `apiVersion`'s group and `kind`.
 fn is_of(reference: &Value, (api_version, kind): (&str, &str)) -> bool {
-    let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
-    reference.str_at(&["kind"]) == kind && group(reference.str_at(&["apiVersion"])) == group(api_version)
+    reference.str_at(&["kind"]) == kind && group_of(reference.str_at(&["apiVersion"])) == group_of(api_version)
 }
 
 enum ControllerRef {

@@ -123,7 +123,7 @@ async fn restore(registry: &Arc<Registry>, namespace: &str, wanted: &Value) -> R
     settled(registry.patch(&target, &user(), &request, &mut Warnings::default()).await.map(drop))
 }
 
-/// Who was faster, and a namespace that has gone or is going, are not failures; nor is an object that must not be changed.
+/// That somebody was faster, or that a namespace has gone or is going, is not a failure; nor is an object that must not be changed.
 fn settled(outcome: Result<(), Status>) -> Result<(), Status> {
     match outcome {
         Err(status) if !matches!(status.code, 403 | 404 | 409 | 422) => Err(status),

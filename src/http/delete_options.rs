@@ -4,8 +4,8 @@
 
 use super::query::{Query, QueryError, check, dry_run_errors, texts};
 use crate::crd::ServedVersion;
-use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::kinds;
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::scheme::SchemeError;
 use crate::meta::type_meta::{TypeMetaError, type_meta};

@@ -315,7 +315,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, namespace: &str, resource: &str, name: &str, subresource: &str) -> ResourcePath {
-        let Ok(Target::Resource(found)) = parse(path) else { panic!("{path} is no resource path") };
+        let Ok(Target::Resource(found)) = parse(path) else { panic!("{path} is not a resource path") };
         assert_eq!(
             [&found.namespace, &found.resource, &found.name, &found.subresource],
             [namespace, resource, name, subresource]

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::audit::PLANE;
 use crate::auth::{Attributes, UserInfo};
 use crate::meta::Status;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::processor::{ExpectedWork, Share, metered};
 use crate::webhook::patience;
 

@@ -136,7 +136,7 @@ fn attributes<'a>(
     }
 }
 
-/// Who owns which fields stays as it was where admission left it in no valid state.
+/// Keeps the owners of fields as they were where admission left them in an invalid state.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go`, release 1.37.
 fn restore_broken_owners(object: &mut Value, before: Option<&Value>, told: &AdmissionNotes) {

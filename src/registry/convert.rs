@@ -12,6 +12,7 @@ use async_trait::async_trait;
 
 use crate::apply::{ConvertError, TypeSchema, Versions};
 use crate::crd::conversion_review::ConversionError;
+use crate::meta::api_version::group_of;
 use crate::value::Value;
 use crate::webhook::WebhookClient;
 
@@ -113,9 +114,4 @@ impl Versions for Conversions<'_> {
             }
         }
     }
-}
-
-/// The group in an `apiVersion`; that of the core is empty.
-fn group_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use crate::crd::ServedVersion;
-use crate::crd::write::{ApiVersionError, ReadError, split_api_version};
+use crate::crd::write::ReadError;
 use crate::kinds;
 use crate::kinds::Foreign;
 use crate::kinds::strategy::Decoded;
 use crate::meta::Status;
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::meta::scheme::SchemeError;
 use crate::meta::type_meta::{MissingKind, TypeMetaError, type_meta};

@@ -9,6 +9,7 @@ use crate::admission::Misread;
 use crate::apply::TypeSchema;
 use crate::crd::ServedVersion;
 use crate::kinds;
+use crate::meta::api_version::group_of;
 use crate::meta::type_meta::{MissingKind, type_meta};
 use crate::policy::mutation::{Mutated, check_numbers};
 use crate::types::decoder::Findings;
@@ -74,7 +75,7 @@ impl<'a> RequestScope<'a> {
     /// Checks that a custom object can be converted back to what the request has.
     fn check_version(&self, object: &Value, kind: &str) -> Result<(), Misread> {
         let (api_version, wanted) = (object.str_at(&["apiVersion"]), self.version.api_version());
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let group = group_of(api_version);
         let why = match self.resource.version_of(api_version) {
             Some(_) => return Ok(()),
             None if group == self.version.group => {

@@ -6,8 +6,8 @@ use super::identity::{OWN_MANAGER, own_user};
 use super::{
     Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
 };
-use crate::crd::write::split_api_version;
 use crate::meta::Status;
+use crate::meta::api_version::split_api_version;
 use crate::value::{Value, json};
 
 impl Registry {

@@ -7,8 +7,8 @@ use std::cell::OnceCell;
 use bytes::Bytes;
 
 use crate::apply::{Applied, ApplyError, FieldManager};
-use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::kinds::{self, layout};
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::field::{self, Path};
 use crate::meta::minor::Minor;
 use crate::meta::scheme::SchemeError;
@@ -65,7 +65,7 @@ pub(super) fn patched(
             let merge = if other == PatchType::StrategicMerge { merge_strategically } else { patch_object };
             let mut patched = merge(target, present, request, warnings)?;
             target.resource.strategy.set_times(&mut patched, now);
-            fields.update_sent(Some(present), patched, warnings.sent_empty(), (&request.manager, now))
+            fields.update_sent(Some(present), patched, warnings.sent_empty(), &request.manager, now)
         }
     };
     if live.is_none() {

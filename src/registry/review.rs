@@ -1,6 +1,6 @@
 //! Questions: objects that are created to be answered, and not stored.
 //!
-//! Who may do what is the authoriser's to say, whose a token is the token authenticator's. Admission is asked as for what is
+//! The authoriser says who may do what, the token authenticator whose a token is. Admission is asked as for what is
 //! stored, but for policies.
 
 use super::admit::Admitted;

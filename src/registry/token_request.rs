@@ -11,8 +11,9 @@ use super::{CreateRequest, Registry, Target, Warnings, store_failed};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::{About, Claims, NamedObject, TokenIssuer, UserInfo, new_token_id};
+use crate::meta::api_version::group_version;
 use crate::meta::field::{Error, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::{Status, time};
 use crate::object;
 use crate::store::{Collection, Stored};
@@ -125,7 +126,7 @@ impl Registry {
     async fn bind(&self, about: &mut About, reference: &Value) -> Result<(), Status> {
         let text = |name: &str| reference.str_at(&[name]);
         let (kind, name) = (text("kind"), text("name"));
-        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        let (group, version) = group_version(text("apiVersion"));
         let bound = match (group, kind) {
             ("", "Pod") => self.bind_pod(about, name).await?,
             ("", "Secret") => {

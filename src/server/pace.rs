@@ -3,6 +3,9 @@
 //! The connection of such a client is alive: other streams are read. So the body of an answer tells when it has handed
 //! over a part, and the task of the stream ends where the next part is not asked for in time. To end a task resets its
 //! stream.
+//!
+//! A stream's pace goes with its task and is not an argument: hyper begins the task by the executor and calls the service
+//! that makes the body, and hands nothing from the one to the other.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,7 +28,6 @@ const PART_BYTES_MAX: usize = 16 << 10;
 /// How much a stream of HTTP/2 keeps that its client has not taken yet, beside one part.
 pub const STREAM_BUFFER_BYTES_MAX: usize = 8 << 10;
 
-// The task of a stream is begun by hyper, which has no argument to hand on from the executor to the service that makes the body.
 tokio::task_local! {
     static PACE: Arc<Pace>;
 }

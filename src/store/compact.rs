@@ -3,7 +3,6 @@
 //! What a start finds in a file is as old as the file: a database that is never open for that while is compacted, too.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -11,8 +10,7 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::meta::Revision;
 
-use super::database::{Database, WeakDatabase};
-use super::{Collection, Guard, Op, StoreError, Stored, Write, WriteError};
+use super::database::WeakDatabase;
 
 /// How finely time is cut: a state stays at most this share longer than it must.
 const STEPS: u32 = 10;
@@ -63,19 +61,4 @@ pub(super) async fn run(database: WeakDatabase, history: Duration, found: (Revis
             tracing::warn!(%error, "expired objects could not be removed, it will be tried again");
         }
     }
-}
-
-/// Deletes what has expired, unless it has changed.
-pub(super) async fn expire(database: &Database, expired: Vec<(Collection, Arc<Stored>)>) -> Result<(), StoreError> {
-    for (collection, stored) in expired {
-        let guards = vec![Guard::At { revision: stored.revision }];
-        let write = Write { collection, key: Arc::clone(&stored.key), op: Op::Delete, guards };
-        match database.write(write).await {
-            Ok(_) | Err(WriteError::GuardFailed) => {}
-            // The others have their turn the next time.
-            Err(WriteError::Busy) => return Ok(()),
-            Err(WriteError::Store(error)) => return Err(error),
-        }
-    }
-    Ok(())
 }

@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_not_base64_is_refused_where_go_stops() {
-        let decode = |token: &str| ContinueToken::decode(token, "").expect_err("it is no token").to_string();
+        let decode = |token: &str| ContinueToken::decode(token, "").expect_err("it is not a token").to_string();
         assert_eq!(decode("!!!"), "continue key is not valid: illegal base64 data at input byte 0");
         assert_eq!(decode("e30="), "continue key is not valid: illegal base64 data at input byte 3");
         assert_eq!(decode("e30ab"), "continue key is not valid: illegal base64 data at input byte 4");

@@ -1,5 +1,6 @@
 //! One database: what is stored in it, its view, and the task that writes.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::memory::{Memory, Room};
+use crate::memory::Room;
 use crate::meta::Revision;
 
 use super::backend::{Stats, Store};
@@ -16,20 +17,16 @@ use super::feed::DatabaseFeed;
 use super::health::Health;
 use super::memory::InMemory;
 use super::objects::Objects;
-use super::postgres::Postgres;
 use super::snapshot::Snapshot;
-use super::sqlite::{DatabaseLocation, Sqlite};
 use super::view::{PageEnd, StateLookup, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
 use super::{
-    At, Collection, Committed, Config, Location, LogWatch, SnapshotError, StoreError, Stored, TOGETHER_MAX, WatchError,
-    Write, WriteError, compact, log,
+    At, Collection, Committed, Config, Guard, Location, LogWatch, Op, SnapshotError, StoreError, Stored, TOGETHER_MAX,
+    WatchError, Write, WriteError, log,
 };
 
 /// How long a read of one object waits for its collection to be loaded, in which it would be found at once later.
 const LOADED_WITHIN: Duration = Duration::from_millis(20);
-/// How often it is looked whether memory is short.
-const GIVEN_BACK_EVERY: Duration = Duration::from_millis(250);
 
 /// A database that is open. Cheap to clone.
 #[derive(Clone)]
@@ -63,44 +60,8 @@ struct Probe {
 }
 
 impl Database {
-    /// Opens the database at `location` and starts to write.
-    pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
-        let store: Arc<dyn Store> = match location {
-            Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => return Self::serve_memory(InMemory::within(config.memory.store_room()), config).await,
-            Location::File(path) => Arc::new(Sqlite::open(DatabaseLocation::Own(path), config.durability).await?),
-            Location::Shared(path) => Arc::new(Sqlite::open(DatabaseLocation::Shared(path), config.durability).await?),
-        };
-        Self::serve(store, None, location, config).await
-    }
-
-    /// A copy of the database as it is now at `location`, a file that is not there yet or in memory. The secrets `without`
-    /// are not copied. Where it is not in memory, what has changed before can't be followed in the copy.
-    ///
-    /// Errors: it can't be read, or the copy can't be written.
-    pub async fn fork(&self, location: &Location, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
-        let room = if *location == Location::Memory { config.memory.store_room() } else { Room::endless() };
-        let copy = match &self.inner.in_memory {
-            Some(store) => store.copy(),
-            None => InMemory::copy_of(&*self.inner.store, room).await?,
-        };
-        without.iter().for_each(|name| copy.forget_secret(name));
-        let store: Arc<dyn Store> = match location {
-            Location::Memory => return Self::serve_memory(copy, config).await,
-            Location::File(path) => Arc::new(Sqlite::filled(path, config.durability, &copy).await?),
-            Location::Shared(_) | Location::Postgres(_) => {
-                return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));
-            }
-        };
-        Self::serve(store, None, location, config).await
-    }
-
-    async fn serve_memory(store: InMemory, config: &Config) -> Result<Self, StoreError> {
-        let store = Arc::new(store);
-        Self::serve(Arc::clone(&store) as _, Some(store), &Location::Memory, config).await
-    }
-
-    async fn serve(
+    /// The database that `store` keeps, whose writer runs; `in_memory` is the same store, if it is in memory.
+    pub async fn of(
         store: Arc<dyn Store>,
         in_memory: Option<Arc<InMemory>>,
         location: &Location,
@@ -129,17 +90,27 @@ impl Database {
             health,
             collection_bytes_max,
         });
-        let database = Database { inner };
-        let found = (revision, database.inner.store.age());
-        let compaction = compact::run(database.downgrade(), config.history, found, config.clock.clone());
-        database.tasks().push(tokio::spawn(compaction));
-        if *location != Location::Memory {
-            database.tasks().push(tokio::spawn(give_back(database.downgrade(), Arc::clone(&config.memory))));
+        Ok(Database { inner })
+    }
+
+    /// Runs a task until the database is closed.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks().push(tokio::spawn(task));
+    }
+
+    /// What it is kept in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// A copy in memory of what is stored now.
+    ///
+    /// Errors: it can't be read, or `room` can't hold it.
+    pub async fn copy(&self, room: Arc<Room>) -> Result<InMemory, StoreError> {
+        match &self.inner.in_memory {
+            Some(store) => Ok(store.copy()),
+            None => InMemory::copy_of(&*self.inner.store, room).await,
         }
-        if let Some(every) = database.inner.store.polled_every() {
-            database.tasks().push(tokio::spawn(poll(database.downgrade(), every)));
-        }
-        Ok(database)
     }
 
     fn tasks(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
@@ -147,7 +118,7 @@ impl Database {
     }
 
     /// A handle that does not keep the database open.
-    fn downgrade(&self) -> WeakDatabase {
+    pub fn downgrade(&self) -> WeakDatabase {
         WeakDatabase(Arc::downgrade(&self.inner))
     }
 
@@ -407,7 +378,31 @@ impl Database {
 
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.
     pub async fn expire(&self, now_ms: i64) -> Result<(), StoreError> {
-        compact::expire(self, self.inner.store.expired(now_ms).await?).await
+        for (collection, stored) in self.inner.store.expired(now_ms).await? {
+            // What has changed meanwhile stays.
+            let guards = vec![Guard::At { revision: stored.revision }];
+            let write = Write { collection, key: Arc::clone(&stored.key), op: Op::Delete, guards };
+            match self.write(write).await {
+                Ok(_) | Err(WriteError::GuardFailed) => {}
+                // The others have their turn the next time.
+                Err(WriteError::Busy) => return Ok(()),
+                Err(WriteError::Store(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes visible what others have written, if anything.
+    pub async fn poll(&self) -> Result<(), StoreError> {
+        if self.inner.store.may_be_ahead_of(self.revision()) {
+            log::poll(&self.inner.view, &*self.inner.store).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what nobody reads.
+    pub fn give_back(&self) {
+        self.inner.view.give_back();
     }
 
     /// Loads a collection into the view, however much else that pushes out of it.
@@ -471,34 +466,6 @@ impl Inner {
     }
 }
 
-/// Forgets what nobody reads while memory is short, until the database is closed. Of one in memory nothing would be gained.
-async fn give_back(database: WeakDatabase, memory: Arc<Memory>) {
-    loop {
-        tokio::time::sleep(GIVEN_BACK_EVERY).await;
-        let Some(database) = database.upgrade() else { return };
-        if memory.is_short() {
-            database.inner.view.give_back();
-        }
-    }
-}
-
-/// Polls the log until the database is closed.
-async fn poll(database: WeakDatabase, every: Duration) {
-    loop {
-        let Some(store) = database.upgrade().map(|database| Arc::clone(&database.inner.store)) else { return };
-        // Told at once as a rule; the timer is for what gets lost on the way.
-        _ = tokio::time::timeout(every, store.written_elsewhere()).await;
-        drop(store);
-        let Some(database) = database.upgrade() else { return };
-        if !database.inner.store.may_be_ahead_of(database.revision()) {
-            continue;
-        }
-        if let Err(error) = log::poll(&database.inner.view, &*database.inner.store).await {
-            tracing::warn!(%error, "the log can't be polled, it will be tried again");
-        }
-    }
-}
-
 /// A handle for tasks that end with the database.
 pub(super) struct WeakDatabase(std::sync::Weak<Inner>);
 
@@ -512,8 +479,8 @@ impl WeakDatabase {
 mod tests {
     use std::path::PathBuf;
 
+    use super::super::Put;
     use super::super::sqlite::fixture;
-    use super::super::{Op, Put};
     use super::*;
 
     #[tokio::test]
@@ -521,7 +488,7 @@ mod tests {
         let store = Arc::new(fixture::sqlite("get-while-loading").await);
         let location = Location::File(PathBuf::new());
         let things = Collection::new("", "things");
-        let database = Database::serve(store, None, &location, &Config::memory()).await.expect("it opens");
+        let database = Database::of(store, None, &location, &Config::memory()).await.expect("it opens");
         let put = Put {
             bytes: b"{}".as_slice().into(),
             uid: "uid".into(),

@@ -42,7 +42,7 @@ mod tests {
         let take = |holder: &str, now_ms: i64| leases.take("controllers", holder, now_ms, now_ms + 15_000);
         assert!(take("one", 7_200_000));
         assert!(!take("two", 7_201_000));
-        assert!(!take("two", 7_199_000), "a second is no reason");
+        assert!(!take("two", 7_199_000), "a second is not a reason");
         assert!(take("two", 0));
     }
 }

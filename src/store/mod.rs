@@ -59,6 +59,7 @@ mod leases;
 mod log;
 mod memory;
 mod objects;
+mod open;
 mod postgres;
 mod rows;
 mod signature;

@@ -27,7 +27,7 @@ use crate::work;
 use super::database::Database;
 use super::{
     At, Collection, Committed, Config, Feed, Guard, Location, LogWatch, Moment, Op, PageEnd, Snapshot, SnapshotError,
-    StoreCounts, StoreError, Stored, WatchError, Write, WriteError,
+    StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
 };
 
 /// Every database that objects are kept in. Cheap to clone.
@@ -49,8 +49,8 @@ impl Storage {
     /// Opens the databases and starts to write.
     pub async fn open(config: &Config) -> Result<Self, StoreError> {
         let locations = config.other_locations();
-        let main = Database::open(&config.location, config).await?;
-        let others = try_join_all(locations.iter().map(|location| Database::open(location, config))).await;
+        let main = open::open(&config.location, config).await?;
+        let others = try_join_all(locations.iter().map(|location| open::open(location, config))).await;
         let others = match others {
             Ok(others) => others,
             Err(error) => {
@@ -67,12 +67,12 @@ impl Storage {
     /// A copy of everything as it is now, by `config`, whose location is a file that is not there yet or memory. The secrets
     /// `without` are not copied.
     ///
-    /// Errors: objects are kept in several databases, whose revisions are no one order; [`Database::fork`].
+    /// Errors: objects are kept in several databases, whose revisions have no common order; [`open::fork`].
     pub async fn fork(&self, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
         if !self.databases.others.is_empty() || !config.overrides.is_empty() {
             return Err(StoreError::Several);
         }
-        let main = self.databases.main.fork(&config.location, config, without).await?;
+        let main = open::fork(&self.databases.main, &config.location, config, without).await?;
         Ok(Storage {
             databases: Arc::new(Databases {
                 main,

@@ -235,8 +235,8 @@ impl View {
         self.apply(&mut self.write(), changes);
     }
 
-    /// Forgets every collection, and goes on from the revision `newest`: no log leads there from `present`. Who follows a
-    /// collection is told that it is gone. Nothing where `present` is not the view's revision any more.
+    /// Forgets every collection, and goes on from the revision `newest`: no log leads there from `present`. Those that follow
+    /// a collection are told that it is gone. Nothing where `present` is not the view's revision any more.
     pub fn start_over(&self, present: Revision, newest: Revision, compacted: Revision) {
         let mut state = self.write();
         if state.revision != present {

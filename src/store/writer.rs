@@ -89,7 +89,7 @@ async fn gather(queue: &mpsc::Receiver<WaitingWrites>) {
 /// Answers those who wait with what failed.
 fn refuse(batch: &mut Vec<WaitingWrites>, error: &StoreError) {
     for WaitingWrites { done, .. } in batch.drain(..) {
-        // Who no longer waits has hung up.
+        // A caller that no longer waits has hung up.
         _ = done.send(Err(WriteError::Store(error.clone())));
     }
 }

@@ -1,6 +1,6 @@
 //! What a request gives up while it waits for a webhook or for its turn.
 //!
-//! A request may hold what others need: a place among those that are at work. Who runs it says how that is given up; who
+//! A request may hold what others need: a place among those that are at work. What runs it says how that is given up; what
 //! calls a webhook asks for it before, and knows no more of it.
 //!
 //! What is held goes with the task and is not an argument: it would pass through every step of the registry, of admission and

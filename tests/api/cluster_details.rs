@@ -174,7 +174,7 @@ fn endpoints_have_the_time_of_the_change_that_they_were_last_written_for() {
     let slices = "endpointslices -l kubernetes.io/service-name=web";
     cluster.ok(&format!("wait --for=create {slices} {PATIENCE}"));
     assert_eq!(cluster.get(slices, &format!(".items[0]{annotation}")), made);
-    // A label of the service is no change of its pods.
+    // A label of the service is not a change of its pods.
     cluster.ok("label service web a=b");
     cluster.wait("endpoints/web", ".metadata.labels.a", "b");
     assert_eq!(cluster.get("endpoints/web", annotation), "");

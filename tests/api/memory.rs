@@ -219,7 +219,7 @@ async fn watch_slowly(server: &Server) -> Vec<hyper::Response<hyper::body::Incom
     for _ in 0..2 {
         let stream = tokio::net::TcpStream::connect(server.plain).await.expect("the server listens");
         let mut builder = http2::Builder::new(TokioExecutor::new());
-        // As client-go has it: the connection is no bound to its streams.
+        // As client-go has it: the connection is not a bound to its streams.
         builder.initial_stream_window_size(4 << 20).initial_connection_window_size(1 << 30);
         let (mut client, connection) = builder.handshake(TokioIo::new(stream)).await.expect("it is HTTP/2");
         tokio::spawn(connection);

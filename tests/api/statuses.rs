@@ -101,7 +101,7 @@ fn each_reason_has_its_code_and_details() {
     check(&server, ("DELETE", &format!("{path}/status"), ""), 405, "MethodNotAllowed", json!({"kind": "crontabs"}));
     let large = " ".repeat((3 << 20) + 1);
     check(&server, ("POST", CRONTABS, &large), 413, "RequestEntityTooLarge", Value::Null);
-    // JSON is no kind of patch.
+    // JSON is not a kind of patch.
     check(&server, ("PATCH", &path, "{}"), 415, "UnsupportedMediaType", Value::Null);
     let unacceptable = server.send("GET", CRONTABS, &[("Accept", "image/png")], None);
     let status = unacceptable.json();

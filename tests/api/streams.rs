@@ -97,7 +97,7 @@ fn a_bad_handshake_is_refused_in_the_words_of_the_reference() {
     let (_, head) = Socket::open(&server, &path, "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: YQ==\r\n");
     assert!(head.starts_with("HTTP/1.1 400 ") && head.contains("sec-websocket-version: 13"), "{head}");
     assert!(status(&path, &format!("{KEY}Sec-WebSocket-Protocol: a, b\r\n")).starts_with("HTTP/1.1 400 "));
-    // What is no watch is answered as ever, and what is no good watch, too.
+    // What is not a watch is answered as ever, and so is a watch that is refused.
     assert!(status(CRONTABS, KEY).starts_with("HTTP/1.1 200 "));
     assert!(status(&format!("{path}&resourceVersionMatch=Exact"), KEY).starts_with("HTTP/1.1 422 "));
 }

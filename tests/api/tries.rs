@@ -156,7 +156,7 @@ fn no_header_makes_somebody_else_of_the_sender() {
     assert_eq!(both("Authorization: Basic wrong\r\n", ADMIN), Some(401));
     assert_eq!(both("", ""), Some(401));
     assert_eq!(both(ADMIN, ""), Some(200));
-    // A method in a header is no method.
+    // A method in a header is not a method.
     let created = json!({"metadata": {"name": "made"}});
     let overridden = format!("{MALLORY}Content-Type: application/json\r\nX-HTTP-Method-Override: GET\r\n");
     let answer = send(&server, "POST", CONFIG_MAPS, &overridden, Some(&created)).expect("it is answered");

@@ -175,7 +175,7 @@ fn what_the_server_would_refuse_is_refused_first() {
     let (code, said) = run(&["fine.yaml", "broken.yaml"]);
     assert!(said.starts_with("boats.harbour.example.com\n  REFUSED   spec.validation"), "{said}");
     assert!(!said.contains("rule-added") && code == Some(1), "{said}");
-    // It is no better for having been so before.
+    // It is not better for having been so before.
     let (code, said) = run(&["broken.yaml", "broken.yaml"]);
     assert!(said.contains("REFUSED") && !said.contains("no changes") && code == Some(1), "{said}");
     let (code, said) = run(&["bounded.yaml", "dear.yaml"]);

@@ -126,7 +126,7 @@ async fn kube_rs_reads_and_writes_typed_objects() {
     let sloops = boats.list_metadata(&ListParams::default().fields("spec.rig=sloop")).await.expect("it is selectable");
     assert_eq!(sloops.items.iter().map(|item| item.name_any()).collect::<Vec<_>>(), ["heron"]);
     boats.delete("heron", &DeleteParams::default()).await.expect("it is there");
-    assert!(boats.get_opt("heron").await.expect("absence is no error").is_none());
+    assert!(boats.get_opt("heron").await.expect("absence is not an error").is_none());
 }
 
 #[tokio::test]

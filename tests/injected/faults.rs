@@ -136,7 +136,7 @@ async fn a_fault_is_for_what_it_names_alone_and_as_often_as_it_says() {
     assert_eq!(sure(&server, ("DELETE", &fault), None).await.body["hits"], 2);
     assert_eq!(sure(&server, ("GET", &fault), None).await.code, 404);
 
-    // Paths that are no resource are named; the way to remove faults stays open.
+    // Paths that are not those of a resource are named; the way to remove faults stays open.
     add(&server, json!({"match": {"path": "/*"}, "error": {"code": 503}})).await;
     assert_eq!(sure(&server, ("GET", "/apis"), None).await.code, 503);
     assert_eq!(sure(&server, ("GET", "/readyz"), None).await.code, 200);

@@ -8,7 +8,7 @@ use kubeskiff::author::{self, BuiltIn};
 use kubeskiff::cel::env::{Env, Expressions};
 use kubeskiff::cel::library;
 use kubeskiff::kinds;
-use kubeskiff::meta::gates::Gate;
+use kubeskiff::meta::gate::Gate;
 use kubeskiff::meta::minor::Minor;
 use kubeskiff::types;
 use kubeskiff::value::yaml;
@@ -104,7 +104,7 @@ fn features() -> String {
         ("a warning of sets of lists and maps", Box::new(says(&set, is_warned))),
         (
             "updates are forgiven what they leave alone",
-            Box::new(|minor| minor.opens(kubeskiff::meta::gates::Gate::CrdValidationRatcheting)),
+            Box::new(|minor| minor.opens(kubeskiff::meta::gate::Gate::CrdValidationRatcheting)),
         ),
     ];
     let minors: Vec<Minor> = Minor::all().collect();

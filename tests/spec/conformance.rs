@@ -40,11 +40,11 @@ const LEFT_OUT: [(&str, &str); 10] = [
 
 /// Where cel-go 0.29 departs from the standard, with the versions of the libraries that rules have, and its answers.
 ///
-/// Of the language: any scalar is a key of a map, and the last entry of a key wins; what is no map has no optional entries,
-/// and is no error; the milliseconds of a duration are all of it; a list of an optional and null is one of null. (Two cases
+/// Of the language: any scalar is a key of a map, and the last entry of a key wins; what is not a map has no optional entries,
+/// and is not an error; the milliseconds of a duration are all of it; a list of an optional and null is one of null. (Two cases
 /// of bytes expect a backslash that their expression does not have.) Of strings, version 2: `indexOf` takes any start;
 /// `format` writes exponents as powers of ten, and what lists and maps hold as literals, and takes neither integers for
-/// doubles nor what is no number for integers.
+/// doubles nor what is not a number for integers.
 const OTHERWISE_THERE: [(&str, &str); 35] = [
     ("fields/qualified_identifier_resolution/map_key_float", "5"),
     ("fields/qualified_identifier_resolution/map_value_repeat_key", "3"),

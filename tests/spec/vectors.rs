@@ -419,7 +419,7 @@ fn compiled_rule(rule: &CompiledRule, cardinality: u64) -> Value {
     answer
 }
 
-/// As JSON reads the number: one that is no int64 is a float.
+/// As JSON reads the number: one that is not an int64 is a float.
 fn unsigned(number: u64) -> Value {
     i64::try_from(number).map_or_else(|_| Value::Float(number as f64), Value::Int)
 }

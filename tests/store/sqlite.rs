@@ -160,7 +160,7 @@ async fn a_file_that_is_no_database_is_left_alone() {
     let text = "not a database, but longer than the header of one, which has a hundred bytes at least. ".repeat(50);
     std::fs::write(&path, &text).expect("it writes");
     let config = Config::new(Location::File(path.clone()));
-    let error = Storage::open(&config).await.map(|_| ()).expect_err("it is no database");
+    let error = Storage::open(&config).await.map(|_| ()).expect_err("it is not a database");
     assert!(matches!(error, StoreError::Open { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&path).expect("it reads"), text);
 }

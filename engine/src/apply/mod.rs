@@ -172,7 +172,8 @@ impl FieldManager<'_> {
         live: Option<&Value>,
         mut new: Value,
         empty: &[Empty],
-        (manager, now): (&str, &str),
+        manager: &str,
+        now: &str,
     ) -> Value {
         let types = self.versions.types(self.version).filter(|_| live.is_some());
         let counts = |empty: &&Empty| types.is_some_and(|types| types.is_in_whole_list(empty.names()));

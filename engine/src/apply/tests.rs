@@ -818,10 +818,10 @@ fn type_errors_behind_a_long_path_are_told_up_to_a_length() {
     let mut scenario = Scenario::new(LARGE);
     let ports = format!("[{}]", vec![r#"{"port":"x"}"#; 1000].join(","));
     let spec = format!(r#"{{"spec":{{"sizes":{{"{}":{ports}}}}}}}"#, "k".repeat(1000));
-    let error = scenario.try_apply("g/v1", "a", &spec, false, NOW).expect_err("it is no number");
+    let error = scenario.try_apply("g/v1", "a", &spec, false, NOW).expect_err("it is not a number");
     assert!(error.len() < 2 << 20, "{} bytes", error.len());
     let wrong: Vec<String> = (0..3000).map(|at| format!(r#""{}{at}":"x""#, "k".repeat(1000))).collect();
     let spec = format!(r#"{{"spec":{{"sizes":{{{}}}}}}}"#, wrong.join(","));
-    let error = scenario.try_apply("g/v1", "a", &spec, false, NOW).expect_err("they are no numbers");
+    let error = scenario.try_apply("g/v1", "a", &spec, false, NOW).expect_err("they are not numbers");
     assert!(error.len() < 2 << 20 && error.ends_with(" more errors"), "{} bytes", error.len());
 }

@@ -12,7 +12,7 @@ use super::item::Item;
 use super::path::PathElement;
 use super::type_schema::{Items, ListType, MapType, ScalarType, SchemaType, TypeId, TypeSchema};
 use crate::meta::field::ERRORS_BYTES_MAX;
-use crate::value::{Map, Value, go_print, go_quote, go_type};
+use crate::value::{Map, Value, go_print, go_syntax, go_type};
 use crate::work;
 
 /// Where a value does not conform to its type; in the words of Kubernetes.
@@ -284,43 +284,9 @@ impl ScalarType {
             | (ScalarType::Boolean, Value::Bool(_))
             | (ScalarType::Untyped, Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) => Ok(()),
             (ScalarType::Numeric, _) => Err(ScalarError::Numeric(go_type(value))),
-            (ScalarType::String, _) => Err(ScalarError::String(go_syntax(value))),
+            (ScalarType::String, _) => Err(ScalarError::String(go_syntax(value, "map[string]interface {}"))),
             (ScalarType::Boolean, _) => Err(ScalarError::Boolean(go_print(value))),
             (ScalarType::Untyped, _) => Err(ScalarError::Untyped(go_print(value))),
         }
-    }
-}
-
-/// Go's `%#v`.
-fn go_syntax(value: &Value) -> String {
-    let mut text = String::new();
-    push_go_syntax(&mut text, value);
-    text
-}
-
-fn push_go_syntax(text: &mut String, value: &Value) {
-    work::step();
-    match value {
-        Value::Null => text.push_str("interface {}(nil)"),
-        Value::String(string) => text.push_str(&go_quote(string)),
-        Value::Array(items) => {
-            text.push_str("[]interface {}{");
-            for (index, item) in items.iter().enumerate() {
-                text.push_str(if index > 0 { ", " } else { "" });
-                push_go_syntax(text, item);
-            }
-            text.push('}');
-        }
-        Value::Object(fields) => {
-            text.push_str("map[string]interface {}{");
-            for (index, (name, field)) in fields.iter().enumerate() {
-                text.push_str(if index > 0 { ", " } else { "" });
-                text.push_str(&go_quote(name));
-                text.push(':');
-                push_go_syntax(text, field);
-            }
-            text.push('}');
-        }
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) => text.push_str(&go_print(value)),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::crd::validate::validated::Validated;
-use crate::crd::write::split_api_version;
 use crate::crd::{self, Definition, ServedVersion, defaults, definition, strategy, validate};
+use crate::meta::api_version::split_api_version;
 use crate::meta::field::ErrorList;
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::author::DefinedKind;
 use crate::author::check::{CheckOptions, create};
-use crate::crd::write::{ApiVersionError, split_api_version};
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::format::Format;
 use crate::object;
 use crate::value::{Map, Value};

@@ -3,8 +3,8 @@
 //! In: the kinds or words that there are, and what is named. Out: the nearest one; of a kind its name, as far as it is another.
 
 use crate::author::Catalog;
-use crate::crd::write::split_api_version;
 use crate::kinds::runtime_config::RuntimeConfig;
+use crate::meta::api_version::group_of;
 use crate::meta::minor::Minor;
 
 /// Of the letters of a kind, one in so many may be wrong.
@@ -109,11 +109,6 @@ impl Mistakes {
     fn in_word(&self, word: &str) -> Option<usize> {
         Some(strsim::damerau_levenshtein(&word.to_lowercase(), &self.written)).filter(|mistakes| *mistakes <= self.max)
     }
-}
-
-/// The group of a `GROUP/VERSION`; empty for the core group.
-pub fn group_of(api_version: &str) -> &str {
-    split_api_version(api_version).unwrap_or_default().0
 }
 
 #[cfg(test)]

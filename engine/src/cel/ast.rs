@@ -1,7 +1,7 @@
 //! The syntax tree of an expression.
 //!
 //! Every node and every map or struct entry has an id that is unique in its tree; positions, types and references are
-//! kept beside the tree by id. Macros are expanded while parsing, so `all` and its kin appear as [`Comprehension`].
+//! kept beside the tree by id. Macros are expanded while parsing, so `all` and the other macros appear as [`Comprehension`].
 //! The parser bounds the depth of a tree, so that walking it recursively is safe.
 
 use std::collections::HashMap;

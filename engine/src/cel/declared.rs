@@ -1,61 +1,13 @@
-//! Declared types: what a schema says about a value, and how large the value can be.
+//! Declared types: how they are made of others, and what stands in them.
 
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::escape;
 use super::types::Type;
 use crate::work;
 
-/// The declared type of a node of a schema.
-#[derive(Clone, Debug)]
-pub struct DeclType {
-    /// What the checker sees.
-    pub ty: Type,
-    /// What the type has beside its bounds.
-    pub shape: DeclShape,
-    /// Bytes of a string, items of a list, entries of a map; 0 for what has no size.
-    pub max_elements: u64,
-    /// The length of the shortest JSON that is a value of the type, in bytes.
-    pub min_serialized_size: u64,
-}
-
-/// What a declared type is made of.
-#[derive(Clone, Debug)]
-pub enum DeclShape {
-    /// A scalar.
-    Scalar,
-    /// A list of this type.
-    List(Arc<DeclType>),
-    /// Keys are strings.
-    Map {
-        /// The type of the keys.
-        key: Arc<DeclType>,
-        /// The type of the values.
-        value: Arc<DeclType>,
-    },
-    /// An object with known fields.
-    Object(Arc<ObjectType>),
-}
-
-/// An object type: a name, which tells it from others, and fields by their (escaped) names.
-#[derive(Clone, Debug, Default)]
-pub struct ObjectType {
-    /// The name of the type, in messages.
-    pub name: String,
-    /// The fields by their names in CEL.
-    pub fields: BTreeMap<String, DeclField>,
-}
-
-/// A field of an object.
-#[derive(Clone, Debug)]
-pub struct DeclField {
-    /// Its type.
-    pub decl: DeclType,
-    /// Whether objects always have it.
-    pub required: bool,
-}
+pub use super::types::{DeclField, DeclShape, DeclType, ObjectType};
 
 impl ObjectType {
     /// The name of the type of a policy's variables, which may have no fields yet.
@@ -77,20 +29,6 @@ impl ObjectType {
     /// Whether this is a type of a library, of which nobody declares fields.
     pub fn is_of_library(&self) -> bool {
         self.fields.is_empty() && self.name.starts_with("kubernetes.") && self.name != ObjectType::VARIABLES
-    }
-}
-
-impl PartialEq for ObjectType {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for ObjectType {}
-
-impl Hash for ObjectType {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
     }
 }
 

@@ -17,7 +17,7 @@ use crate::types::decoder::{Stop, TypedDecoder};
 use crate::value::{Map, Value, go_quote, go_type, json, json_type};
 
 use super::review_answer::{self, AnswerError, SentReview};
-use super::write::split_api_version;
+use crate::meta::api_version::split_api_version;
 
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";

@@ -13,7 +13,7 @@ use crate::meta::unmarshal::UnmarshalError;
 use crate::types::decoder::TypedDecoder;
 use crate::value::{Map, Value, json, json_type, yaml};
 
-use super::write::{ApiVersionError, split_api_version};
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 
 /// The scheme that answers are read with.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";

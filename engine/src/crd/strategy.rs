@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::definition::{Definition, Status, Version};
 use super::names::condition;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::schema::json_schema::JsonSchema;
 use crate::value::Value;
 

@@ -12,8 +12,9 @@ use thiserror::Error;
 
 use super::ServedVersion;
 use super::nested::{NestedError, nested_int, nested_str, split_path};
+use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::field::{self, ErrorList, ErrorSubject, ErrorType, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{names, object_meta};
 use crate::object;
@@ -53,11 +54,6 @@ pub enum ReadError {
     #[error("{0}")]
     Internal(String),
 }
-
-/// An `apiVersion` with more than one slash.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unexpected GroupVersion string: {0}")]
-pub struct ApiVersionError(String);
 
 /// Where an object comes from, which decides how strictly its metadata is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,19 +182,6 @@ fn is_of(object: &Value, version: &ServedVersion) -> bool {
 
 fn own_version<'v>(object: &Value, versions: &'v [Arc<ServedVersion>]) -> Option<&'v ServedVersion> {
     versions.iter().map(Arc::as_ref).find(|version| is_of(object, version))
-}
-
-/// The group and version of an `apiVersion`.
-///
-/// # Errors
-///
-/// It has more than one slash.
-pub fn split_api_version(api_version: &str) -> Result<(&str, &str), ApiVersionError> {
-    match api_version.matches('/').count() {
-        0 => Ok(("", api_version)),
-        1 => Ok(api_version.split_once('/').unwrap_or(("", api_version))),
-        _ => Err(ApiVersionError(api_version.to_owned())),
-    }
 }
 
 /// Prepares an object for creation: no status where `/status` owns it, the first generation.

@@ -6,7 +6,7 @@
 //!
 //! Source: the `dropDisabledFields` of Kubernetes' strategies.
 
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
@@ -103,7 +103,7 @@ fn remove(value: &mut Value, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::gates::Gates;
+    use crate::meta::gate::Gates;
     use crate::value::yaml;
 
     const FEATURES: [Feature; 2] = [

@@ -7,10 +7,14 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use crate::crd::ServedVersion;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::object;
 use crate::value::Value;
+
+use super::prepare;
+use super::strategy::{Strategy, Subresource, Table, reset_beside_status};
 
 /// The API group of FlowSchemas and PriorityLevelConfigurations.
 pub const GROUP: &str = "flowcontrol.apiserver.k8s.io";
@@ -51,6 +55,57 @@ pub fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
         }
     }
     errors
+}
+
+/// The strategy of the kinds of the group.
+pub struct FlowControlStrategy {
+    /// Sets what Go sets in an object that it has read.
+    pub set_defaults: fn(&mut Value),
+    /// An object in another version, where that is more than another `apiVersion`.
+    pub convert: fn(&Value, &str) -> Option<Value>,
+    /// What is wrong with an object.
+    pub validate: fn(&Value) -> ErrorList,
+    /// The columns of a Table.
+    pub table: fn() -> Table,
+}
+
+impl Strategy for FlowControlStrategy {
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        (self.convert)(object, api_version)
+    }
+
+    fn set_typed_defaults(&self, object: &mut Value) {
+        (self.set_defaults)(object);
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::reset(object, "status", object! {});
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        (self.validate)(object)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        prepare::for_update(subresource, new, old);
+        prepare::count_generation(new, old, &["spec"]);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: &Value) -> ErrorList {
+        match subresource {
+            Subresource::Status => validate_conditions(&FieldRef::root(new).field("status")),
+            _ => (self.validate)(new),
+        }
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        reset_beside_status(subresource)
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some((self.table)())
+    }
 }
 
 /// How requests are queued: queues, hand size, queue length limit.

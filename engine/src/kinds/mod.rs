@@ -77,7 +77,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
-use crate::meta::gates::Gate;
+use crate::meta::api_version::group_version;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::policy;
 use crate::protobuf;
@@ -493,7 +494,7 @@ pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static
 
 /// The kind of an object that names it so.
 fn of_object(api_version: &str, kind: &str) -> Option<&'static Kind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = group_version(api_version);
     all().find(|known| (known.kind, known.version, known.group) == (kind, version, group))
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape;
 use crate::cel::types::Type;
-use crate::crd::Column;
+use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
@@ -19,13 +19,53 @@ use crate::policy::expression::{self, CompileError};
 use crate::policy::mutation::MutationType;
 use crate::value::{Map, Value};
 
-use super::strategy::{Cell, Table};
-use super::{defaults, webhooks};
+use super::strategy::{Cell, Strategy, Subresource, Table};
+use super::{defaults, prepare, static_names, webhooks};
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
 const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCHES: [&str; 2] = ["Equivalent", "Exact"];
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
+
+/// The strategy of bindings, of whichever policies.
+pub struct BindingStrategy {
+    /// Sets what Go sets in a binding that it has read.
+    pub set_defaults: fn(&mut Value),
+    /// What is wrong with a binding.
+    pub validate: fn(&Value) -> ErrorList,
+}
+
+impl Strategy for BindingStrategy {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        (self.set_defaults)(object);
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = (self.validate)(object);
+        errors.extend(static_names::check_new_name(version, object));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::count_generation(new, old, &["spec"]);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
+        (self.validate)(new)
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(binding_table())
+    }
+}
 
 /// Sets what Go sets in `MatchResources`.
 pub fn set_match_defaults(resources: &mut Value) {
@@ -228,7 +268,7 @@ pub fn policy_cells(object: &Value, list: &str) -> Vec<Cell> {
 }
 
 /// The table of bindings.
-pub fn binding_table() -> Table {
+fn binding_table() -> Table {
     Table::named(vec![Column::string("PolicyName", ""), Column::string("ParamRef", "")], |object| {
         let reference = |name: &str| object.str_at(&["spec", "paramRef", name]).to_owned();
         let shown = match (reference("namespace").as_str(), reference("name").as_str()) {

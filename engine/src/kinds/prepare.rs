@@ -20,6 +20,12 @@ pub fn keep(new: &mut Value, old: &Value, names: &[&str]) {
     }
 }
 
+/// A new object has the status that Go writes of none, which `zero` has, and is of the first generation.
+pub fn for_create(object: &mut Value, zero: &Value) {
+    keep(object, zero, &["status"]);
+    first_generation(object);
+}
+
 /// Gives `new` the metadata of `old` that a write to `/status` can't change: `ResetObjectMetaForStatus`.
 pub fn keep_metadata(new: &mut Value, old: &Value) {
     const KEPT: [&str; 7] =

@@ -201,7 +201,7 @@ fn named_value(name: &str, value: &str) -> Result<bool, RuntimeConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::gates::Gates;
+    use crate::meta::gate::Gates;
 
     #[track_caller]
     fn check(config: &str, expected: bool) {

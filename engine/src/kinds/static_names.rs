@@ -5,7 +5,7 @@
 use crate::crd::ServedVersion;
 use crate::meta::field::Error;
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::policy::STATIC_SUFFIX;
 use crate::value::Value;
 

@@ -195,8 +195,8 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
-    /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339. A write may call it more
-    /// than once, and for its subresources as well.
+    /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339. The loop of writes calls
+    /// it for what was sent, which is then owned, and for what admission gives; for subresources as well.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
     /// Whether a name that is asked for gets some characters more; else it is what `generateName` says.

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 
 use thiserror::Error;
 
-use super::gates::{Gate, Gates};
+use super::gate::Gates;
 
 /// A minor version of Kubernetes: 1.36.
 ///
@@ -64,9 +64,9 @@ impl Minor {
         Minor { gates, ..self }
     }
 
-    /// Whether a feature gate is open: as somebody has set it, or else by default.
-    pub fn opens(self, gate: Gate) -> bool {
-        self.gates.get(gate).unwrap_or_else(|| gate.is_open_in(self))
+    /// The feature gates that somebody has set.
+    pub const fn gates(self) -> Gates {
+        self.gates
     }
 
     /// All that there are answers of, the oldest first.

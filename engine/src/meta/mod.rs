@@ -1,12 +1,14 @@
 //! The words of the Kubernetes API: names, metadata, statuses, selectors, revisions, field errors; and the small languages
 //! that its texts are written in: times, durations, quantities, versions, addresses, URLs, patterns, formats.
 
+pub mod api_version;
 pub mod field;
 pub(crate) mod field_ref;
 mod error_list;
 pub mod json_path;
-pub mod gates;
+pub mod gate;
 pub mod minor;
+pub mod feature_gates;
 pub mod names;
 mod number;
 pub mod object_meta;

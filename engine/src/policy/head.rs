@@ -7,6 +7,7 @@ use super::expression::{self, Expression};
 use super::matching::Criteria;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
+use crate::meta::api_version::group_of;
 use crate::meta::minor::Minor;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::Value;
@@ -49,7 +50,7 @@ pub struct ParamKindError {
 impl ParamKind {
     /// The API group; empty for the core.
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        group_of(&self.api_version)
     }
 
     /// The version without its group.

@@ -58,6 +58,8 @@ pub struct TypedDecoder<'v> {
     empty: Vec<Empty>,
     /// Of the paths in `unknown` and `opaque`.
     path_bytes: usize,
+    /// Of the ways in `empty`, which have a bound of their own: not every reader wants them.
+    way_bytes: usize,
 }
 
 /// What decoding leaves behind besides the fields.
@@ -355,11 +357,11 @@ impl<'v> TypedDecoder<'v> {
 
     /// Marks the list or map at hand as one that came empty.
     pub fn empty(&mut self, is_list: bool, is_shown: bool) {
-        if self.empty.len() >= EMPTY_MAX || self.path_bytes >= PATHS_BYTES_MAX {
+        if self.empty.len() >= EMPTY_MAX || self.way_bytes >= PATHS_BYTES_MAX {
             return;
         }
         let way: Vec<ValueStep> = self.steps.iter().filter_map(PathSegment::way).collect();
-        self.path_bytes = self.path_bytes.saturating_add(way.iter().map(ValueStep::len).sum());
+        self.way_bytes = self.way_bytes.saturating_add(way.iter().map(ValueStep::len).sum());
         self.empty.push(Empty { way, is_list, is_shown });
     }
 

@@ -67,7 +67,7 @@ impl WrittenFields {
 
     /// The object, as Go writes one of this type.
     pub fn of(self, message: &Message) -> Value {
-        message.complete(self.fields)
+        message.with_zeros(self.fields)
     }
 }
 

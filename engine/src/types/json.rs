@@ -74,11 +74,11 @@ impl Message {
 
     /// What Go writes of an object that nothing was read into.
     pub fn zero(&self) -> Value {
-        Value::Object(self.completed(Map::new()))
+        Value::Object(self.written_of(Map::new()))
     }
 
     /// An object of these fields as Go writes it: with the zeros that it does not leave out.
-    pub fn complete(&self, mut fields: Map) -> Value {
+    pub fn with_zeros(&self, mut fields: Map) -> Value {
         for field in self.members().filter(|field| field.always) {
             if !fields.contains_key(field.json)
                 && let Some(zero) = field.zero()
@@ -107,11 +107,12 @@ impl Message {
             }
             Ok(true)
         })?;
-        Ok(Value::Object(self.completed(read)))
+        Ok(Value::Object(self.written_of(read)))
     }
 
-    /// What Go writes of an object that `read` was read into.
-    fn completed(&self, read: Map) -> Map {
+    /// What Go writes of an object that `read` was read into: with the zeros that it does not leave out, and without the empty
+    /// values that it does.
+    fn written_of(&self, read: Map) -> Map {
         let mut fields = Vec::with_capacity(read.len());
         let mut read = read.into_iter().peekable();
         for MessageMember { field, .. } in self.members_by_name() {
@@ -677,5 +678,29 @@ mod tests {
             &event("2026-01-01T00:00:00.123450+02:00"),
             r#"{"metadata":{},"spec":{"renewTime":"2025-12-31T22:00:00.123450Z"}}"#,
         );
+    }
+
+    #[test]
+    fn metadata_that_is_read_by_hand_lacks_no_published_field() {
+        let unknown = |sent: Value| crate::meta::object_meta::decode(&sent).expect("null fits every field").1;
+        for field in super::super::object_meta().members() {
+            assert_eq!(unknown(crate::object! { field.json => Value::Null }), Vec::<String>::new());
+            if let (Shape::List, FieldKind::Message(items)) = (field.shape, field.kind) {
+                let item: Map = items.members().map(|field| (field.json, Value::Null)).collect();
+                assert_eq!(unknown(crate::object! { field.json => vec![Value::Object(item)] }), Vec::<String>::new());
+            }
+        }
+    }
+
+    #[test]
+    fn lists_that_came_empty_leave_room_for_what_is_unknown() {
+        let empty = || Value::Array(Vec::new());
+        let lists = ["allOf", "anyOf", "enum", "oneOf", "required"].map(|name| (name, empty()));
+        let schema = Value::Object(lists.into_iter().collect());
+        // As many as are remembered, whose ways are longer than the bound of all of them.
+        let properties = (0..13).map(|at| (format!("{at}{}", "a".repeat(600 << 10)), schema.clone())).collect::<Map>();
+        let sent = crate::object! { "properties" => properties, "zzz" => 1 };
+        let findings = super::super::message_named("apiextensions.v1", "JSONSchemaProps").check(Minor::NEWEST, &sent);
+        assert_eq!(findings.expect("it is of the type").unknown, ["zzz"]);
     }
 }

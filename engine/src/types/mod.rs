@@ -43,9 +43,9 @@ pub use older::make_older;
 pub(crate) use older::said_in;
 pub use openapi::collect_references;
 pub(crate) use openapi::description_of;
-pub use source::{Named, find, is_field_in, newer_fields, objects, package_of_group, packages, structs};
+pub use source::{find, is_field_in, newer_fields, objects, package_of_group, packages, structs};
 pub use table::{
-    Codec, Field, FieldKind, Items, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
+    Codec, Field, FieldKind, Items, Message, Named, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };
 
 /// A type that the data does not hold, which a test rules out.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-use super::table::{Field, FieldKind, Message, Ref, Shape, field};
+use super::table::{Field, FieldKind, Message, Named, Package, Ref, Shape, field};
 use super::{Codec, own};
 use crate::meta::minor::Minor;
 
@@ -57,25 +57,6 @@ pub fn newer_fields() -> impl Iterator<Item = (&'static str, &'static str, Minor
         .filter_map(|(of, field, minor)| Some((of, field, Minor::of(minor.parse().ok()?))))
 }
 
-/// A Go package.
-struct Package {
-    name: &'static str,
-    group: Option<&'static str>,
-    text: &'static str,
-    types: OnceLock<HashMap<&'static str, Named>>,
-}
-
-/// A type by its name.
-pub struct Named {
-    package: &'static Package,
-    name: &'static str,
-    /// What follows its name in its first line.
-    head: &'static str,
-    /// The lines of its fields.
-    fields: &'static str,
-    message: OnceLock<Message>,
-}
-
 /// The struct `name` of a package.
 pub fn find(package: &str, name: &str) -> Option<&'static Named> {
     PACKAGES.get(package)?.types().get(name)
@@ -115,7 +96,7 @@ impl Package {
     fn named(&'static self, text: &'static str) -> Named {
         let (head, fields) = text.split_once('\n').unwrap_or((text, ""));
         let (name, head) = head.split_once(' ').unwrap_or((head, ""));
-        Named { package: self, name, head, fields, message: OnceLock::new() }
+        Named { package: self, name, head, fields, read: Named::read, message: OnceLock::new() }
     }
 
     /// What Go calls the package in errors: the last element of its path.
@@ -204,11 +185,6 @@ impl Named {
     /// The name of the type, without its package.
     pub const fn name(&self) -> &'static str {
         self.name
-    }
-
-    /// The type, if it is a struct or is a message of its own.
-    pub fn message(&'static self) -> &'static Message {
-        self.message.get_or_init(|| self.read())
     }
 
     /// The words of its first line.

@@ -3,10 +3,10 @@
 //! It follows the Go type, for that decides on JSON and on protobuf: its tags name the field's number and its JSON name, a
 //! value that is not a pointer is always on the wire, and `omitempty` leaves its zero out of the JSON.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use super::source::Named;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
@@ -42,6 +42,34 @@ pub struct MessageMember {
 
 /// More than any type has.
 const FIELDS_MAX: usize = 64;
+
+/// A Go package of published types.
+pub(super) struct Package {
+    pub name: &'static str,
+    pub group: Option<&'static str>,
+    pub text: &'static str,
+    pub types: OnceLock<HashMap<&'static str, Named>>,
+}
+
+/// A published type by its name.
+pub struct Named {
+    pub(super) package: &'static Package,
+    pub(super) name: &'static str,
+    /// What follows its name in its first line.
+    pub(super) head: &'static str,
+    /// The lines of its fields.
+    pub(super) fields: &'static str,
+    /// Reads them.
+    pub(super) read: fn(&'static Named) -> Message,
+    pub(super) message: OnceLock<Message>,
+}
+
+impl Named {
+    /// The type, if it is a struct or is a message of its own. It is read when it is first asked for.
+    pub fn message(&'static self) -> &'static Message {
+        self.message.get_or_init(|| (self.read)(self))
+    }
+}
 
 /// A message that a field holds: one of this program, or one of the published types, which is read when it is first looked at.
 #[derive(Clone, Copy)]

@@ -127,6 +127,53 @@ fn push_printed(text: &mut String, value: &Value) {
     }
 }
 
+/// A number as Go's `%v` prints a double.
+pub(crate) fn go_float(number: f64) -> String {
+    match number {
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        number if number.is_nan() => "NaN".to_owned(),
+        number => number::format_float_v(number),
+    }
+}
+
+/// A value as Go's `%#v` prints unstructured content, whose objects are of the type `map_type`.
+pub(crate) fn go_syntax(value: &Value, map_type: &str) -> String {
+    let mut text = String::new();
+    push_syntax(&mut text, value, map_type);
+    text
+}
+
+fn push_syntax(text: &mut String, value: &Value, map_type: &str) {
+    work::step();
+    match value {
+        Value::Null => text.push_str("interface {}(nil)"),
+        Value::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),
+        Value::Int(number) => text.push_str(&number.to_string()),
+        Value::Float(number) => text.push_str(&go_float(*number)),
+        Value::String(string) => text.push_str(&go_quote(string)),
+        Value::Array(items) => {
+            text.push_str("[]interface {}{");
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                push_syntax(text, item, map_type);
+            }
+            text.push('}');
+        }
+        Value::Object(fields) => {
+            text.push_str(map_type);
+            text.push('{');
+            for (index, (name, field)) in fields.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                text.push_str(&go_quote(name));
+                text.push(':');
+                push_syntax(text, field, map_type);
+            }
+            text.push('}');
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@ pub(crate) mod number;
 pub mod written;
 pub mod yaml;
 
+pub(crate) use go::go_syntax;
 pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};
 pub use map::{Key, Map};
 

@@ -79,7 +79,6 @@ impl Write<'_> {
         let early_warnings = strategy.early_warnings(&object);
         match self.by {
             Some(by) => {
-                strategy.set_times(&mut object, by.now);
                 strategy.prepare_create_by(version, &mut object, by.user);
                 if by.shares_labels {
                     strategy.share_labels(&mut object);
@@ -100,10 +99,7 @@ impl Write<'_> {
         let Write { strategy, version, subresource, by, .. } = *self;
         metadata::keep_generation(&mut new, old);
         match by {
-            Some(by) => {
-                strategy.set_times(&mut new, by.now);
-                strategy.prepare_update_at(version, subresource, &mut new, old, by.now);
-            }
+            Some(by) => strategy.prepare_update_at(version, subresource, &mut new, old, by.now),
             None => strategy.prepare_update(version, subresource, &mut new, old),
         }
         metadata::keep_system_fields(&mut new, old);

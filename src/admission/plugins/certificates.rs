@@ -109,7 +109,7 @@ impl Admission for CertificateSigning {
 }
 
 impl CertificateSigning {
-    /// Who writes the status of a PodCertificateRequest signs for its signer. In the reference that is a part of validation.
+    /// A user who writes the status of a PodCertificateRequest signs for its signer. In the reference that is a part of validation.
     async fn check_pod_request(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let old = attributes.old.filter(|_| is_part(attributes, POD_REQUESTS, "status"));
         let Some(old) = old.filter(|old| !semantic::equal_untyped(object.get("status"), old.get("status"))) else {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::crd::review_answer::{self, SentReview};
 use crate::meta::Status;
+use crate::meta::api_version::group_version;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::types::decoder::{Stop, TypedDecoder};
@@ -101,7 +102,7 @@ pub fn verdict(
         return invalid(format!("expected response.uid={}, got {}", go_quote(uid), go_quote(&answered_uid)));
     }
     if (answered.api_version.as_str(), answered.kind.as_str()) != ("admission.k8s.io/v1", KIND) {
-        let (group, name) = answered.api_version.split_once('/').unwrap_or(("", &answered.api_version));
+        let (group, name) = group_version(&answered.api_version);
         let kind = &answered.kind;
         return invalid(format!(
             "expected webhook response of {GROUP}/v1, Kind={KIND}, got {group}/{name}, Kind={kind}"
@@ -239,7 +240,8 @@ mod tests {
 
     #[track_caller]
     fn check(may_patch: bool, body: &str, expected: &str) {
-        let fault = verdict(AdmissionReviewVersion::V1, "u", may_patch, body.as_bytes()).expect_err("it is no verdict");
+        let fault =
+            verdict(AdmissionReviewVersion::V1, "u", may_patch, body.as_bytes()).expect_err("it is not a verdict");
         let (WebhookAnswerError::Unreadable(text) | WebhookAnswerError::Invalid(text)) = fault;
         assert_eq!(text, expected, "{body}");
     }

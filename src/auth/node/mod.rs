@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::rbac::PolicyRule;
 use super::{Attributes, ResourceAttributes, UserInfo};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 

@@ -4,7 +4,7 @@
 //! by one.
 
 use crate::auth::rbac::PolicyRule;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 
 const READ: &[&str] = &["get", "list", "watch"];

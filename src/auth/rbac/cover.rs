@@ -258,26 +258,8 @@ fn pairs<'v>(left: &'v [usize], right: &'v [usize]) -> impl Iterator<Item = (usi
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{rule, urls};
     use super::*;
-
-    fn texts(texts: &str) -> Vec<String> {
-        texts.split(' ').filter(|text| !text.is_empty()).map(|text| text.trim_matches('\'').to_owned()).collect()
-    }
-
-    /// Words apart by blanks; `''` is the core group.
-    fn rule(verbs: &str, groups: &str, resources: &str, names: &str) -> PolicyRule {
-        PolicyRule {
-            verbs: texts(verbs),
-            api_groups: texts(groups),
-            resources: texts(resources),
-            resource_names: texts(names),
-            non_resource_urls: Vec::new(),
-        }
-    }
-
-    fn urls(verbs: &str, urls: &str) -> PolicyRule {
-        PolicyRule { verbs: texts(verbs), non_resource_urls: texts(urls), ..PolicyRule::default() }
-    }
 
     /// A rule of so many verbs, groups, resources and names.
     fn wide(count: usize) -> PolicyRule {

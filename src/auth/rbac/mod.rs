@@ -19,6 +19,8 @@ mod rule;
 mod cover;
 mod policy;
 mod escalation;
+#[cfg(test)]
+mod fixture;
 
 pub use cover::uncovered;
 pub use policy::{RbacPolicy, Reference};

@@ -138,27 +138,9 @@ fn covers_url(pattern: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{rule, urls};
     use super::*;
     use crate::auth::ResourceAttributes;
-
-    fn texts(texts: &str) -> Vec<String> {
-        texts.split(' ').filter(|text| !text.is_empty()).map(|text| text.trim_matches('\'').to_owned()).collect()
-    }
-
-    /// Words apart by blanks; `''` is the core group.
-    fn rule(verbs: &str, groups: &str, resources: &str, names: &str) -> PolicyRule {
-        PolicyRule {
-            verbs: texts(verbs),
-            api_groups: texts(groups),
-            resources: texts(resources),
-            resource_names: texts(names),
-            non_resource_urls: Vec::new(),
-        }
-    }
-
-    fn urls(verbs: &str, urls: &str) -> PolicyRule {
-        PolicyRule { verbs: texts(verbs), non_resource_urls: texts(urls), ..PolicyRule::default() }
-    }
 
     #[track_caller]
     fn check_resource(rule: &PolicyRule, resource: &str, subresource: &str, expected: bool) {

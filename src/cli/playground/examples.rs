@@ -3,6 +3,7 @@
 use super::super::definitions::is_definition;
 use super::super::documents::{ManifestDocument, ManifestText, read_each};
 use super::super::project::Project;
+use crate::meta::api_version::group_of;
 use crate::object;
 use crate::value::{Value, yaml};
 
@@ -137,10 +138,7 @@ fn text_of(source: &ManifestText, document: &ManifestDocument) -> String {
 /// The first object of the kind of a definition.
 fn object_of(sources: &[ManifestText], definition: &Value) -> Option<String> {
     let (group, kind) = (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]));
-    let is_it = |object: &Value| {
-        let object_group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
-        object.str_at(&["kind"]) == kind && object_group == group
-    };
+    let is_it = |object: &Value| object.str_at(&["kind"]) == kind && group_of(object.str_at(&["apiVersion"])) == group;
     let mut all = sources.iter().flat_map(|source| source.documents.iter().map(move |document| (source, document)));
     let (source, document) = all.find(|(_, document)| is_it(&document.value))?;
     Some(text_of(source, document) + "\n")

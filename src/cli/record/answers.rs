@@ -61,7 +61,7 @@ impl Answers {
         (counts.known, counts.new, unasked)
     }
 
-    /// The next answer to a request; the last one for ever.
+    /// The next answer to a request; the last one again and again.
     fn next(&self, key: RequestKey) -> Option<RecordedAnswer> {
         let mut counts = self.lock();
         let Some(answers) = self.by_key.get(&key) else {

@@ -14,6 +14,7 @@ use super::super::documents::{self, Unreadable};
 use super::super::print::{note, output};
 use super::file_name;
 use crate::http::SERVER_VERSION;
+use crate::meta::api_version::group_of;
 use crate::value::{Value, json};
 
 /// A link beside this program to the real one, for those who call it without a PATH.
@@ -247,7 +248,7 @@ async fn write(client: &ClusterClient, call: &Call, verb: &str) -> Result<String
                 "serverside-applied"
             }
         };
-        let group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+        let group = group_of(object.str_at(&["apiVersion"]));
         let separator = if group.is_empty() { "" } else { "." };
         text.push_str(&format!("{}{separator}{group}/{name} {done}\n", kind.to_lowercase()));
     }

@@ -7,6 +7,7 @@ use super::super::conditions::{self, Said};
 use super::replicas::{Scene, Tolerances};
 use super::sources::{MetricProposal, Unable, of_object, of_others, of_pods, of_resource};
 use crate::meta::Status;
+use crate::meta::api_version::group_of;
 use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::object;
 use crate::registry::{Subresource, Target};
@@ -103,7 +104,8 @@ impl<'l> Look<'l> {
         let (namespace, _) = place(self.autoscaler);
         let target = self.client.target_of(reference, namespace).await?;
         let Some(mut target) = target else {
-            let (kind, group) = (reference.str_at(&["kind"]).to_owned(), group_of(reference).to_owned());
+            let (kind, group) =
+                (reference.str_at(&["kind"]).to_owned(), group_of(reference.str_at(&["apiVersion"])).to_owned());
             return Err(ScaleError::NotServed { kind, group });
         };
         target.subresource = Subresource::Scale;
@@ -317,8 +319,4 @@ impl<'l> Look<'l> {
 fn selects(selector: &LabelSelector, pod: &Value) -> bool {
     let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
     selector.matches(|name| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str))
-}
-
-fn group_of(reference: &Value) -> &str {
-    reference.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group)
 }

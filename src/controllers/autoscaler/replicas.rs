@@ -69,7 +69,7 @@ pub(super) enum ReplicasError {
     UnknownContainer { container: String, pod: String },
 }
 
-/// What there is to reckon with.
+/// What the number of replicas is computed from.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'s> {
     /// The pods of the target.

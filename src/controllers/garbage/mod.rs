@@ -32,6 +32,7 @@ use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::metadata::{self, FOREGROUND, Going, ORPHAN, blocks, finalizers, references};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
+use crate::meta::api_version::group_version;
 use crate::object;
 use crate::registry::{
     DeleteRequest, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
@@ -200,7 +201,7 @@ impl Garbage {
             return Ok(Found { reference, owner: Owner::Absent, collection: None });
         }
         let api_version = reference.str_at(&["apiVersion"]);
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = group_version(api_version);
         let resource = self.registry.resolve_kind(group, version, reference.str_at(&["kind"])).await?;
         let Some(resource) = resource else {
             return Ok(Found { reference, owner: Owner::Unknown, collection: None });

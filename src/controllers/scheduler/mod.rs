@@ -9,7 +9,10 @@
 mod pod;
 mod budget;
 mod state;
+mod refusal;
 mod filter;
+mod choice;
+mod preemption;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -152,7 +155,7 @@ impl Scheduler {
     /// Finds a node for a pod, which is counted on it from now on, unless the pod `only_chooses`.
     fn decide(&self, wanted: PendingPod<'_>, only_chooses: bool) -> Decision {
         let mut state = self.state();
-        let refused = match filter::choose(&wanted, &state) {
+        let refused = match choice::choose(&wanted, &state) {
             Ok(node) => {
                 if !only_chooses {
                     state.waiting.remove(&wanted.pod.key);
@@ -167,17 +170,17 @@ impl Scheduler {
         let is_promised = state.nominated.get(&wanted.pod.key).is_some_and(|(node, _)| {
             state.nodes.get(node).is_some_and(|node| node.pods.values().any(|pod| pod.is_going))
         });
-        let victims = if preempts && !is_promised { filter::victims(&wanted, &refused, &state) } else { None };
-        let awaits = filter::awaited(&refused);
+        let victims = if preempts && !is_promised { preemption::victims(&wanted, &refused, &state) } else { None };
+        let awaits = refusal::awaited(&refused);
         let awaits = if victims.is_some() || is_promised { awaits.and(Awaits::ROOM) } else { awaits };
         state.waiting.insert(wanted.pod.key.clone(), Waiting { awaits, asked: asked(wanted.object) });
         match victims {
             Some((node, victims)) => {
                 state.nominated.insert(wanted.pod.key.clone(), (node.clone(), wanted.pod));
-                Decision::Preempt(node, victims, filter::reasons(&refused))
+                Decision::Preempt(node, victims, refusal::reasons(&refused))
             }
-            None if preempts && is_promised => Decision::Wait(filter::told_while_others_go(&refused)),
-            None => Decision::Wait(filter::told(&refused, preempts)),
+            None if preempts && is_promised => Decision::Wait(refusal::told_while_others_go(&refused)),
+            None => Decision::Wait(refusal::told(&refused, preempts)),
         }
     }
 

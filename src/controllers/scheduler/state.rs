@@ -112,7 +112,7 @@ impl Awaits {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub awaits: Awaits,
-    /// What it asked for then ([`asked`]): that it is told why, or which node it is to have, is no reason to look again.
+    /// What it asked for then ([`asked`]): that it is told why, or which node it is to have, is not a reason to look again.
     pub asked: u64,
 }
 

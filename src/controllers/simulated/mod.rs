@@ -10,6 +10,7 @@ mod node_conditions;
 mod node;
 mod plan;
 mod probes;
+mod pod_status;
 mod stage;
 mod stages;
 mod query;

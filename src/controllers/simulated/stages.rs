@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::query::{Query, QueryError, text_of};
 use super::template::{Template, TemplateContext, TemplateError};
+use crate::meta::api_version::group_of;
 use crate::meta::duration;
 use crate::object;
 use crate::registry::{PatchType, Subresource};
@@ -62,7 +63,7 @@ pub(super) struct KindOfStage {
 
 impl KindOfStage {
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        group_of(&self.api_version)
     }
 
     /// How objects of it are patched where a stage does not say it.

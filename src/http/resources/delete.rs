@@ -5,7 +5,7 @@ use axum::http::Response;
 
 use crate::auth::{Attributes, ResourceAttributes};
 use crate::meta::Status;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::registry::{DeleteRequest, Deletion, Target, Warnings};
 use crate::value::{Value, json, yaml};
 

@@ -6,7 +6,7 @@ use axum::http::Response;
 use crate::audit::AuditLevel;
 use crate::kinds::Computed;
 use crate::memory::Full;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::object;

@@ -60,7 +60,7 @@ impl Desired<'_> {
             Desired::Sent { object, manager, .. } => {
                 let mut object = object.take()?;
                 target.resource.strategy.set_times(&mut object, now);
-                Ok(fields.update_sent(live, object, warnings.sent_empty(), (manager, now)))
+                Ok(fields.update_sent(live, object, warnings.sent_empty(), manager, now))
             }
             Desired::Patched(request) => patched::patched((target, request), fields, live, now, warnings),
             Desired::Scaled(request) => scaled::scaled((target, request), live.unwrap_or(&Value::Null), now, warnings),

@@ -275,11 +275,13 @@ fn unlabelled(target: &Target, write: &RequestedWrite<'_>, is_new: bool, object:
 /// The object, prepared and valid; `unmet` is what is wrong with it by what else is stored. Errors: 422.
 fn prepared(
     target: &Target,
-    (new, unmet): (Value, ErrorList),
+    (mut new, unmet): (Value, ErrorList),
     old: Option<&Value>,
     (by, texts): (&Writer<'_>, RawFieldTexts<'_>),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
+    // What was sent has them; Go reads what admission gives anew, and what apply has merged.
+    target.resource.strategy.set_times(&mut new, by.now);
     let (version, subresource) = (&*target.version, target.subresource);
     let write = write::Write { strategy: target.resource.strategy, version, subresource, by: Some(*by), texts };
     let run = |new| match old {

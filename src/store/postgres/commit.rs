@@ -307,8 +307,8 @@ impl Postgres {
             .bind(counter.fence)
     }
 
-    /// Whether the batch was made. Who has the counter for it may still commit, so that this waits for its end; who has yet
-    /// to get it finds another fence.
+    /// Whether the batch was made. A transaction that has the counter for it may still commit, so this waits for its end; one
+    /// that has yet to get it finds another fence.
     async fn was_made(&self, writing: &mut Writing, number: i64) -> Result<bool, StoreError> {
         let mut connection = self.take(writing).await?;
         self.begin(&mut connection).await?;

@@ -132,7 +132,7 @@ impl Sqlite {
             }
             error => error,
         };
-        // Who closes a database writes its log back and removes it.
+        // A process that closes a database writes its log back and removes it.
         let unclosed = log_of(path).metadata().is_ok_and(|log| log.len() > 0);
         let mut writing = CountedConnection::open(&options, &stats).await.map_err(open_failed)?;
         let current = writing.set_up(durability).await.map_err(open_failed)?;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::outline::{Outline, outline};
 use crate::author::policies::is_policy;
+use crate::meta::api_version::group_of;
 use crate::value::Value;
 use crate::work;
 
@@ -110,7 +111,7 @@ impl Head {
 
     /// The group; empty for the core group.
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        group_of(&self.api_version)
     }
 
     /// What such a document is; `file` names the file it stands in.

@@ -7,7 +7,7 @@ use crate::cel::library;
 use crate::crd::definition;
 use crate::meta::field::{Error, ErrorSubject, ExpressionFault};
 use crate::meta::format::Format;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::Value;

@@ -9,6 +9,7 @@ use super::{MatchedRequest, Policies, PolicyRequest, PolicyTarget};
 use crate::crd::ServedVersion;
 use crate::crd::write::ReadError;
 use crate::kinds;
+use crate::meta::api_version::group_of;
 use crate::meta::selector::SelectorError;
 use crate::object;
 use crate::policy::binding::ParamError;
@@ -180,8 +181,7 @@ impl Policies {
 }
 
 fn is_of(object: &Value, group: &str, kind: &str) -> bool {
-    let own = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
-    own == group && object.str_at(&["kind"]) == kind
+    group_of(object.str_at(&["apiVersion"])) == group && object.str_at(&["kind"]) == kind
 }
 
 /// Whether an object is in a namespace, which is empty for cluster scope. One that names none may be applied at `home`, or

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::PolicyExpression;
 use crate::kinds;
+use crate::meta::api_version::group_of;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::policy::{GROUP, Mutating, Policy, PolicyBinding, Validating};
@@ -116,7 +117,7 @@ impl Policies {
         let params = heads.filter_map(|head| head.param_kind.as_ref()).map(|kind| (kind.group(), kind.kind.as_str()));
         let kinds: BTreeSet<(&str, &str)> = params.chain([("", "Namespace")]).collect();
         let kind_of = |object: &'_ Value| -> (String, String) {
-            let group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+            let group = group_of(object.str_at(&["apiVersion"]));
             (group.to_owned(), object.str_at(&["kind"]).to_owned())
         };
         let is_one = |object: &&&Value| {

@@ -1,4 +1,4 @@
-//! Optional values: `optional.of`, `.value()`, `?.` and their kin.
+//! Optional values: `optional.of`, `.value()`, `?.` and the other functions and operators on them.
 
 use super::arguments::{list, value};
 use super::since;

@@ -1,6 +1,6 @@
 //! The subject of a request for a certificate, as far as a certificate has it.
 //!
-//! In: a name of X.509. Out: the texts of those attributes that Go's `pkix.Name` keeps. Who admits a request and who signs it both
+//! In: a name of X.509. Out: the texts of those attributes that Go's `pkix.Name` keeps. Admission of a request and its signing both
 //! read the subject here, so that nothing is signed that was not looked at. Other attributes are dropped, as Kubernetes' signer
 //! drops them: a user's uid is one of them.
 

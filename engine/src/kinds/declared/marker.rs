@@ -1,6 +1,6 @@
 //! A marker of declarative validation, as types have it: `+k8s:ifEnabled("Gate")=+k8s:minimum=1`.
 
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 
 /// What a marker asks of a field, and under which condition.

@@ -60,7 +60,7 @@ fn one_field_of_a_struct_is_checked_alone() {
     let told = |object: &Value| {
         // As while the gate is open, which the marker asks for.
         let gates = "InPlacePodVerticalScalingSchedulerPreemption=true";
-        let gates = crate::meta::gates::Gates::parse(gates, Minor::NEWEST).expect("it is known");
+        let gates = crate::meta::gate::Gates::parse(gates, Minor::NEWEST).expect("it is known");
         let minor = Minor::NEWEST.with_gates(gates);
         let errors = validate_field(spec, "podPreemptionPolicy", &FieldRef::root(object), None, minor);
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -4,7 +4,7 @@ use crate::kinds::features::{self, Feature};
 use crate::kinds::{declared, defaults};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::types;

@@ -314,7 +314,7 @@ pub fn validate_binding(device: &FieldRef<'_>) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::gates::Gates;
+    use crate::meta::gate::Gates;
     use crate::value::yaml;
 
     /// What is told of a slice while the gates are open that it takes.

@@ -9,7 +9,7 @@ use super::{indexes, is_indexed};
 use crate::kinds::workloads;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::time;
 use crate::value::Value;

@@ -6,7 +6,7 @@ use super::{conditions, is_indexed};
 use crate::kinds::{declared, workloads};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::types;

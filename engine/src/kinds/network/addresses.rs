@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::meta::address::{self, Prefix};
 use crate::meta::field::{Error, ErrorList, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 

@@ -5,7 +5,7 @@
 use super::container_lists::CONTAINER_LISTS;
 use crate::kinds::defaults;
 use crate::kinds::features::{self, Feature};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;

@@ -10,7 +10,7 @@ use super::volumes::paths;
 use super::{PodValidationOptions, annotations, container_lists, security};
 use crate::kinds::{node_selector, resources};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;

@@ -6,7 +6,7 @@ use crate::kinds::pod::annotations::MIRROR;
 use crate::kinds::{metadata, pod as template, semantic};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value};

@@ -12,7 +12,7 @@ use crate::kinds::network::{
 };
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::{names, object_meta};
 use crate::value::Value;

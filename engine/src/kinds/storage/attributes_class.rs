@@ -2,7 +2,7 @@
 
 use crate::kinds::semantic;
 use crate::meta::field::{Error, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::*;
 use crate::kinds::strategy::Subresource;
-use crate::meta::gates::Gates;
+use crate::meta::gate::Gates;
 use crate::value::yaml;
 
 #[test]

@@ -6,7 +6,7 @@ use crate::kinds::checks;
 use crate::kinds::features::{self, Feature};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 

@@ -198,7 +198,7 @@ fn what_does_not_fit_is_told_in_the_words_of_the_reference() {
 
 #[test]
 fn only_objects_are_patches() {
-    let error = StrategicMergePatch::decode(b"[1]", false).expect_err("a list is no patch");
+    let error = StrategicMergePatch::decode(b"[1]", false).expect_err("a list is not a patch");
     assert_eq!(error.to_string(), "json: cannot unmarshal array into Go value of type map[string]interface {}");
 }
 

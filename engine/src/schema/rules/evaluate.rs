@@ -8,7 +8,7 @@ use super::tree::{RuleNode, Rules, RunnableRule};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
 use crate::cel::eval::{BoundValue, EvalError, Program, Value as Cel};
 use crate::meta::field::{self, ErrorList, ErrorSubject, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::schema::correlate::{Correlated, OldItems};
 use crate::schema::json_schema::ValidationRule;

@@ -14,7 +14,7 @@ use super::pattern::Pattern;
 use super::ratchet;
 use super::structural::{NestedValueValidation, Structural, ValueValidation};
 use crate::meta::field::{ErrorList, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;

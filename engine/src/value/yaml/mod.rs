@@ -25,8 +25,9 @@ mod tag;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use super::go::{go_float, go_syntax};
 use super::json::DEPTH_MAX;
-use super::{Map, Value, go_quote, number};
+use super::{Map, Value, number};
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::work;
 use parser::{Id, ParseError, YamlContent, YamlDocument, YamlNode, YamlParser};
@@ -39,6 +40,8 @@ pub use place::{Broken, Located, Repeated, RepeatedKey, TextPosition, decode_all
 
 /// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
 const ALIASED_BYTES_MAX: usize = 3 << 20;
+/// What Go decodes a mapping to.
+const MAP: &str = "map[interface {}]interface {}";
 
 /// Why text is not YAML, or has no form in JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -169,7 +172,7 @@ fn decode_document(document: &YamlDocument) -> Result<(Value, Vec<Repeated>), Ya
     if decoder.has_unbounded
         && let Some(number) = unbounded(&value)
     {
-        return Err(YamlError(format!("json: unsupported value: {}", print_float(number))));
+        return Err(YamlError(format!("json: unsupported value: {}", go_float(number))));
     }
     Ok((value, decoder.repeated))
 }
@@ -340,7 +343,7 @@ impl<'d> YamlDecoder<'d> {
                 // It has been counted.
                 self.decoded -= 1;
                 let key = self.value(id)?;
-                Err(YamlError::yaml(format_args!("invalid map key: {}", print_go_syntax(&key))))
+                Err(YamlError::yaml(format_args!("invalid map key: {}", go_syntax(&key, MAP))))
             }
         }
     }
@@ -376,7 +379,7 @@ impl<'d> YamlDecoder<'d> {
                 MappingKey::Uint(number) => ("uint64", format!("{number:#x}")),
                 MappingKey::Null => ("%!s(<nil>)", "<nil>".to_owned()),
             };
-            let value = if value.is_null() { "<nil>".to_owned() } else { print_go_syntax(&value) };
+            let value = if value.is_null() { "<nil>".to_owned() } else { go_syntax(&value, MAP) };
             let text = format!("unsupported map key of type: {kind}, key: {printed}, value: {value}");
             self.unsupported = Some(YamlError(text));
             None
@@ -471,19 +474,10 @@ fn unbounded(value: &Value) -> Option<f64> {
     }
 }
 
-fn print_float(number: f64) -> String {
-    match number {
-        f64::INFINITY => "+Inf".to_owned(),
-        f64::NEG_INFINITY => "-Inf".to_owned(),
-        number if number.is_nan() => "NaN".to_owned(),
-        number => number::format_float_v(number),
-    }
-}
-
 /// A number as a key: rounded to single precision.
 fn float_key(number: f64) -> String {
     let single = number as f32;
-    match print_float(single.into()).as_str() {
+    match go_float(single.into()).as_str() {
         "+Inf" => ".inf".to_owned(),
         "-Inf" => "-.inf".to_owned(),
         "NaN" => ".nan".to_owned(),
@@ -500,44 +494,8 @@ fn repeated_key(key: &MappingKey) -> RepeatedKey {
         MappingKey::Bool(truth) => truth.to_string(),
         MappingKey::Int(number) => number.to_string(),
         MappingKey::Uint(number) => format!("{number:#x}"),
-        MappingKey::Float(bits) => print_float(f64::from_bits(*bits)),
+        MappingKey::Float(bits) => go_float(f64::from_bits(*bits)),
     })
-}
-
-/// A value as Go's `%#v` prints what its library decodes.
-fn print_go_syntax(value: &Value) -> String {
-    let mut text = String::new();
-    push_go_syntax(&mut text, value);
-    text
-}
-
-fn push_go_syntax(text: &mut String, value: &Value) {
-    work::step();
-    match value {
-        Value::Null => text.push_str("interface {}(nil)"),
-        Value::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),
-        Value::Int(number) => text.push_str(&number.to_string()),
-        Value::Float(number) => text.push_str(&print_float(*number)),
-        Value::String(string) => text.push_str(&go_quote(string)),
-        Value::Array(items) => {
-            text.push_str("[]interface {}{");
-            for (index, item) in items.iter().enumerate() {
-                text.push_str(if index > 0 { ", " } else { "" });
-                push_go_syntax(text, item);
-            }
-            text.push('}');
-        }
-        Value::Object(fields) => {
-            text.push_str("map[interface {}]interface {}{");
-            for (index, (name, field)) in fields.iter().enumerate() {
-                text.push_str(if index > 0 { ", " } else { "" });
-                text.push_str(&go_quote(name));
-                text.push(':');
-                push_go_syntax(text, field);
-            }
-            text.push('}');
-        }
-    }
 }
 
 #[cfg(test)]
@@ -615,7 +573,7 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_told_with_its_line() {
         let (value, errors) =
-            decode_strict(b"a: 1\nspec:\n  size: 1\n  size: 2\na: 3\n").expect("repeated keys are no mistake");
+            decode_strict(b"a: 1\nspec:\n  size: 1\n  size: 2\na: 3\n").expect("repeated keys are not a mistake");
         assert_eq!(json::encode_to_string(&value), r#"{"a":3,"spec":{"size":2}}"#);
         let lines = "  line 4: key \"size\" already set in map\n  line 5: key \"a\" already set in map";
         assert_eq!(errors, [format!("yaml: unmarshal errors:\n{lines}")]);

@@ -145,7 +145,7 @@ func TestTwoAPIServersOnOneEtcdAreOne(test *testing.T) {
 		case <-time.After(eventually.Max):
 			test.Fatal("round", round, "the watch is told nothing")
 		}
-		// What the other has changed meanwhile is no base for a change.
+		// What the other has changed meanwhile is not a base for a change.
 		read.SetLabels(map[string]string{"a": "b"})
 		boat.SetLabels(map[string]string{"a": "c"})
 		if err := to.Update(test.Context(), read); err != nil {
@@ -318,7 +318,7 @@ func TestWatchesEndWithTheirDefinition(test *testing.T) {
 	patch(`{"metadata":{"labels":{"a":"b"}}}`)
 	select {
 	case event, open := <-watch.ResultChan():
-		test.Error("a label is no other definition:", event, open)
+		test.Error("a label does not make another definition:", event, open)
 	case <-time.After(200 * time.Millisecond):
 	}
 	patch(`{"spec":{"names":{"categories":["boats"]}}}`)

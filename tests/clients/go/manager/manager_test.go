@@ -173,7 +173,7 @@ func (h harbour) check(test *testing.T) {
 		}
 		daisy = h.waitFor(test, "daisy", func(daisy *Boat) bool { return daisy.Status.Aboard == 5 })
 		if daisy.Generation != before.Generation+1 {
-			test.Error("a status is no new generation:", daisy)
+			test.Error("a status does not make a new generation:", daisy)
 		}
 	})
 

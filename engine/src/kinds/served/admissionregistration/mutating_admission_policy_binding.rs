@@ -2,9 +2,8 @@
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
-use crate::crd::{Scope, ServedVersion};
-use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, defaults, metadata, policies, prepare, static_names};
+use crate::crd::Scope;
+use crate::kinds::{Kind, defaults, metadata, policies};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -25,48 +24,20 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
         example: "metadata: {name: example}\nspec: {policyName: example}",
         forms: &KINDS,
         is_default,
-        ..Kind::new(policies::GROUP, version, "MutatingAdmissionPolicyBinding", &MutatingAdmissionPolicyBinding)
+        ..Kind::new(policies::GROUP, version, "MutatingAdmissionPolicyBinding", &STRATEGY)
     }
 }
 
-struct MutatingAdmissionPolicyBinding;
+static STRATEGY: policies::BindingStrategy = policies::BindingStrategy { set_defaults, validate };
 
-impl Strategy for MutatingAdmissionPolicyBinding {
-    fn set_typed_defaults(&self, object: &mut Value) {
-        let is_alpha = object.str_at(&["apiVersion"]).ends_with("/v1alpha1");
-        let Some(spec) = defaults::field(object, "spec") else { return };
-        if let Some(resources) = defaults::field(spec, "matchResources") {
-            policies::set_match_defaults(resources);
-        }
-        if let Some(parameters) = defaults::field(spec, "paramRef").filter(|_| is_alpha) {
-            defaults::set_pointer(parameters, "parameterNotFoundAction", "Deny");
-        }
+fn set_defaults(object: &mut Value) {
+    let is_alpha = object.str_at(&["apiVersion"]).ends_with("/v1alpha1");
+    let Some(spec) = defaults::field(object, "spec") else { return };
+    if let Some(resources) = defaults::field(spec, "matchResources") {
+        policies::set_match_defaults(resources);
     }
-
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        prepare::first_generation(object);
-    }
-
-    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = validate(object);
-        errors.extend(static_names::check_new_name(version, object));
-        errors
-    }
-
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
-        prepare::count_generation(new, old, &["spec"]);
-    }
-
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
-        validate(new)
-    }
-
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn table(&self) -> Option<Table> {
-        Some(policies::binding_table())
+    if let Some(parameters) = defaults::field(spec, "paramRef").filter(|_| is_alpha) {
+        defaults::set_pointer(parameters, "parameterNotFoundAction", "Deny");
     }
 }
 

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::crd::{Scope, ServedVersion};
-use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, defaults, metadata, policies, prepare, static_names};
+use crate::crd::Scope;
+use crate::kinds::{Kind, defaults, metadata, policies};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -28,44 +27,16 @@ const fn form() -> Kind {
         scope: Scope::Cluster,
         example: "metadata: {name: example}\nspec: {policyName: example, validationActions: [Deny]}",
         forms: &KINDS,
-        ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicyBinding", &ValidatingAdmissionPolicyBinding)
+        ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicyBinding", &STRATEGY)
     }
 }
 
-struct ValidatingAdmissionPolicyBinding;
+static STRATEGY: policies::BindingStrategy = policies::BindingStrategy { set_defaults, validate };
 
-impl Strategy for ValidatingAdmissionPolicyBinding {
-    fn set_typed_defaults(&self, object: &mut Value) {
-        let resources = defaults::field(object, "spec").and_then(|spec| defaults::field(spec, "matchResources"));
-        if let Some(resources) = resources {
-            policies::set_match_defaults(resources);
-        }
-    }
-
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        prepare::first_generation(object);
-    }
-
-    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        let mut errors = validate(object);
-        errors.extend(static_names::check_new_name(version, object));
-        errors
-    }
-
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
-        prepare::count_generation(new, old, &["spec"]);
-    }
-
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
-        validate(new)
-    }
-
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn table(&self) -> Option<Table> {
-        Some(policies::binding_table())
+fn set_defaults(object: &mut Value) {
+    let resources = defaults::field(object, "spec").and_then(|spec| defaults::field(spec, "matchResources"));
+    if let Some(resources) = resources {
+        policies::set_match_defaults(resources);
     }
 }
 

@@ -66,8 +66,7 @@ impl Strategy for DaemonSet {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        prepare::keep(object, &self.zero(version), &["status"]);
-        prepare::first_generation(object);
+        prepare::for_create(object, &self.zero(version));
         let generation = template_generation(object).max(1);
         set_template_generation(object, generation);
         template::drop_disabled_fields(version.minor, object, None);

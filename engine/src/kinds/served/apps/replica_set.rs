@@ -41,8 +41,7 @@ impl Strategy for ReplicaSet {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        prepare::keep(object, &self.zero(version), &["status"]);
-        prepare::first_generation(object);
+        prepare::for_create(object, &self.zero(version));
         template::drop_disabled_fields(version.minor, object, None);
     }
 

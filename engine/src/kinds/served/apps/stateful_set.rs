@@ -9,7 +9,7 @@ use crate::kinds::workloads::{self, cells, claims, percent, selector, status, te
 use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
@@ -70,8 +70,7 @@ impl Strategy for StatefulSet {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        prepare::keep(object, &self.zero(version), &["status"]);
-        prepare::first_generation(object);
+        prepare::for_create(object, &self.zero(version));
         drop_disabled_fields(version.minor, object, None);
     }
 

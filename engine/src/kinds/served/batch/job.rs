@@ -10,7 +10,7 @@ use crate::kinds::workloads::{self, cells, selector, template};
 use crate::kinds::{Kind, declared, defaults, jobs, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::{names, time};
 use crate::object;
@@ -64,8 +64,7 @@ impl Strategy for Job {
         if !is_selected_by_hand(object) {
             generate_selector(object);
         }
-        prepare::keep(object, &self.zero(version), &["status"]);
-        prepare::first_generation(object);
+        prepare::for_create(object, &self.zero(version));
         drop_disabled_fields(version.minor, object, None);
     }
 

@@ -14,7 +14,7 @@ use crate::kinds::workloads::cells::wide;
 use crate::kinds::{Kind, checks, conditions, defaults, metadata, prepare, show_internal, signers};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::{names, time};
 use crate::object;
 use crate::value::{Value, base64};

@@ -2,7 +2,7 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::{names, object_meta};
 use crate::value::Value;
 

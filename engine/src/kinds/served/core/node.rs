@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::types;

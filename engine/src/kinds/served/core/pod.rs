@@ -8,7 +8,7 @@ use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, pod, pod_object};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;

@@ -8,7 +8,7 @@ use crate::kinds::network::ingress_warnings;
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, services};
 use crate::meta::field::ErrorList;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::object;
 use crate::value::Value;
 

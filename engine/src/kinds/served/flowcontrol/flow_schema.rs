@@ -4,13 +4,12 @@
 //!
 //! Source: `pkg/apis/flowcontrol/validation` and `pkg/registry/flowcontrol/flowschema`, release 1.37.
 
-use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, flow_control, metadata, prepare, semantic, show_internal};
+use crate::crd::{Column, Scope};
+use crate::kinds::strategy::{Cell, Table};
+use crate::kinds::{Kind, flow_control, metadata, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
-use crate::object;
 use crate::value::Value;
 
 const DEFAULT_PRECEDENCE: i64 = 1000;
@@ -33,52 +32,26 @@ const fn form() -> Kind {
         example: "metadata: {name: example}\nspec:\n  priorityLevelConfiguration: {name: workload-low}\n  rules:\n  - subjects: [{kind: User, user: {name: jane}}]\n    \
                   nonResourceRules: [{verbs: [get], nonResourceURLs: [/version]}]",
         forms: &KINDS,
-        ..Kind::new(flow_control::GROUP, "v1", "FlowSchema", &FlowSchema)
+        ..Kind::new(flow_control::GROUP, "v1", "FlowSchema", &STRATEGY)
     }
 }
 
-struct FlowSchema;
+static STRATEGY: flow_control::FlowControlStrategy =
+    flow_control::FlowControlStrategy { set_defaults, convert: |_, _| None, validate, table };
 
-impl Strategy for FlowSchema {
-    fn set_typed_defaults(&self, object: &mut Value) {
-        let spec = object.make_object().entry("spec").make_object();
-        let precedence = spec.entry("matchingPrecedence");
-        if matches!(precedence, Value::Null | Value::Int(0)) {
-            *precedence = Value::Int(DEFAULT_PRECEDENCE);
-        }
+fn set_defaults(object: &mut Value) {
+    let spec = object.make_object().entry("spec").make_object();
+    let precedence = spec.entry("matchingPrecedence");
+    if matches!(precedence, Value::Null | Value::Int(0)) {
+        *precedence = Value::Int(DEFAULT_PRECEDENCE);
     }
+}
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        prepare::reset(object, "status", object! {});
-        prepare::first_generation(object);
-    }
-
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object)
-    }
-
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        prepare::for_update(subresource, new, old);
-        prepare::count_generation(new, old, &["spec"]);
-    }
-
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: &Value) -> ErrorList {
-        match subresource {
-            Subresource::Status => flow_control::validate_conditions(&FieldRef::root(new).field("status")),
-            _ => validate(new),
-        }
-    }
-
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        reset_beside_status(subresource)
-    }
-
-    fn table(&self) -> Option<Table> {
-        let columns = ["PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL"];
-        let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
-        let columns = std::iter::once(name).chain(columns.map(|name| Column::string(name, "")));
-        Some(Table { columns: columns.collect(), cells })
-    }
+fn table() -> Table {
+    let columns = ["PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL"];
+    let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
+    let columns = std::iter::once(name).chain(columns.map(|name| Column::string(name, "")));
+    Table { columns: columns.collect(), cells }
 }
 
 fn cells(object: &Value) -> Vec<Cell> {

@@ -5,13 +5,12 @@
 //!
 //! Source: `pkg/apis/flowcontrol/validation` and `pkg/registry/flowcontrol/prioritylevelconfiguration`, release 1.37.
 
-use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Initial, Kind, defaults, flow_control, metadata, prepare, semantic, show_internal};
+use crate::crd::{Column, Scope};
+use crate::kinds::strategy::{Cell, Table};
+use crate::kinds::{Initial, Kind, defaults, flow_control, metadata, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
-use crate::object;
 use crate::value::Value;
 
 const SHARES: i64 = 30;
@@ -37,7 +36,7 @@ const fn form() -> Kind {
         status: true,
         example: "metadata: {name: example}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}",
         forms: &KINDS,
-        ..Kind::new(flow_control::GROUP, "v1", "PriorityLevelConfiguration", &PriorityLevelConfiguration)
+        ..Kind::new(flow_control::GROUP, "v1", "PriorityLevelConfiguration", &STRATEGY)
     }
 }
 
@@ -51,93 +50,67 @@ fn says_zero(object: &Value) -> bool {
     object.at(&["metadata", "annotations", ZERO_SHARES]).is_some()
 }
 
-struct PriorityLevelConfiguration;
+static STRATEGY: flow_control::FlowControlStrategy =
+    flow_control::FlowControlStrategy { set_defaults, convert, validate, table };
 
-impl Strategy for PriorityLevelConfiguration {
-    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
-        let mut converted = object.clone();
-        let fields = converted.make_object();
-        fields.insert("apiVersion", Value::from(api_version));
-        let shares = object.at(&["spec", "limited"]).map(|limited| limited.get("nominalConcurrencyShares"));
-        let has_none = matches!(shares, Some(None | Some(Value::Int(0))));
-        if is_beta(&converted) && has_none {
-            let annotations = converted.make_object().entry("metadata").make_object().entry("annotations");
-            annotations.make_object().insert(ZERO_SHARES, Value::from(""));
-        } else if let Some(annotations) = converted.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut)
-        {
-            annotations.remove(ZERO_SHARES);
-        }
-        Some(converted)
+fn convert(object: &Value, api_version: &str) -> Option<Value> {
+    let mut converted = object.clone();
+    let fields = converted.make_object();
+    fields.insert("apiVersion", Value::from(api_version));
+    let shares = object.at(&["spec", "limited"]).map(|limited| limited.get("nominalConcurrencyShares"));
+    let has_none = matches!(shares, Some(None | Some(Value::Int(0))));
+    if is_beta(&converted) && has_none {
+        let annotations = converted.make_object().entry("metadata").make_object().entry("annotations");
+        annotations.make_object().insert(ZERO_SHARES, Value::from(""));
+    } else if let Some(annotations) = converted.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut)
+    {
+        annotations.remove(ZERO_SHARES);
     }
+    Some(converted)
+}
 
-    fn set_typed_defaults(&self, object: &mut Value) {
-        let no_shares_are_the_default = is_beta(object) && !says_zero(object);
-        let Some(spec) = defaults::field(object, "spec") else { return };
-        if let Some(exempt) = defaults::field(spec, "exempt") {
-            defaults::set(exempt, "nominalConcurrencyShares", 0);
-            defaults::set(exempt, "lendablePercent", 0);
-        }
-        let Some(limited) = defaults::field(spec, "limited") else { return };
-        let shares = limited.make_object().entry("nominalConcurrencyShares");
-        if shares.is_null() || (no_shares_are_the_default && *shares == Value::Int(0)) {
-            *shares = Value::Int(SHARES);
-        }
-        defaults::set(limited, "lendablePercent", 0);
-        let queuing =
-            defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
-        if let Some(queuing) = queuing {
-            for (name, number) in QUEUING {
-                let field = queuing.make_object().entry(name);
-                if matches!(field, Value::Null | Value::Int(0)) {
-                    *field = Value::Int(number);
-                }
+fn set_defaults(object: &mut Value) {
+    let no_shares_are_the_default = is_beta(object) && !says_zero(object);
+    let Some(spec) = defaults::field(object, "spec") else { return };
+    if let Some(exempt) = defaults::field(spec, "exempt") {
+        defaults::set(exempt, "nominalConcurrencyShares", 0);
+        defaults::set(exempt, "lendablePercent", 0);
+    }
+    let Some(limited) = defaults::field(spec, "limited") else { return };
+    let shares = limited.make_object().entry("nominalConcurrencyShares");
+    if shares.is_null() || (no_shares_are_the_default && *shares == Value::Int(0)) {
+        *shares = Value::Int(SHARES);
+    }
+    defaults::set(limited, "lendablePercent", 0);
+    let queuing =
+        defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
+    if let Some(queuing) = queuing {
+        for (name, number) in QUEUING {
+            let field = queuing.make_object().entry(name);
+            if matches!(field, Value::Null | Value::Int(0)) {
+                *field = Value::Int(number);
             }
         }
     }
+}
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        prepare::reset(object, "status", object! {});
-        prepare::first_generation(object);
-    }
-
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object)
-    }
-
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        prepare::for_update(subresource, new, old);
-        prepare::count_generation(new, old, &["spec"]);
-    }
-
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: &Value) -> ErrorList {
-        match subresource {
-            Subresource::Status => flow_control::validate_conditions(&FieldRef::root(new).field("status")),
-            _ => validate(new),
-        }
-    }
-
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        reset_beside_status(subresource)
-    }
-
-    fn table(&self) -> Option<Table> {
-        let columns = ["Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit"];
-        Some(Table::named(columns.iter().map(|name| Column::string(name, "")).collect(), |object| {
-            let limited = object.at(&["spec", "limited"]);
-            let none = || Value::from("<none>");
-            let number =
-                |path: &[&str]| Cell::Value(limited.and_then(|limited| limited.at(path)).cloned().unwrap_or_else(none));
-            let queuing = |name: &'static str| number(&["limitResponse", "queuing", name]);
-            let row = vec![
-                Cell::text(object.str_at(&["spec", "type"])),
-                number(&["nominalConcurrencyShares"]),
-                queuing("queues"),
-                queuing("handSize"),
-                queuing("queueLengthLimit"),
-            ];
-            Cell::named(object, row)
-        }))
-    }
+fn table() -> Table {
+    let columns = ["Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit"];
+    Table::named(columns.iter().map(|name| Column::string(name, "")).collect(), |object| {
+        let limited = object.at(&["spec", "limited"]);
+        let none = || Value::from("<none>");
+        let number =
+            |path: &[&str]| Cell::Value(limited.and_then(|limited| limited.at(path)).cloned().unwrap_or_else(none));
+        let queuing = |name: &'static str| number(&["limitResponse", "queuing", name]);
+        let row = vec![
+            Cell::text(object.str_at(&["spec", "type"])),
+            number(&["nominalConcurrencyShares"]),
+            queuing("queues"),
+            queuing("handSize"),
+            queuing("queueLengthLimit"),
+        ];
+        Cell::named(object, row)
+    })
 }
 
 fn validate(object: &Value) -> ErrorList {

@@ -35,8 +35,7 @@ impl Strategy for PodDisruptionBudget {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        prepare::keep(object, &self.zero(version), &["status"]);
-        prepare::first_generation(object);
+        prepare::for_create(object, &self.zero(version));
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {

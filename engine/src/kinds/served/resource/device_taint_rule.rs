@@ -9,7 +9,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_st
 use crate::kinds::{Kind, checks, conditions, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;

@@ -12,7 +12,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, semantic, type_of, workload_templates};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
@@ -218,7 +218,7 @@ fn validate_claims(statuses: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
 mod tests {
     use super::*;
     use crate::kinds::find;
-    use crate::meta::gates::Gates;
+    use crate::meta::gate::Gates;
     use crate::value::yaml;
 
     /// What is wrong with a spec, in YAML, or with a change of one.

@@ -8,7 +8,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_st
 use crate::kinds::{Kind, conditions, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::gates::Gate;
+use crate::meta::gate::Gate;
 use crate::meta::names;
 use crate::object;
 use crate::value::{Value, json};

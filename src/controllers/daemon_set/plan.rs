@@ -1,34 +1,23 @@
-//! DaemonSets: a pod on each node that allows it.
+//! What is to be done for a DaemonSet, by what was seen of it: pods that are made and pods that go, and its status.
+//!
+//! In: the set, its pods, the nodes, the time. Nothing is asked for here, and nothing is written.
 //!
 //! Source: `pkg/controller/daemon` of Kubernetes 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::amounts::amount_of;
-use super::back_off::BackOff;
-use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, sooner};
-use super::family::{self, Family};
-use super::history::{self, POD_HASH};
-use super::pod_control::{create_pods, delete_pods};
-use super::pods::{self, Availability};
-use super::queue::Progress;
-use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
-use super::{conditions, nodes};
-use crate::meta::Status;
+use super::super::amounts::amount_of;
+use super::super::back_off::BackOff;
+use super::super::client::{int_at, is_going, sooner};
+use super::super::history::POD_HASH;
+use super::super::pods::{self, Availability};
+use super::super::{conditions, nodes};
 use crate::object;
-use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
-const SETS: Kind = Kind("apps", "daemonsets");
-const TYPE: (&str, &str) = ("apps/v1", "DaemonSet");
-/// How long a node waits for a new pod after the first one failed, and at most, in seconds.
-const FAILURE_S: i64 = 1;
-const FAILURE_S_MAX: i64 = 15 * 60;
 const GENERATION: &str = "pod-template-generation";
 /// What its pods tolerate, by key and effect.
 const TOLERATED: [(&str, &str); 6] = [
@@ -40,83 +29,8 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-struct DaemonSets {
-    client: Client,
-    family: Family,
-    sets: Mutex<BTreeSet<String>>,
-    /// Of failed pods, by set and node.
-    failures: Mutex<BackOff>,
-}
-
-impl Reconciler for DaemonSets {
-    const TASK: &str = "keeping daemon sets";
-
-    fn collections(&self) -> Vec<Collection> {
-        vec![SETS.collection(), PODS.collection()]
-    }
-
-    fn note(&self, change: &ChangeEvent) -> Vec<String> {
-        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        if NODES.is(&change.collection) {
-            return sets.iter().cloned().collect();
-        }
-        if SETS.is(&change.collection) {
-            match change.stored {
-                Some(_) => sets.insert(change.key.to_string()),
-                None => sets.remove(&*change.key),
-            };
-        }
-        self.family.note(change)
-    }
-
-    fn forget(&self) {
-        self.family.forget();
-    }
-
-    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
-        let Some(set) = self.client.get(SETS, key).await? else { return Ok(Progress::Done) };
-        let Some(selector) = family::selector(&set).filter(|_| !is_going(&set)) else { return Ok(Progress::Done) };
-        let found = self.family.claimed(&self.client, &set, &selector).await?;
-        let nodes = self.client.list(NODES, "", |_| true).await?;
-        let revisions = history::revisions(&self.client, TYPE, &set).await?;
-        let hash = revisions.last().map(history::hash_of).unwrap_or_default().to_owned();
-        let seen = ObservedDaemonSet::new(&set, &nodes, &found, &hash, self.client.now());
-        let mut plan = plan(&seen);
-        let pause = hold_back(&seen, &mut plan, &mut self.failures.lock().unwrap_or_else(PoisonError::into_inner));
-        plan.delete.values().for_each(|pod| self.tell_of_ended(&set, pod));
-        let gone: Vec<Value> = plan.delete.values().map(|pod| (*pod).clone()).collect();
-        delete_pods(&self.client, &set, &gone).await?;
-        let made = plan.create.iter().map(|node| new_pod(&set, node, &hash, self.family.reference(&set)));
-        create_pods(&self.client, &self.family, &set, made).await?;
-        let (status, again) = status_of(&seen);
-        self.client.update_status(SETS, &set, status).await?;
-        let limit = set.at(&["spec", "revisionHistoryLimit"]).and_then(Value::as_i64).unwrap_or(10);
-        let live: Vec<&str> = found.iter().map(|pod| pod.str_at(&["metadata", "labels", POD_HASH])).collect();
-        history::clean_up(&self.client, &revisions, limit, &live).await?;
-        Ok(sooner(again, pause).map_or(Progress::Done, Progress::After))
-    }
-}
-
-impl DaemonSets {
-    /// Tells of a pod that goes as it has come to its end.
-    fn tell_of_ended(&self, set: &Value, pod: &Value) {
-        let (key, node) = (key_of(pod), node_of(pod));
-        match pod.str_at(&["status", "phase"]) {
-            "Failed" => {
-                let message = format!("Found failed daemon pod {key} on node {node}, will try to kill it");
-                self.client.tell_warning(set, "FailedDaemonPod", message);
-            }
-            "Succeeded" => {
-                let message = format!("Found succeeded daemon pod {key} on node {node}, will try to delete it");
-                self.client.tell_normal(set, "SucceededDaemonPod", message);
-            }
-            _ => {}
-        }
-    }
-}
-
 /// The node that a pod is on, or is to be on.
-fn node_of(pod: &Value) -> &str {
+pub(super) fn node_of(pod: &Value) -> &str {
     match pod.str_at(&["spec", "nodeName"]) {
         "" => {
             let required = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
@@ -140,7 +54,8 @@ fn by_node(found: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
     by_node
 }
 
-struct ObservedDaemonSet<'s> {
+/// A DaemonSet as it was seen.
+pub(super) struct ObservedDaemonSet<'s> {
     set: &'s Value,
     /// What each node says.
     nodes: BTreeMap<&'s str, NodeVerdict>,
@@ -192,7 +107,8 @@ fn tolerations(spec: &Value) -> Vec<Value> {
     tolerations
 }
 
-fn new_pod(set: &Value, node: &str, hash: &str, reference: Value) -> Value {
+/// A pod of the set for a node.
+pub(super) fn new_pod(set: &Value, node: &str, hash: &str, reference: Value) -> Value {
     let template = set.at(&["spec", "template"]).cloned().unwrap_or_default();
     let mut pod = pods::of_template(&template, set, reference);
     let labels = pod.make_object().entry("metadata").make_object().entry("labels").make_object();
@@ -218,11 +134,11 @@ fn new_pod(set: &Value, node: &str, hash: &str, reference: Value) -> Value {
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq)]
-struct DaemonPlan<'p> {
+pub(super) struct DaemonPlan<'p> {
     /// On these nodes.
-    create: BTreeSet<&'p str>,
+    pub create: BTreeSet<&'p str>,
     /// These pods, by their names.
-    delete: BTreeMap<&'p str, &'p Value>,
+    pub delete: BTreeMap<&'p str, &'p Value>,
 }
 
 impl<'p> DaemonPlan<'p> {
@@ -235,7 +151,7 @@ impl<'p> DaemonPlan<'p> {
     }
 }
 
-fn plan<'s>(seen: &ObservedDaemonSet<'s>) -> DaemonPlan<'s> {
+pub(super) fn plan<'s>(seen: &ObservedDaemonSet<'s>) -> DaemonPlan<'s> {
     let mut plan = DaemonPlan::default();
     let surges = seen.amount("maxSurge") > 0;
     for (name, allowed) in &seen.nodes {
@@ -264,7 +180,11 @@ fn plan<'s>(seen: &ObservedDaemonSet<'s>) -> DaemonPlan<'s> {
 }
 
 /// Lets failed pods stay on nodes where one failed shortly before; and for how long.
-fn hold_back(seen: &ObservedDaemonSet<'_>, plan: &mut DaemonPlan<'_>, failures: &mut BackOff) -> Option<Duration> {
+pub(super) fn hold_back(
+    seen: &ObservedDaemonSet<'_>,
+    plan: &mut DaemonPlan<'_>,
+    failures: &mut BackOff,
+) -> Option<Duration> {
     let (uid, generation) =
         (seen.set.str_at(&["metadata", "uid"]), int_at(seen.set, &["status", "observedGeneration"]));
     let mut again = None;
@@ -345,7 +265,7 @@ fn surge_over<'s>(seen: &ObservedDaemonSet<'s>, most: i64, plan: &mut DaemonPlan
 }
 
 impl<'s> ObservedDaemonSet<'s> {
-    fn new(set: &'s Value, nodes: &'s [Value], found: &'s [Value], hash: &'s str, now: Timestamp) -> Self {
+    pub fn new(set: &'s Value, nodes: &'s [Value], found: &'s [Value], hash: &'s str, now: Timestamp) -> Self {
         let nodes = nodes.iter().map(|node| (node.str_at(&["metadata", "name"]), allowed(set, node)));
         ObservedDaemonSet { set, nodes: nodes.collect(), pods: by_node(found), hash, now }
     }
@@ -384,7 +304,7 @@ impl<'s> ObservedDaemonSet<'s> {
     }
 }
 
-fn status_of(seen: &ObservedDaemonSet<'_>) -> (Value, Option<Duration>) {
+pub(super) fn status_of(seen: &ObservedDaemonSet<'_>) -> (Value, Option<Duration>) {
     let (mut wanted, mut current, mut misplaced, mut ready, mut updated, mut available) = (0, 0, 0, 0, 0, 0);
     let mut again = None;
     for (name, allowed) in &seen.nodes {
@@ -420,15 +340,6 @@ fn status_of(seen: &ObservedDaemonSet<'_>) -> (Value, Option<Duration>) {
     counts.into_iter().filter(|(_, count)| *count > 0).for_each(|(name, count)| _ = fields.insert(name, count.into()));
     conditions::put(&mut status, conditions::of(seen.set).to_vec());
     (status, again)
-}
-
-/// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let family = Family::new(SETS, TYPE, PODS);
-    let failures = Mutex::new(BackOff::new(FAILURE_S, FAILURE_S_MAX));
-    let client = means.client("daemon-set-controller").called("daemonset-controller");
-    let sets = DaemonSets { client, family, sets: Mutex::default(), failures };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), sets))
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
-//! Label and field selectors.
-//!
-//! Source: `k8s.io/apimachinery/pkg/labels` and `pkg/fields`, release 1.37, whose errors clients see.
+//! Selectors of labels.
 
 use std::collections::BTreeSet;
 
-use super::field::{Error, ErrorList, Path};
-use super::names::{is_qualified_name, is_valid_label_value};
-use super::object_meta;
+use super::super::field::{Error, ErrorList, Path};
+use super::super::names::{is_qualified_name, is_valid_label_value};
+use super::super::object_meta;
+use super::SelectorError;
 use crate::object;
-use crate::value::{Map, Value, go_quote, json};
+use crate::value::{Map, Value, json};
 use crate::work;
 
 /// Selects objects by their labels; the default selects all.
@@ -31,48 +30,6 @@ enum Test {
     Absent,
     Greater(i64),
     Less(i64),
-}
-
-/// Why a text or a value is not a selector, in Kubernetes' words.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum SelectorError {
-    /// Something else stands where these things are expected.
-    #[error("found '{found}', expected: {expected}")]
-    Unexpected {
-        /// What stands there.
-        found: String,
-        /// What may stand there.
-        expected: &'static str,
-    },
-    /// Something else stands where the values of an operator begin.
-    #[error("found '{0}' expected: '('")]
-    NoValues(String),
-    /// A requirement is not one.
-    #[error("unable to parse requirement: {0}")]
-    Requirement(Box<SelectorError>),
-    /// A key is not the name of a label.
-    #[error(transparent)]
-    Key(Box<Error>),
-    /// Values are not values of a label.
-    #[error("{}", .0.aggregate())]
-    Values(ErrorList),
-    /// An operator that does not exist.
-    #[error("{} is not a valid label selector operator", go_quote(.0))]
-    Operator(String),
-    /// A part without an operator.
-    #[error("invalid selector: '{text}'; can't understand '{part}'")]
-    Term {
-        /// The whole text.
-        text: String,
-        /// The part.
-        part: String,
-    },
-    /// A backslash before a character that does not need one, or at the end.
-    #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
-    Escape(Option<char>),
-    /// A character that needs a backslash before it.
-    #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
-    Unescaped(char),
 }
 
 impl SelectorError {
@@ -214,7 +171,7 @@ impl LabelSelector {
 }
 
 /// A requirement of a review of access.
-fn requirement<'v>(key: &str, operator: &str, values: impl IntoIterator<Item = &'v str>) -> Value {
+pub(super) fn requirement<'v>(key: &str, operator: &str, values: impl IntoIterator<Item = &'v str>) -> Value {
     let values: Vec<Value> = values.into_iter().map(Value::from).collect();
     work::steps(values.len());
     let mut requirement = object! { "key" => key, "operator" => operator };
@@ -410,191 +367,4 @@ fn value_errors(key: &str, values: &BTreeSet<String>) -> ErrorList {
         .filter(|(_, _, faults)| !faults.is_empty())
         .map(|(index, value, faults)| Error::invalid(&path.index(index).key(key), value.as_str(), faults.join("; ")))
         .collect()
-}
-
-/// Selects objects by fields; the default selects all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSelector {
-    terms: Vec<Term>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
-    field: String,
-    value: String,
-    equal: bool,
-}
-
-impl FieldSelector {
-    /// Reads `a=b,c!=d,e==f`; a backslash takes the meaning from a comma, an equals sign and a backslash.
-    ///
-    /// # Errors
-    ///
-    /// The text is not a selector.
-    pub fn parse(text: &str) -> Result<Self, SelectorError> {
-        let mut parts = split_terms(text);
-        work::bytes(text.len());
-        work::steps(parts.len());
-        // The error that is told is that of the first part in byte order.
-        parts.sort_unstable();
-        let mut terms = Vec::new();
-        for part in parts.into_iter().filter(|part| !part.is_empty()) {
-            let (field, equal, value) =
-                split_operator(part).ok_or_else(|| SelectorError::Term { text: text.into(), part: part.into() })?;
-            terms.push(Term { field: field.to_owned(), value: unescape(value)?, equal });
-        }
-        // A term without field and value selects everything.
-        terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
-        Ok(FieldSelector { terms })
-    }
-
-    /// Reads requirements of a review of access, which are a `key`, an `operator` (`In` or `NotIn`) and one value.
-    pub fn of_requirements<'v>(requirements: impl Iterator<Item = &'v Value>) -> Self {
-        let terms = requirements.map(|requirement| {
-            work::step();
-            let value = requirement.items_at(&["values"]).first().and_then(Value::as_str).unwrap_or_default();
-            Term {
-                field: requirement.str_at(&["key"]).to_owned(),
-                value: value.to_owned(),
-                equal: requirement.str_at(&["operator"]) == "In",
-            }
-        });
-        FieldSelector { terms: terms.collect() }
-    }
-
-    /// As requirements of a review of access.
-    pub fn requirements(&self) -> Vec<Value> {
-        work::steps(self.terms.len());
-        let requirement = |term: &Term| {
-            let operator = if term.equal { "In" } else { "NotIn" };
-            requirement(&term.field, operator, [term.value.as_str()])
-        };
-        self.terms.iter().map(requirement).collect()
-    }
-
-    /// Selects the objects whose field has a value.
-    pub fn exactly(field: &str, value: &str) -> Self {
-        FieldSelector { terms: vec![Term { field: field.to_owned(), value: value.to_owned(), equal: true }] }
-    }
-
-    /// Whether it selects everything.
-    pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// The fields that it looks at.
-    pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.terms.iter().map(|term| term.field.as_str())
-    }
-
-    /// Whether it selects an object whose fields are as `field` says.
-    pub fn matches(&self, field: impl Fn(&str) -> String) -> bool {
-        work::steps(self.terms.len());
-        self.terms.iter().all(|term| (field(&term.field) == term.value) == term.equal)
-    }
-
-    /// The value that `field` must have, if there is one.
-    pub fn requires_exact(&self, field: &str) -> Option<&str> {
-        self.terms.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
-    }
-}
-
-/// Splits at commas that no backslash stands before.
-fn split_terms(text: &str) -> Vec<&str> {
-    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
-    for (at, character) in text.char_indices() {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            ',' => {
-                terms.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    terms.push(&text[start..]);
-    terms
-}
-
-fn split_operator(term: &str) -> Option<(&str, bool, &str)> {
-    let at = term.find("!=").into_iter().chain(term.find('=')).min()?;
-    let (field, rest) = term.split_at(at);
-    ["!=", "==", "="].into_iter().find_map(|operator| Some((field, operator != "!=", rest.strip_prefix(operator)?)))
-}
-
-fn unescape(value: &str) -> Result<String, SelectorError> {
-    let mut plain = String::with_capacity(value.len());
-    let mut characters = value.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next() {
-                Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
-                other => return Err(SelectorError::Escape(other)),
-            },
-            ',' | '=' => return Err(SelectorError::Unescaped(character)),
-            other => plain.push(other),
-        }
-    }
-    Ok(plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ten_times_the_selector_takes_ten_times_the_steps() {
-        let steps = |count: usize| {
-            let values = vec!["v"; count].join(",");
-            let requirements: String = (0..count).map(|at| format!(",k{at}!=v")).collect();
-            let text = format!("a in ({values}){requirements},b notin ({values})");
-            let fields: String = (0..count).map(|at| format!("metadata.name!=a{at},")).collect();
-            let select = || {
-                let labels = LabelSelector::parse(&text).expect("the test is a selector");
-                let fields = FieldSelector::parse(&fields).expect("the test is a selector");
-                assert!(labels.matches(|key| (key == "a").then_some("v")) && fields.matches(|_| "b".to_owned()));
-            };
-            work::counted(select).1
-        };
-        let (few, many) = (steps(1000), steps(10_000));
-        assert!(many < 13 * few, "{few} steps, then {many}");
-    }
-
-    #[track_caller]
-    fn check(selector: &str, labels: &[(&str, &str)], expect: bool) {
-        let selector = LabelSelector::parse(selector).expect("the selector is well formed");
-        let label = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
-        assert_eq!(selector.matches(label), expect);
-    }
-
-    #[test]
-    fn every_operator_selects() {
-        check("a=1", &[("a", "1")], true);
-        check("a!=1", &[], true);
-        check("a in (1,2), b notin (3)", &[("a", "2")], true);
-        check("a,!b", &[("a", "")], true);
-        check("a>5,a<7", &[("a", "6")], true);
-        check("a in ()", &[("a", "")], true);
-    }
-
-    #[test]
-    fn errors_say_what_was_found_and_expected() {
-        for (selector, error) in [
-            ("a=b=c", "found '=', expected: ',' or 'end of string'"),
-            ("a in b", "unable to parse requirement: found 'b' expected: '('"),
-            ("a,,b", "found ',', expected: identifier after ','"),
-            ("!!a", "unable to parse requirement: found '!', expected: identifier"),
-        ] {
-            assert_eq!(LabelSelector::parse(selector).expect_err("malformed").to_string(), error);
-        }
-    }
-
-    #[test]
-    fn field_selectors_unescape_values() {
-        let selector = FieldSelector::parse(r"metadata.name=a\,b,x!=y").expect("well formed");
-        assert_eq!(selector.requires_exact("metadata.name"), Some("a,b"));
-        let error = FieldSelector::parse("a").expect_err("it has no operator");
-        assert_eq!(error.to_string(), "invalid selector: 'a'; can't understand 'a'");
-    }
 }

@@ -1,0 +1,46 @@
+//! What is wrong with a selector.
+
+use super::super::field::{Error, ErrorList};
+use crate::value::go_quote;
+
+/// Why a text or a value is not a selector, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SelectorError {
+    /// Something else stands where these things are expected.
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// Something else stands where the values of an operator begin.
+    #[error("found '{0}' expected: '('")]
+    NoValues(String),
+    /// A requirement is not one.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(Box<SelectorError>),
+    /// A key is not the name of a label.
+    #[error(transparent)]
+    Key(Box<Error>),
+    /// Values are not values of a label.
+    #[error("{}", .0.aggregate())]
+    Values(ErrorList),
+    /// An operator that does not exist.
+    #[error("{} is not a valid label selector operator", go_quote(.0))]
+    Operator(String),
+    /// A part without an operator.
+    #[error("invalid selector: '{text}'; can't understand '{part}'")]
+    Term {
+        /// The whole text.
+        text: String,
+        /// The part.
+        part: String,
+    },
+    /// A backslash before a character that does not need one, or at the end.
+    #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
+    Escape(Option<char>),
+    /// A character that needs a backslash before it.
+    #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
+    Unescaped(char),
+}

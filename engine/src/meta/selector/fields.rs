@@ -1,0 +1,133 @@
+//! Selectors of fields.
+
+use super::SelectorError;
+use super::labels::requirement;
+use crate::value::Value;
+use crate::work;
+
+/// Selects objects by fields; the default selects all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    field: String,
+    value: String,
+    equal: bool,
+}
+
+impl FieldSelector {
+    /// Reads `a=b,c!=d,e==f`; a backslash takes the meaning from a comma, an equals sign and a backslash.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a selector.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
+        let mut parts = split_terms(text);
+        work::bytes(text.len());
+        work::steps(parts.len());
+        // The error that is told is that of the first part in byte order.
+        parts.sort_unstable();
+        let mut terms = Vec::new();
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let (field, equal, value) =
+                split_operator(part).ok_or_else(|| SelectorError::Term { text: text.into(), part: part.into() })?;
+            terms.push(Term { field: field.to_owned(), value: unescape(value)?, equal });
+        }
+        // A term without field and value selects everything.
+        terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
+        Ok(FieldSelector { terms })
+    }
+
+    /// Reads requirements of a review of access, which are a `key`, an `operator` (`In` or `NotIn`) and one value.
+    pub fn of_requirements<'v>(requirements: impl Iterator<Item = &'v Value>) -> Self {
+        let terms = requirements.map(|requirement| {
+            work::step();
+            let value = requirement.items_at(&["values"]).first().and_then(Value::as_str).unwrap_or_default();
+            Term {
+                field: requirement.str_at(&["key"]).to_owned(),
+                value: value.to_owned(),
+                equal: requirement.str_at(&["operator"]) == "In",
+            }
+        });
+        FieldSelector { terms: terms.collect() }
+    }
+
+    /// As requirements of a review of access.
+    pub fn requirements(&self) -> Vec<Value> {
+        work::steps(self.terms.len());
+        let requirement = |term: &Term| {
+            let operator = if term.equal { "In" } else { "NotIn" };
+            requirement(&term.field, operator, [term.value.as_str()])
+        };
+        self.terms.iter().map(requirement).collect()
+    }
+
+    /// Selects the objects whose field has a value.
+    pub fn exactly(field: &str, value: &str) -> Self {
+        FieldSelector { terms: vec![Term { field: field.to_owned(), value: value.to_owned(), equal: true }] }
+    }
+
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The fields that it looks at.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.terms.iter().map(|term| term.field.as_str())
+    }
+
+    /// Whether it selects an object whose fields are as `field` says.
+    pub fn matches(&self, field: impl Fn(&str) -> String) -> bool {
+        work::steps(self.terms.len());
+        self.terms.iter().all(|term| (field(&term.field) == term.value) == term.equal)
+    }
+
+    /// The value that `field` must have, if there is one.
+    pub fn requires_exact(&self, field: &str) -> Option<&str> {
+        self.terms.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
+    }
+}
+
+/// Splits at commas that no backslash stands before.
+fn split_terms(text: &str) -> Vec<&str> {
+    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                terms.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+fn split_operator(term: &str) -> Option<(&str, bool, &str)> {
+    let at = term.find("!=").into_iter().chain(term.find('=')).min()?;
+    let (field, rest) = term.split_at(at);
+    ["!=", "==", "="].into_iter().find_map(|operator| Some((field, operator != "!=", rest.strip_prefix(operator)?)))
+}
+
+fn unescape(value: &str) -> Result<String, SelectorError> {
+    let mut plain = String::with_capacity(value.len());
+    let mut characters = value.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
+                other => return Err(SelectorError::Escape(other)),
+            },
+            ',' | '=' => return Err(SelectorError::Unescaped(character)),
+            other => plain.push(other),
+        }
+    }
+    Ok(plain)
+}

@@ -1,0 +1,72 @@
+//! Label and field selectors.
+//!
+//! Source: `k8s.io/apimachinery/pkg/labels` and `pkg/fields`, release 1.37, whose errors clients see.
+
+mod error;
+mod fields;
+mod labels;
+
+pub use error::SelectorError;
+pub use fields::FieldSelector;
+pub use labels::LabelSelector;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work;
+
+    #[test]
+    fn ten_times_the_selector_takes_ten_times_the_steps() {
+        let steps = |count: usize| {
+            let values = vec!["v"; count].join(",");
+            let requirements: String = (0..count).map(|at| format!(",k{at}!=v")).collect();
+            let text = format!("a in ({values}){requirements},b notin ({values})");
+            let fields: String = (0..count).map(|at| format!("metadata.name!=a{at},")).collect();
+            let select = || {
+                let labels = LabelSelector::parse(&text).expect("the test is a selector");
+                let fields = FieldSelector::parse(&fields).expect("the test is a selector");
+                assert!(labels.matches(|key| (key == "a").then_some("v")) && fields.matches(|_| "b".to_owned()));
+            };
+            work::counted(select).1
+        };
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+
+    #[track_caller]
+    fn check(selector: &str, labels: &[(&str, &str)], expect: bool) {
+        let selector = LabelSelector::parse(selector).expect("the selector is well formed");
+        let label = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
+        assert_eq!(selector.matches(label), expect);
+    }
+
+    #[test]
+    fn every_operator_selects() {
+        check("a=1", &[("a", "1")], true);
+        check("a!=1", &[], true);
+        check("a in (1,2), b notin (3)", &[("a", "2")], true);
+        check("a,!b", &[("a", "")], true);
+        check("a>5,a<7", &[("a", "6")], true);
+        check("a in ()", &[("a", "")], true);
+    }
+
+    #[test]
+    fn errors_say_what_was_found_and_expected() {
+        for (selector, error) in [
+            ("a=b=c", "found '=', expected: ',' or 'end of string'"),
+            ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+            ("a,,b", "found ',', expected: identifier after ','"),
+            ("!!a", "unable to parse requirement: found '!', expected: identifier"),
+        ] {
+            assert_eq!(LabelSelector::parse(selector).expect_err("malformed").to_string(), error);
+        }
+    }
+
+    #[test]
+    fn field_selectors_unescape_values() {
+        let selector = FieldSelector::parse(r"metadata.name=a\,b,x!=y").expect("well formed");
+        assert_eq!(selector.requires_exact("metadata.name"), Some("a,b"));
+        let error = FieldSelector::parse("a").expect_err("it has no operator");
+        assert_eq!(error.to_string(), "invalid selector: 'a'; can't understand 'a'");
+    }
+}
