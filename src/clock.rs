@@ -135,7 +135,7 @@ impl Setting {
 pub struct Moves(watch::Receiver<u64>);
 
 impl Moves {
-    /// Waits until the clock is moved; without end once nobody has it. Cancel-safe.
+    /// Waits until the clock is moved; never returns once nobody has it. Cancel-safe.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;

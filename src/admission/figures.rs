@@ -399,7 +399,7 @@ const fn truth(is_it: bool) -> &'static str {
     if is_it { "true" } else { "false" }
 }
 
-/// As the reference tells them apart, which goes by the texts, too.
+/// By the text, as kube-apiserver does.
 fn error_type(message: &str) -> &'static str {
     if message.starts_with("compilation") {
         "compile_error"

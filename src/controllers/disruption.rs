@@ -62,7 +62,7 @@ struct Expected {
 }
 
 impl Reconciler for Disruption {
-    const TASK: &str = "counting disruptions";
+    const TASK: &str = "computing the status of PodDisruptionBudgets";
 
     fn collections(&self) -> Vec<Collection> {
         vec![BUDGETS.collection(), PODS.collection()]

@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn the_client_chooses_aggregated_discovery() {
         let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
-        let wanted = |accept| wants_aggregated(accept, Minor::NEWEST);
+        let wanted = |accept: &str| wants_aggregated(accept, Minor::NEWEST);
         let form = |encoding| Some(AggregatedForm { version: "v2", encoding, pretty: false });
         assert_eq!(wanted(aggregated), form(Encoding::Json));
         assert_eq!([wanted("application/json"), wanted("*/*"), wanted("")], [None; 3]);

@@ -4,7 +4,7 @@
 //! over a part, and the task of the stream ends where the next part is not asked for in time. To end a task resets its
 //! stream.
 //!
-//! A stream's pace goes with its task and is not an argument: hyper begins the task by the executor and calls the service
+//! A stream's pace goes with its task and is not an argument: hyper starts the task through the executor and calls the service
 //! that makes the body, and hands nothing from the one to the other.
 
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! A client that no longer reads is cut off.
 //!
-//! What is to be sent waits for the client, in buffers of bounded size; without a limit it would wait without end.
+//! What is to be sent waits for the client, in buffers of bounded size; without a limit it could wait indefinitely.
 //!
 //! A watch holds no queue: it reads on in the log from where it is. One that reads slowly costs a position and some 8
 //! KiB of events, as a large object is sent from where it is stored, and delays nobody. What is handed to a

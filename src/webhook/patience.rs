@@ -1,7 +1,7 @@
 //! What a request gives up while it waits for a webhook or for its turn.
 //!
-//! A request may hold what others need: a place among those that are at work. What runs it says how that is given up; what
-//! calls a webhook asks for it before, and knows no more of it.
+//! A request may hold what others need: a place among those that are at work. The code that runs the request says
+//! how it is given up; the code that calls a webhook has it given up first, and knows no more of it.
 //!
 //! What is held goes with the task and is not an argument: it would pass through every step of the registry, of admission and
 //! of conversion, of which none decides anything by it, and a task that holds nothing works as well.

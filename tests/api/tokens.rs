@@ -261,7 +261,7 @@ fn what_a_token_says_of_its_own_key_is_not_believed() {
         for signature in [parts[2], "", "AA"] {
             is_unauthorized(&get_with(&server, &[header, parts[1], signature].join(".")));
         }
-        // By a secret that is not one: what the server itself tells of its key.
+        // By a secret that is public: what the server itself tells of its key.
         let text = [header, parts[1]].join(".");
         let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &keys.body);
         let signature = URL_SAFE_NO_PAD.encode(ring::hmac::sign(&secret, text.as_bytes()));

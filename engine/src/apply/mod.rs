@@ -85,7 +85,7 @@ pub trait Versions {
 
     /// `object` in `api_version`, which is not its own.
     ///
-    /// For a custom resource, a version that its definition does not declare is no [`ConvertError::MissingVersion`] but
+    /// For a custom resource, a version that its definition does not declare is not [`ConvertError::MissingVersion`] but
     /// fails: `request to convert CR to an invalid group/version: example.com/v0`.
     ///
     /// # Errors

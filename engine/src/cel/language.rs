@@ -17,7 +17,7 @@ pub struct Library {
     pub quoted_names: bool,
     /// `?.`, `[?]`, optional entries and the macros of optionals.
     pub optionals: bool,
-    /// `all(k, v, …)` and its kin.
+    /// `all(k, v, …)` and the like.
     pub two_variable_comprehensions: bool,
     /// The macro `list.sortBy(x, key)`.
     pub sort_by: bool,

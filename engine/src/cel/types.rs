@@ -1,6 +1,6 @@
 //! CEL types, and declared types: what a schema says about a value, and how large the value can be.
 //!
-//! The one are made of the other: an object is of a type whose fields are declared.
+//! Each is made of the other: an object is of a type whose fields are declared.
 
 use std::collections::BTreeMap;
 use std::fmt;

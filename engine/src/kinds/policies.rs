@@ -27,7 +27,7 @@ const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCHES: [&str; 2] = ["Equivalent", "Exact"];
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
-/// The strategy of bindings, of whichever policies.
+/// The strategy of ValidatingAdmissionPolicyBindings and of MutatingAdmissionPolicyBindings.
 pub struct BindingStrategy {
     /// Sets what Go sets in a binding that it has read.
     pub set_defaults: fn(&mut Value),

@@ -20,7 +20,7 @@ pub fn keep(new: &mut Value, old: &Value, names: &[&str]) {
     }
 }
 
-/// A new object has the status that Go writes of none, which `zero` has, and is of the first generation.
+/// Gives a new object the empty status of `zero`, and the first generation.
 pub fn for_create(object: &mut Value, zero: &Value) {
     keep(object, zero, &["status"]);
     first_generation(object);

@@ -196,7 +196,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339. The loop of writes calls
-    /// it for what was sent, which is then owned, and for what admission gives; for subresources as well.
+    /// it for what was sent, before owners are computed, and for what admission gives; for subresources as well.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
     /// Whether a name that is asked for gets some characters more; else it is what `generateName` says.

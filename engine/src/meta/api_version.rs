@@ -20,12 +20,12 @@ pub fn split_api_version(api_version: &str) -> Result<(&str, &str), ApiVersionEr
     }
 }
 
-/// The group and version of an `apiVersion`, be it well formed or not: what stands before the first slash, and behind it.
+/// The group and version of an `apiVersion`, well formed or not: what stands before the first slash, and after it.
 pub fn group_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
-/// The group of an `apiVersion`; empty for the core group.
+/// The group of an `apiVersion`, well formed or not; empty for the core group.
 pub fn group_of(api_version: &str) -> &str {
     group_version(api_version).0
 }

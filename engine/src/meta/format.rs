@@ -367,7 +367,7 @@ mod tests {
             assert!(known.accepts(text), "{text:?} is a {format}");
         }
         for text in bad {
-            assert!(!known.accepts(text), "{text:?} is no {format}");
+            assert!(!known.accepts(text), "{text:?} is not of the format {format}");
         }
     }
 

@@ -7,7 +7,7 @@ use super::expression::{self, Expression};
 use super::matching::Criteria;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
-use crate::meta::api_version::group_of;
+use crate::meta::api_version::{group_of, group_version};
 use crate::meta::minor::Minor;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::Value;
@@ -55,7 +55,7 @@ impl ParamKind {
 
     /// The version without its group.
     pub fn version(&self) -> &str {
-        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
+        group_version(&self.api_version).1
     }
 
     /// That nothing serves the kind.

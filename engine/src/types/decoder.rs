@@ -13,7 +13,7 @@ use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Key, Map, Value};
 use crate::work;
 
-/// Bytes of the paths that are remembered of a value: what nests deeply has paths that are longer than itself. Of what is
+/// Bytes of the unknown paths that are remembered of a value, and of those of empties: what nests deeply has paths that are longer than itself. Of what is
 /// unknown, no more than a hundred are told in any case.
 const PATHS_BYTES_MAX: usize = 32 << 20;
 

@@ -697,7 +697,7 @@ mod tests {
         let empty = || Value::Array(Vec::new());
         let lists = ["allOf", "anyOf", "enum", "oneOf", "required"].map(|name| (name, empty()));
         let schema = Value::Object(lists.into_iter().collect());
-        // As many as are remembered, whose ways are longer than the bound of all of them.
+        // As many as are remembered, and their ways together exceed the limit.
         let properties = (0..13).map(|at| (format!("{at}{}", "a".repeat(600 << 10)), schema.clone())).collect::<Map>();
         let sent = crate::object! { "properties" => properties, "zzz" => 1 };
         let findings = super::super::message_named("apiextensions.v1", "JSONSchemaProps").check(Minor::NEWEST, &sent);

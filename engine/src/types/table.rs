@@ -59,7 +59,7 @@ pub struct Named {
     pub(super) head: &'static str,
     /// The lines of its fields.
     pub(super) fields: &'static str,
-    /// Reads them.
+    /// What reads them: it is held here so that this file does not import its own reader.
     pub(super) read: fn(&'static Named) -> Message,
     pub(super) message: OnceLock<Message>,
 }

@@ -137,7 +137,7 @@ pub(crate) fn go_float(number: f64) -> String {
     }
 }
 
-/// A value as Go's `%#v` prints unstructured content, whose objects are of the type `map_type`.
+/// A value as Go's `%#v` prints it, with objects of Go's type `map_type`.
 pub(crate) fn go_syntax(value: &Value, map_type: &str) -> String {
     let mut text = String::new();
     push_syntax(&mut text, value, map_type);

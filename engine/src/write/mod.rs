@@ -3,7 +3,8 @@
 //! In: the strategy and the version of a kind, the new object as [`Strategy::decode`] gave it (pruned, with its defaults),
 //! and the old object if there is one. Out: the object as it would be stored, with every error and warning. The registry puts
 //! admission, guards and the store around it; the author's tools take it as it is. It never reads a clock or a database, and
-//! generates no names: what a server adds (the name, the uid, the time) its caller sets by [`metadata`].
+//! generates no names: what a server adds (the name, the uid, the
+//! time) its caller sets by [`metadata`] and [`Strategy::set_times`].
 //!
 //! Source: `BeforeCreate` and `BeforeUpdate` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 

@@ -310,7 +310,7 @@ fn negotiate(app: &App, exchange: &Exchange, target: &Target) -> Result<(AnswerF
     Ok((format, AnswerShape { transform: format.transform, include, columns, clock: app.registry.clock.clone() }))
 }
 
-/// Why one object is no `PartialObjectMetadataList`.
+/// Why one object is not a `PartialObjectMetadataList`.
 fn no_list(target: &Target) -> Status {
     match go_type(target).as_str() {
         // It could be one, as far as Go can tell, until it is looked into.

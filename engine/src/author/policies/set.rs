@@ -48,7 +48,7 @@ const KINDS: [(&str, &str); 2] = [
 /// Whether a manifest is a policy or a binding of one, in whatever version.
 pub fn is_policy(manifest: &Value) -> bool {
     let kind = manifest.str_at(&["kind"]);
-    manifest.str_at(&["apiVersion"]).split_once('/').is_some_and(|(group, _)| group == GROUP)
+    group_of(manifest.str_at(&["apiVersion"])) == GROUP
         && KINDS.iter().any(|(policy, binding)| kind == *policy || kind == *binding)
 }
 

@@ -106,7 +106,7 @@ pub const COMPARE: Cost = Cost::of_overload(
     |called| actual::comparison(called.content_size(0), called.content_size(1)),
 );
 
-/// Every element once: `sum`, `min`, `indexOf` and their kin.
+/// Every element once: `sum`, `min`, `indexOf` and the like.
 pub const EACH_ELEMENT: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.each_element().unwrap_or_else(|| sizes.size(0).scale(model::TRAVERSAL))),
     |called| actual::traverse(called.first()),

@@ -28,8 +28,7 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
 
 /// [`decode`] as that version of Kubernetes does it: it does not know fields that came later.
 ///
-/// The value is gone over twice, by the types for what Go says of it and then for what is held: the second time takes about a
-/// quarter as long as the first.
+/// The value is read twice: by the types for what Go says of it, and then for what is held.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ pub const API_VERSION: &str = "apiextensions.k8s.io/v1";
 /// A definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definition {
-    /// As [`object_meta::decode`] gives it.
+    /// As [`crate::meta::object_meta::decode`] gives it.
     pub metadata: Value,
     /// `spec`
     pub spec: Spec,

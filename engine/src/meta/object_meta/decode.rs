@@ -24,7 +24,7 @@ enum MetaType {
     ManagedFields,
 }
 
-/// The fields, and whether an empty one is left out.
+/// The fields, sorted.
 const FIELDS: [(&str, MetaType); 15] = [
     ("annotations", MetaType::TextMap),
     ("creationTimestamp", MetaType::Time),

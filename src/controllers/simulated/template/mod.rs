@@ -1,7 +1,8 @@
 //! Templates of stages: the part of Go's `text/template` that kwok's stages use.
 //!
-//! In: a text with actions in `{{ }}`, and an object. Out: the text that they make. Variables, `if`, `range`, `with`, pipelines and the
-//! functions in `nodes::FUNCTIONS` are known; all else is refused when the text is read. What is made has a bound, and so have the steps.
+//! In: a text with actions in `{{ }}`, and an object. Out: the text that they make. Variables, `if`, `range`, `with`, pipelines
+//! and the functions in `nodes::FUNCTIONS` are known; all else is refused when the text is read. What is made has a bound, and
+//! so have the steps.
 
 mod nodes;
 mod parse;

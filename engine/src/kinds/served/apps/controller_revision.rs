@@ -6,6 +6,7 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::cells;
 use crate::kinds::{Kind, checks, metadata};
+use crate::meta::api_version::group_of;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -67,8 +68,8 @@ fn controller(revision: &Value) -> String {
     let controls = |owner: &&Value| owner.get("controller").and_then(Value::as_bool) == Some(true);
     let Some(owner) = owners.iter().find(controls) else { return "<none>".to_owned() };
     let (kind, name) = (owner.str_at(&["kind"]).to_lowercase(), owner.str_at(&["name"]));
-    match owner.str_at(&["apiVersion"]).split_once('/') {
-        Some((group, _)) if !group.is_empty() => format!("{kind}.{}/{name}", group.to_lowercase()),
-        _ => format!("{kind}/{name}"),
+    match group_of(owner.str_at(&["apiVersion"])) {
+        "" => format!("{kind}/{name}"),
+        group => format!("{kind}.{}/{name}", group.to_lowercase()),
     }
 }

@@ -62,8 +62,7 @@ fn convert(object: &Value, api_version: &str) -> Option<Value> {
     if is_beta(&converted) && has_none {
         let annotations = converted.make_object().entry("metadata").make_object().entry("annotations");
         annotations.make_object().insert(ZERO_SHARES, Value::from(""));
-    } else if let Some(annotations) = converted.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut)
-    {
+    } else if let Some(annotations) = converted.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut) {
         annotations.remove(ZERO_SHARES);
     }
     Some(converted)
@@ -82,8 +81,7 @@ fn set_defaults(object: &mut Value) {
         *shares = Value::Int(SHARES);
     }
     defaults::set(limited, "lendablePercent", 0);
-    let queuing =
-        defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
+    let queuing = defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
     if let Some(queuing) = queuing {
         for (name, number) in QUEUING {
             let field = queuing.make_object().entry(name);
