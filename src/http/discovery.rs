@@ -175,10 +175,10 @@ pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<AggregatedForm> {
             }
             _ => return None,
         };
-        if clause.parameter("sv").is_some() || clause.parameter("stream").is_some_and(|schema| schema != "watch") {
-            return None;
-        }
-        let encoding = Encoding::ALL.into_iter().find(|encoding| clause.takes("application", encoding.subtype()))?;
+        let is_offered = |encoding: &Encoding| {
+            clause.takes("application", encoding.subtype()) && negotiate::has_stream(clause, *encoding)
+        };
+        let encoding = Encoding::ALL.into_iter().find(is_offered)?;
         Some(AggregatedForm { version, encoding, pretty: clause.parameter("pretty") == Some("1") })
     })
 }

@@ -142,9 +142,9 @@ fn value(exchange: &Exchange, value: Value) -> Result<Response<Body>, Status> {
     Ok(answer::content(exchange, 200, format, AnswerContent::Value(value)))
 }
 
-/// Aggregated discovery, whose tag is the same in each of its forms.
+/// Aggregated discovery, whose tag is the same in each of its forms and versions.
 fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Response<Body> {
-    let tag = CachedDocument::new(json::encode(&list)).tag;
+    let tag = CachedDocument::new(json::encode(list.get("items").unwrap_or(&Value::Null))).tag;
     let known = exchange.if_none_match.split(',').any(|known| known.trim() == tag);
     let pretty = form.pretty || negotiate::wants_pretty(&exchange.user_agent, &exchange.query);
     let format =
@@ -157,6 +157,7 @@ fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Respons
     if let Ok(content_type) = HeaderValue::from_str(&form.content_type()) {
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     add_tag(&mut response, &tag);
     response
 }

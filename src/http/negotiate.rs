@@ -317,8 +317,15 @@ impl<'a> Clause<'a> {
     }
 }
 
+/// The longest Accept header that is sorted, in characters; ranges beyond it are ignored, as sorting takes quadratic time.
+const ACCEPT_CHARACTERS_MAX: usize = 8192;
+
 /// The media ranges of an Accept header, best first. What is not a media range is left out.
 pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let accept = match accept.char_indices().nth(ACCEPT_CHARACTERS_MAX) {
+        Some((end, _)) => &accept[..end],
+        None => accept,
+    };
     work::bytes(accept.len());
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').filter_map(|clause| Clause::parse(clause.trim_matches(' '))).collect();
@@ -339,17 +346,10 @@ struct Parameters {
     transform: Option<Transform>,
 }
 
-/// The longest Accept header that is sorted; ranges beyond it are ignored, as sorting takes quadratic time.
-const ACCEPT_BYTES_MAX: usize = 8192;
-
 fn choose(accept: &str, endpoint: Endpoint) -> Option<(Encoding, Parameters)> {
     if accept.is_empty() {
         return Some((Encoding::Json, Parameters::default()));
     }
-    let accept = match accept.char_indices().nth(ACCEPT_BYTES_MAX) {
-        Some((end, _)) => &accept[..end],
-        None => accept,
-    };
     clauses(accept).iter().find_map(|clause| {
         Encoding::ALL
             .into_iter()
@@ -358,12 +358,15 @@ fn choose(accept: &str, endpoint: Endpoint) -> Option<(Encoding, Parameters)> {
     })
 }
 
+/// Whether an encoding has the stream that a media range asks for, if any.
+pub fn has_stream(clause: &Clause<'_>, encoding: Encoding) -> bool {
+    let is_known = clause.parameter("stream").is_none_or(|schema| schema == "watch" && encoding.streams());
+    is_known && clause.parameter("sv").is_none()
+}
+
 /// Reads the parameters of a media range; `None` where the endpoint can't answer it.
 fn parameters(clause: &Clause<'_>, encoding: Encoding, endpoint: Endpoint) -> Option<Parameters> {
-    if clause.parameter("stream").is_some_and(|schema| schema != "watch" || !encoding.streams()) {
-        return None;
-    }
-    if clause.parameter("sv").is_some() {
+    if !has_stream(clause, encoding) {
         return None;
     }
     let pretty = clause.parameter("pretty") == Some("1");
@@ -463,6 +466,12 @@ mod tests {
     fn check(accept: &str, endpoint: Endpoint, expected: Option<(Encoding, Option<TransformKind>)>) {
         let found = format(accept, "test", &Query::default(), endpoint).ok();
         assert_eq!(found.map(|format| (format.encoding, format.transform.map(|to| to.kind))), expected, "{accept}");
+    }
+
+    #[test]
+    fn no_more_ranges_are_sorted_than_a_header_has_that_people_write() {
+        let many = "*/*,".repeat(100_000);
+        assert_eq!(clauses(&many).len(), ACCEPT_CHARACTERS_MAX / "*/*,".len());
     }
 
     #[test]

@@ -600,7 +600,9 @@ fn an_update_in_the_older_version_of_an_autoscaler_leaves_alone_what_it_cannot_s
     });
     assert_eq!(send(&server, "POST", &newer, &body).status, 201);
     let merge = |path: String, body: &[u8]| {
-        server.send("PATCH", &path, &[("Content-Type", "application/merge-patch+json")], Some(body)).json()
+        let answer = server.send("PATCH", &path, &[("Content-Type", "application/merge-patch+json")], Some(body));
+        assert_eq!(answer.status, 200, "{path}");
+        answer.json()
     };
     let metric = br#"{"status":{"currentMetrics":[{"type":"Resource","resource":{"name":"cpu","current":{"averageUtilization":7}}}]}}"#;
     let status = merge(format!("{newer}/a/status"), metric)["status"].clone();
@@ -642,8 +644,17 @@ fn some_lists_and_maps_are_told_from_none_where_they_are_empty() {
     let frozen = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"a": "b"}});
     assert_eq!(send(&server, "POST", CONFIG_MAPS, &frozen).status, 201);
     let refused = |method: &str, path: &str, body: &Value| {
-        let answer = send(&server, method, path, body).json();
-        answer["message"].as_str().unwrap_or_default().rsplit_once(": ").unwrap_or_default().1.to_owned()
+        let answer = send(&server, method, path, body);
+        match answer.status {
+            200 | 201 => String::new(),
+            _ => answer.json()["message"]
+                .as_str()
+                .expect("it is a Status")
+                .rsplit(": ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        }
     };
     let path = format!("{CONFIG_MAPS}/a");
     let mut sent = frozen.clone();
@@ -651,8 +662,9 @@ fn some_lists_and_maps_are_told_from_none_where_they_are_empty() {
     assert_eq!(refused("PUT", &path, &sent), "field is immutable when `immutable` is set");
     assert_eq!(refused("PUT", &path, &frozen), "");
     let bare = json!({"metadata": {"name": "b"}, "immutable": true});
-    send(&server, "POST", CONFIG_MAPS, &bare);
-    send(&server, "POST", SECRETS, &bare);
+    for collection in [CONFIG_MAPS, SECRETS] {
+        assert_eq!(send(&server, "POST", collection, &bare).status, 201);
+    }
     let emptied = json!({"metadata": {"name": "b"}, "immutable": true, "data": {}});
     assert_eq!(refused("PUT", &format!("{CONFIG_MAPS}/b"), &emptied), "", "data is an empty map by default");
     assert_eq!(refused("PUT", &format!("{SECRETS}/b"), &emptied), "field is immutable when `immutable` is set");
@@ -664,13 +676,15 @@ fn some_lists_and_maps_are_told_from_none_where_they_are_empty() {
         },
     });
     assert_eq!(refused("POST", DRIVES, &slice), "only one of `sharedCounters` or `devices` is allowed");
+    let mut many = slice.clone();
+    many["spec"]["devices"] = (0..100).map(|at| json!({"name": format!("d{at}"), "attributes": {}})).collect();
+    assert_eq!(refused("POST", DRIVES, &many), "only one of `sharedCounters` or `devices` is allowed");
     let pod = |metadata: Value| {
         let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
         let volume = json!({"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": metadata, "spec": claim}}});
         let spec = json!({"containers": [{"name": "c", "image": "i"}], "volumes": [volume]});
         refused("POST", "/api/v1/namespaces/default/pods?dryRun=All", &json!({"metadata": {"name": "a"}, "spec": spec}))
     };
-    assert_eq!(pod(json!({"labels": {"a": "b"}, "ownerReferences": []})), "cannot be set");
     assert_eq!(pod(json!({"deletionTimestamp": "0001-01-01T00:00:00Z"})), "cannot be set", "it is there");
     assert_eq!(pod(json!({"deletionTimestamp": null})), "");
 }
@@ -690,8 +704,12 @@ fn parts_of_pods_reset_nothing_that_is_applied() {
     let apply = [("Content-Type", "application/apply-patch+yaml")];
     let owned = |path: &str| {
         let path = format!("{PODS}/a{path}?dryRun=All&fieldManager=z&force=true");
-        let applied = server.send("PATCH", &path, &apply, Some(applied.to_string().as_bytes())).json();
-        applied["metadata"]["managedFields"][0]["fieldsV1"]["f:status"].clone()
+        let answer = server.send("PATCH", &path, &apply, Some(applied.to_string().as_bytes()));
+        assert_eq!(answer.status, 200, "{path}");
+        let entries = answer.json()["metadata"]["managedFields"].clone();
+        let mut entries = entries.as_array().expect("there are managers").iter();
+        let own = entries.find(|entry| entry["manager"] == "z").expect("it is one of them");
+        own["fieldsV1"]["f:status"].clone()
     };
     let status = json!({"f:phase": {}, "f:qosClass": {}});
     assert_eq!([owned(""), owned("/ephemeralcontainers"), owned("/resize")], [Value::Null, status.clone(), status]);
@@ -704,4 +722,66 @@ fn objects_are_not_selected_by_a_bare_name() {
     for plural in ["namespaces", "persistentvolumes", "persistentvolumeclaims", "nodes"] {
         assert_eq!(server.send("GET", &format!("/api/v1/{plural}?fieldSelector=name%3Dx"), &[], None).status, 400);
     }
+}
+
+#[test]
+fn a_patch_that_takes_the_kind_leaves_it_and_one_that_takes_the_version_takes_all() {
+    const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let path = format!("{COLLECTION}/a");
+    server.send("POST", COLLECTION, &[], Some(br#"{"metadata":{"name":"a"},"data":{"x":"y"}}"#));
+    let ask = |media: &str, query: &str, patch: &str| {
+        let headers = [("Content-Type", media)];
+        server.send("PATCH", &format!("{path}?dryRun=All{query}"), &headers, Some(patch.as_bytes()))
+    };
+    let (merge, json_patch) = ("application/merge-patch+json", "application/json-patch+json");
+    for (media, patch) in [(merge, r#"{"kind":""}"#), (json_patch, r#"[{"op":"remove","path":"/kind"}]"#)] {
+        assert_eq!(ask(media, "", patch).json()["kind"], "ConfigMap", "{patch}");
+    }
+    for (media, patch) in [(merge, r#"{"apiVersion":null}"#), (json_patch, r#"[{"op":"remove","path":"/apiVersion"}]"#)]
+    {
+        let answer = ask(media, "", patch);
+        assert_eq!(answer.header("warning"), r#"299 - "unknown field \"data\"""#, "{patch}");
+        let why = "the name of the object (a based on URL) was undeterminable: name must be provided";
+        assert_eq!(answer.json()["message"], why, "{patch}");
+    }
+    let answer = ask(merge, "&fieldValidation=Strict", r#"{"apiVersion":null}"#).json();
+    let message = answer["message"].as_str().expect("it is refused").to_owned();
+    assert!(
+        message.ends_with(r#": strict decoding error: unknown field "data", unknown field "metadata""#),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_the_server_makes_has_the_managers_of_the_reference() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let managers = |path: &str| -> Vec<String> {
+        let entries = get(&server, path)["metadata"]["managedFields"].clone();
+        let entries = entries.as_array().expect("there are managers").iter();
+        entries.map(|entry| entry["manager"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let flow = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let [consumer, producer] = ["consumer", "producer"].map(|end| format!("api-priority-and-fairness-config-{end}-v1"));
+    assert_eq!(managers(&format!("{flow}/flowschemas/exempt")), [consumer, producer.clone()]);
+    assert_eq!(managers(&format!("{flow}/prioritylevelconfigurations/system")), [producer]);
+
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let core = get(&server, &format!("{services}/v1."));
+    let owned = json!({
+        "f:metadata": {"f:labels": {".": {}, "f:kube-aggregator.kubernetes.io/automanaged": {}}},
+        "f:spec": {"f:groupPriorityMinimum": {}, "f:version": {}, "f:versionPriority": {}},
+    });
+    let entry = &core["metadata"]["managedFields"][0];
+    assert_eq!((&entry["manager"], &entry["fieldsV1"]), (&json!("kube-apiserver"), &owned));
+    let of_their_own = server.send("GET", &format!("{services}/v1.apiregistration.k8s.io"), &[], None);
+    assert_eq!(of_their_own.status, 404);
+
+    let range = get(&server, "/apis/networking.k8s.io/v1/servicecidrs/kubernetes");
+    let ready =
+        &range["metadata"]["managedFields"][0]["fieldsV1"]["f:status"]["f:conditions"]["k:{\"type\":\"Ready\"}"];
+    assert_eq!((ready["f:reason"].is_null(), ready["f:message"].is_object()), (true, true));
+    assert_eq!(range["status"]["conditions"][0]["reason"], "");
 }

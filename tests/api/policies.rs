@@ -399,6 +399,27 @@ fn an_object_that_a_mutation_makes_invalid_is_refused_as_if_it_was_sent_so() {
     assert_eq!((answer.status, &status["details"]["causes"][0]["field"]), (422, &json!("spec.replicas")), "{status}");
 }
 
+/// Read from the source of kube-apiserver: what a mutation makes is decoded from JSON, which has no empty map of a ConfigMap.
+#[test]
+fn a_mutation_takes_empty_maps_out_of_what_was_sent() {
+    const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let (server, _folder) = start();
+    let frozen = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"a": "b"}});
+    make(&server, CONFIG_MAPS, &frozen);
+    let emptied = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"a": "b"}, "binaryData": {}});
+    let put = || server.send("PUT", &format!("{CONFIG_MAPS}/a"), &[JSON], Some(emptied.to_string().as_bytes())).status;
+    assert_eq!(put(), 422);
+    let expression = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]";
+    let spec = json!({
+        "matchConstraints": rules("", &["configmaps"], &["UPDATE"]), "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+    });
+    make(&server, &format!("{POLICIES}/mutatingadmissionpolicies"), &json!({"metadata": {"name": "p"}, "spec": spec}));
+    let binding = json!({"metadata": {"name": "p"}, "spec": {"policyName": "p"}});
+    make(&server, &format!("{POLICIES}/mutatingadmissionpolicybindings"), &binding);
+    assert_eq!(put(), 200);
+}
+
 #[test]
 fn a_number_that_json_does_not_have_ends_the_request_and_nothing_else() {
     let (server, _folder) = start();

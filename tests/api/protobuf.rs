@@ -232,4 +232,8 @@ fn aggregated_discovery_is_there_in_protobuf() {
     let yaml = server.send("GET", "/api", &[("Accept", &format!("application/yaml{AGGREGATED}"))], None);
     check_type(&yaml, 200, &format!("application/yaml{AGGREGATED}"));
     assert_eq!(yaml.header("etag"), answer.header("etag"), "all forms have one tag");
+    assert_eq!(yaml.header("cache-control"), "public");
+    let streamed = format!("application/yaml;stream=watch{AGGREGATED},application/json");
+    let plain = server.send("GET", "/api", &[("Accept", &streamed)], None);
+    check_type(&plain, 200, "application/json");
 }

@@ -64,7 +64,7 @@ pub fn validate_of_template(metadata: &FieldRef<'_>) -> ErrorList {
     let value = |field: &FieldRef<'_>| field.value().cloned().unwrap_or(Value::Null);
     let mut errors = object_meta::validate_annotations(&value(&annotations), annotations.path());
     errors.extend(object_meta::validate_labels(&value(&labels), labels.path()));
-    // The beginning of the year 1 is no time, but is there: the pointer of a struct.
+    // The beginning of the year 1 is not a time for Go, but the pointer is set.
     let is_zero_time = |name| name == "deletionTimestamp" && metadata.value().and_then(|it| it.get(name)).is_some();
     for (name, called) in FORBIDDEN_METADATA {
         if metadata.field(name).is_set() || is_zero_time(name) {

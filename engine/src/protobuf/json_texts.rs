@@ -4,16 +4,20 @@ use crate::types::{Codec, Field, FieldKind, Message, Shape};
 
 use super::node::{WireMessage, WireValue};
 
-/// The texts behind a path of field names, where `*` stands for each item of a list: one for each item, or a single one. Bytes
-/// that are no message have none.
+/// The texts behind a path of field names, where `*` stands for each item of a list: one for each item, or a single one, without
+/// the space around it. Bytes that are not a message have none.
 pub fn json_texts_at<'b>(message: &'static Message, bytes: &'b [u8], path: &[&str]) -> Vec<Option<&'b str>> {
     WireMessage::read(message, bytes).map_or_else(|_| Vec::new(), |node| in_message(message, &node, path))
+}
+
+fn json_trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
 fn in_message<'b>(message: &'static Message, node: &WireMessage<'b>, path: &[&str]) -> Vec<Option<&'b str>> {
     let [name, rest @ ..] = path else {
         return match (message.codec, node.part(0)) {
-            (Codec::Json, Some(WireValue::Bytes(text))) => vec![std::str::from_utf8(text).ok()],
+            (Codec::Json, Some(WireValue::Bytes(text))) => vec![std::str::from_utf8(text).ok().map(json_trimmed)],
             _ => Vec::new(),
         };
     };

@@ -8,6 +8,7 @@
 use super::rare::Rare;
 use super::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
 use crate::meta::minor::Minor;
+use crate::types::openapi::values_of;
 use crate::types::{Codec, Field, FieldKind, Message, Shape, description_of, said_in};
 use crate::value::{Map, Value, json};
 use crate::work;
@@ -115,7 +116,7 @@ impl StructuralBuilder {
     fn text(&self, field: &Field) -> Structural {
         let values =
             self.people.map(|minor| said_in(minor, field, &["enum"]).unwrap_or(field.enums)).unwrap_or_default();
-        let enum_: Vec<Value> = values.split(',').filter(|value| !value.is_empty()).map(Value::from).collect();
+        let enum_: Vec<Value> = values_of(values).map(Value::from).collect();
         let values = ValueValidation { enum_, ..ValueValidation::default() };
         let value_validation = (!values.enum_.is_empty()).then(|| Box::new(values));
         Structural { value_validation, ..of_type("string", "") }

@@ -73,8 +73,8 @@ pub struct Findings {
     pub empty: Vec<Empty>,
 }
 
-/// How many empty lists and maps are remembered of a value.
-const EMPTY_MAX: usize = 64;
+/// How many empty lists and maps are remembered of a value: more than a ResourceSlice of 128 devices has.
+const EMPTY_MAX: usize = 1_024;
 
 /// A list or a map that came empty: Go keeps it apart from none, and does not write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Empty {
         self.way.len() == path.len() && self.ends_with(path)
     }
 
-    /// Whether its path ends so.
+    /// Whether its path ends with `path`, where `*` is each item of a list.
     pub fn ends_with(&self, path: &[&str]) -> bool {
         let Some(from) = self.way.len().checked_sub(path.len()) else { return false };
         self.names().skip(from).eq(path.iter().map(|name| Some(*name).filter(|name| *name != "*")))

@@ -202,6 +202,11 @@ fn item(field: &Field, references: &mut Vec<&'static Named>) -> Value {
     }
 }
 
+/// The values of an enumeration, as the data has them: between commas, and `%20` for a space, as spaces part words there.
+pub(crate) fn values_of(enums: &str) -> impl Iterator<Item = String> {
+    enums.split(',').filter(|value| !value.is_empty()).map(|value| value.replace("%20", " "))
+}
+
 /// What a field holds that is neither a list nor a map.
 fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
     let of_type = |name: &str, format: &str, zero: Value| {
@@ -214,8 +219,7 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             fields.insert("default", zero);
         }
         if !field.enums.is_empty() {
-            // In the data, spaces part words.
-            let mut values: Vec<String> = field.enums.split(',').map(|value| value.replace("%20", " ")).collect();
+            let mut values: Vec<String> = values_of(field.enums).collect();
             values.sort_unstable();
             fields.insert("enum", values.into_iter().map(Value::from).collect::<Vec<_>>().into());
         }

@@ -304,10 +304,7 @@ fn prepared(
 }
 
 /// Lists of all pods, and of templates of pods, that Go tells from none where they are empty.
-const OF_PODS: [&[&str]; 9] = [
-    &["volumeClaimTemplate", "metadata", "finalizers"],
-    &["volumeClaimTemplate", "metadata", "managedFields"],
-    &["volumeClaimTemplate", "metadata", "ownerReferences"],
+const OF_PODS: [&[&str]; 6] = [
     &["ephemeralContainers", "*", "ports"],
     &["ephemeralContainers", "*", "resizePolicy"],
     &["ephemeralContainers", "*", "restartPolicyRules"],

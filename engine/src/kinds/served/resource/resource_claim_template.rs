@@ -95,14 +95,6 @@ impl Strategy for ResourceClaimTemplate {
         Some(immutable(&SHAPE.newest(new), "ResourceClaimTemplateSpec"))
     }
 
-    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
-        &[
-            &["spec", "metadata", "finalizers"],
-            &["spec", "metadata", "managedFields"],
-            &["spec", "metadata", "ownerReferences"],
-        ]
-    }
-
     fn returns_deleted(&self) -> bool {
         true
     }
