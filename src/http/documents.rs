@@ -145,11 +145,10 @@ fn value(exchange: &Exchange, value: Value) -> Result<Response<Body>, Status> {
 /// Aggregated discovery, whose tag is the same in each of its forms and versions.
 fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Response<Body> {
     let tag = CachedDocument::new(json::encode(list.get("items").unwrap_or(&Value::Null))).tag;
-    let known = exchange.if_none_match.split(',').any(|known| known.trim() == tag);
     let pretty = form.pretty || negotiate::wants_pretty(&exchange.user_agent, &exchange.query);
     let format =
         AnswerFormat { encoding: form.encoding, pretty: pretty && form.encoding == Encoding::Json, transform: None };
-    let mut response = if known {
+    let mut response = if is_known(exchange, &tag) {
         answer::body(exchange, 304, &form.content_type(), Vec::new())
     } else {
         answer::content(exchange, 200, format, AnswerContent::Value(list))
@@ -160,6 +159,11 @@ fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Respons
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     add_tag(&mut response, &tag);
     response
+}
+
+/// Whether the client has what that tag is of.
+fn is_known(exchange: &Exchange, tag: &str) -> bool {
+    exchange.if_none_match.split(',').any(|known| known.trim() == tag)
 }
 
 fn add_tag(response: &mut Response<Body>, tag: &str) {
@@ -177,8 +181,7 @@ fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body
 
 /// JSON with a tag: a client that has it already gets 304.
 fn tagged(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
-    let known = exchange.if_none_match.split(',').any(|known| known.trim() == document.tag);
-    let mut response = if known {
+    let mut response = if is_known(exchange, &document.tag) {
         answer::body(exchange, 304, content_type, Vec::new())
     } else {
         answer::document(exchange, content_type, document)

@@ -81,8 +81,7 @@ impl Registry {
         let outcome = self.admission.mutate(&attributes, object).await;
         if let (Ok(()), Some(owners)) = (&outcome, told.owners_before()) {
             restore_broken_owners(object, owners, &told);
-            // What a webhook or a policy has replaced is read anew, from JSON that leaves empties out.
-            warnings.note_empty(Vec::new());
+            warnings.note_replaced();
         }
         warnings.absorb(told.into_notes());
         outcome

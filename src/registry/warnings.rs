@@ -31,6 +31,8 @@ pub struct Warnings {
     cut_characters: usize,
     /// Lists and maps that the object came with empty. Go keeps them until it writes the object: errors show them.
     sent_empty: Vec<Empty>,
+    /// Whether admission has replaced the object of this try, and what came empty with it.
+    is_replaced: bool,
     /// Whether the object is kept that the request sends.
     keeps_object: bool,
     sent_object: Option<Value>,
@@ -105,6 +107,11 @@ impl Warnings {
         self.sent_empty = empty;
     }
 
+    /// That a webhook or a policy has replaced the object: it was read anew, from JSON that leaves empties out.
+    pub fn note_replaced(&mut self) {
+        self.is_replaced = true;
+    }
+
     /// What the object of the request came with empty.
     pub fn sent_empty(&self) -> &[Empty] {
         &self.sent_empty
@@ -112,7 +119,7 @@ impl Warnings {
 
     /// Whether the object of the request came with something empty that is left out of it.
     pub fn has_empty_in(&self, object: &Value) -> bool {
-        self.sent_empty.iter().any(|empty| empty.is_missing_in(object))
+        !self.is_replaced && self.sent_empty.iter().any(|empty| empty.is_missing_in(object))
     }
 
     /// The errors of `object` that `validate` finds where what came empty, and is left out of it, is put back: what `is_told`
@@ -124,7 +131,7 @@ impl Warnings {
         is_told: impl Fn(&Empty) -> bool,
         mut validate: impl FnMut(Value) -> ErrorList,
     ) -> ErrorList {
-        if self.sent_empty.is_empty() {
+        if self.is_replaced || self.sent_empty.is_empty() {
             return errors;
         }
         let mut sent = object.clone();

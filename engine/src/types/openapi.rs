@@ -65,9 +65,7 @@ impl Named {
         };
         OpenApiDefinition { name: self.definition_name(), schema, references }
     }
-}
 
-impl Named {
     /// The fields that a query may have, as the parameters of an operation: those that are one text, number or truth, and
     /// lists of such, of which each value is sent by itself.
     pub fn query_parameters(&'static self) -> Vec<Value> {
