@@ -1,7 +1,7 @@
 //! The paths of subresources by which a client speaks with an object: `exec`, `portforward`, `proxy`, `log`.
 
 use super::media_types::{consumed, produced, texts};
-use super::path_writer::PathWriter;
+use super::path_writer::{PathWriter, sort_by_name};
 use super::words::{identifier, tag};
 use crate::kinds::{Action, Part};
 use crate::object;
@@ -48,7 +48,7 @@ fn connection(writer: &PathWriter<'_>, part: &Part, beside: &[&str], suffix: &st
     let path = writer.path_parameters().1.iter().chain(beside);
     let mut parameters: Vec<Value> = path.map(|name| writer.path_parameter(name, options)).collect();
     parameters.extend(query_parameters(writer, options));
-    parameters.sort_by(|left, right| left.str_at(&["name"]).cmp(right.str_at(&["name"])));
+    sort_by_name(&mut parameters);
     fields.insert("parameters", parameters.into());
     fields.into()
 }
@@ -62,7 +62,7 @@ pub(super) fn insert_log(writer: &PathWriter<'_>, root: &str, part: &Part, paths
         writer.path_parameters().1.iter().map(|name| writer.path_parameter(name, kind)).collect();
     parameters.extend(writer.parameters("pretty"));
     parameters.extend(query_parameters(writer, "PodLogOptions"));
-    parameters.sort_by(|left, right| left.str_at(&["name"]).cmp(right.str_at(&["name"])));
+    sort_by_name(&mut parameters);
     let get = operation(writer, "log", (description, id), kind);
     let path = object! { "get" => get, "parameters" => parameters };
     paths.insert(format!("{root}/{{name}}/{}", part.name), path);

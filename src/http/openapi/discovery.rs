@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::media_types::{BUILT_IN, content, texts};
-use super::names::document_path;
+use super::names::{META, document_path};
 use super::words::{identifier, short_group, tag};
 use crate::object;
 use crate::schema::openapi::Dialect;
 use crate::value::{Map, Value};
-
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// A path of discovery.
 pub struct DiscoveryPath {

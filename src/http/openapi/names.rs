@@ -5,6 +5,9 @@ use crate::kinds::{self, Kind};
 use crate::schema::openapi;
 use crate::types;
 
+/// The package of definitions that all groups share.
+pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
 /// `apis/GROUP/VERSION`, or `api/VERSION` for the core group.
 pub fn document_path(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }

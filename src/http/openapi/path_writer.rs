@@ -1,7 +1,7 @@
 //! How a path of a document is written: the operations on it, their parameters and their answers.
 
 use super::media_types::{consumed, content, produced, texts};
-use super::names::definition_name;
+use super::names::{META, definition_name};
 use super::shared::SHARED;
 use super::words::{describe, identifier, short_group, tag};
 use crate::crd::ServedVersion;
@@ -10,8 +10,6 @@ use crate::object;
 use crate::schema::openapi::Dialect;
 use crate::types;
 use crate::value::{Map, Value};
-
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// One method of one path.
 #[derive(Clone, Copy)]
@@ -94,7 +92,7 @@ impl PathWriter<'_> {
             }
             fields.insert(operation.method, written.into());
         }
-        shared.sort_by(|left, right| left.str_at(&["name"]).cmp(right.str_at(&["name"])));
+        sort_by_name(&mut shared);
         fields.insert("parameters", shared.into());
         fields.into()
     }
@@ -262,7 +260,7 @@ impl PathWriter<'_> {
                 let mut parameters = self.parameters("list");
                 parameters.retain(|parameter| !is_of_watches(parameter));
                 parameters.extend(self.parameters("delete"));
-                parameters.sort_by(|left, right| left.str_at(&["name"]).cmp(right.str_at(&["name"])));
+                sort_by_name(&mut parameters);
                 parameters
             }
             "list" | "deletecollection" | "watch" | "watchlist" => self.parameters("list"),
@@ -297,4 +295,9 @@ impl PathWriter<'_> {
 
 fn shared_parameters(set: &str) -> &'static [Value] {
     SHARED.parameters.get(set).and_then(Value::as_array).unwrap_or_default()
+}
+
+/// Sorts parameters as documents list them.
+pub(super) fn sort_by_name(parameters: &mut [Value]) {
+    parameters.sort_by(|left, right| left.str_at(&["name"]).cmp(right.str_at(&["name"])));
 }
