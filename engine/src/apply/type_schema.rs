@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{Value, go_quote};
+use crate::value::{Value, go_quote, place_of};
 
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
@@ -85,12 +85,9 @@ impl MapType {
         if self.passes_over(name) {
             return None;
         }
-        let found = match self.fields.len() {
-            // Among few names the lengths alone rule out most.
-            0..=8 => self.fields.iter().find(|(field, _)| **field == *name),
-            _ => self.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok().map(|at| &self.fields[at]),
-        };
-        found.map(|(name, id)| (name, *id))
+        let at = place_of(&self.fields, name, |(field, _)| field)?;
+        let (name, id) = &self.fields[at];
+        Some((name, *id))
     }
 
     /// The type of the field `name`, declared or not.

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use crate::meta::minor::Minor;
-use crate::value::Value;
+use crate::value::{Value, place_of};
 
 /// A struct in Go, a message in protobuf.
 pub struct Message {
@@ -274,13 +274,8 @@ impl Message {
 
     /// What JSON calls `name`.
     pub(super) fn member_of_name(&self, name: &str) -> Option<&MessageMember> {
-        /// Among few names the lengths alone rule out most.
-        const FEW: usize = 8;
         let members = self.members_by_name();
-        if members.len() <= FEW {
-            return members.iter().find(|member| member.field.json == name);
-        }
-        members.binary_search_by(|member| member.field.json.cmp(name)).ok().map(|at| &members[at])
+        place_of(members, name, |member| member.field.json).map(|at| &members[at])
     }
 
     /// What its JSON has, sorted by name.

@@ -9,7 +9,7 @@ use super::super::time;
 use super::super::unmarshal::UnmarshalError;
 use crate::object;
 use crate::value::number::format_float;
-use crate::value::{Map, Value, json_type};
+use crate::value::{Map, Value, json_type, place_of};
 use crate::work;
 
 /// Go's type of a field, as far as its decoder cares.
@@ -60,7 +60,7 @@ pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), UnmarshalError> 
     let mut decoded = Map::new();
     for (name, value) in fields.iter() {
         work::step();
-        let Ok(at) = FIELDS.binary_search_by(|(field, _)| (*field).cmp(name)) else {
+        let Some(at) = place_of(&FIELDS, name, |(field, _)| field) else {
             decoder.unknown.push(name.to_owned());
             continue;
         };
@@ -87,7 +87,7 @@ pub fn is_decoded(metadata: &Value) -> bool {
     };
     fields.iter().all(|(name, value)| {
         work::step();
-        let Ok(at) = FIELDS.binary_search_by(|(field, _)| (*field).cmp(name)) else { return false };
+        let Some(at) = place_of(&FIELDS, name, |(field, _)| field) else { return false };
         match FIELDS[at].1 {
             MetaType::Text => value.as_str().is_some_and(|text| !text.is_empty()),
             MetaType::Int64 => value.as_i64().is_some_and(|number| number != 0 || name != "generation"),
