@@ -89,7 +89,7 @@ fn convert_claim(object: &mut Value, path: &[&str], to_oldest: bool) {
             }
         } else {
             let exactly = take(request, |name| EXACTLY.contains(&name));
-            if exactly.iter().any(|(_, value)| !is_zero(value)) {
+            if exactly.iter().any(|(name, value)| !is_zero(value) || is_set_pointer(name, value)) {
                 request.insert("exactly", Value::Object(exactly));
             }
         }
@@ -133,6 +133,11 @@ fn extend(fields: &mut Map, more: Map) {
     }
 }
 
+/// Whether a field of a request is a pointer in Go, which is not nil: `false` is set.
+fn is_set_pointer(name: &str, value: &Value) -> bool {
+    name == "adminAccess" && !value.is_null()
+}
+
 /// Whether Go holds a value for its type's zero value; an empty list is not one.
 fn is_zero(value: &Value) -> bool {
     match value {
@@ -168,6 +173,16 @@ mod tests {
              firstAvailable: [{name: x}]}]}}",
             "{devices: {requests: [{name: a, exactly: {deviceClassName: c, count: 2}}, \
              {name: b, firstAvailable: [{name: x}]}]}}",
+        );
+    }
+
+    #[test]
+    fn administrative_access_that_is_refused_is_asked_for_in_exactly_too() {
+        check(
+            Shape::Claim(&["spec", "devices"]),
+            "{devices: {requests: [{name: a, deviceClassName: '', adminAccess: false, firstAvailable: [{name: x}]}]}}",
+            "{devices: {requests: [{name: a, exactly: {deviceClassName: '', adminAccess: false}, \
+             firstAvailable: [{name: x}]}]}}",
         );
     }
 
