@@ -45,7 +45,7 @@ pub const TARGET: Target = Target {
     name: "apply",
     run,
     steps: Linear { beside: 1 << 20, per_byte: 200 },
-    allocated_bytes: Linear { beside: 1 << 20, per_byte: 12_000 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 24_000 },
 };
 
 /// Every six bytes are an operation: who does what, and with which spec. After each, the object and its owners are those
