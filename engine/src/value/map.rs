@@ -11,7 +11,7 @@ pub type Key = SmolStr;
 /// Where `name` stands among `items`, which are sorted by their names in byte order, each name once.
 ///
 /// Few names are looked through from the first on: their lengths and last letters rule out nearly all, where each step of a
-/// binary search compares texts and branches the other way half of the time (half the time, in objects of 2 to 13 fields).
+/// binary search compares texts. In objects of 2 to 13 fields this takes half the time.
 pub(crate) fn place_of<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str) -> Option<usize> {
     const FEW: usize = 16;
     if items.len() > FEW {
@@ -71,17 +71,17 @@ impl<V> Map<V> {
 
     /// Whether it has a field of this name.
     pub fn contains_key(&self, name: &str) -> bool {
-        place_of(&self.fields, name, |(field, _)| field).is_some()
+        self.find(name).is_some()
     }
 
     /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&V> {
-        place_of(&self.fields, name, |(field, _)| field).map(|at| &self.fields[at].1)
+        self.find(name).map(|at| &self.fields[at].1)
     }
 
     /// The value of a field, to change it.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
-        place_of(&self.fields, name, |(field, _)| field).map(|at| &mut self.fields[at].1)
+        self.find(name).map(|at| &mut self.fields[at].1)
     }
 
     /// Sets `name` and returns what it was before.
@@ -104,7 +104,7 @@ impl<V> Map<V> {
 
     /// Takes out a field.
     pub fn remove(&mut self, name: &str) -> Option<V> {
-        let at = place_of(&self.fields, name, |(field, _)| field)?;
+        let at = self.find(name)?;
         self.count_moved(at);
         Some(self.fields.remove(at).1)
     }
@@ -148,6 +148,12 @@ impl<V> Map<V> {
         }
     }
 
+    /// Where a field stands that is there.
+    fn find(&self, name: &str) -> Option<usize> {
+        place_of(&self.fields, name, |(field, _)| field)
+    }
+
+    /// Where a field stands, or would.
     fn position(&self, name: &str) -> Result<usize, usize> {
         self.fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
     }
