@@ -23,6 +23,7 @@
 //! with the present ones; what would be more is refused as etcd does beyond its quota.
 
 use std::fs;
+use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -310,10 +311,26 @@ fn work_bytes(body: &[u8]) -> usize {
 }
 
 /// How much memory the process has for itself: what is mapped from files can be given back.
+///
+/// In pages, `statm` has the size, what is resident and what of that is mapped from files. (`status` says it as well, for a
+/// multiple of the work.)
 fn own_bytes() -> Option<usize> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    kib.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
+    let mut told = [0; 128];
+    let length = fs::File::open("/proc/self/statm").ok()?.read(&mut told).ok()?;
+    let mut counts = str::from_utf8(told.get(..length)?).ok()?.split(' ').skip(1).map_while(|count| count.parse().ok());
+    let (resident, of_files): (usize, usize) = (counts.next()?, counts.next()?);
+    resident.saturating_sub(of_files).checked_mul(page_bytes())
+}
+
+#[cfg(unix)]
+fn page_bytes() -> usize {
+    rustix::param::page_size()
+}
+
+/// Other systems don't have the file in which memory is counted in pages.
+#[cfg(not(unix))]
+fn page_bytes() -> usize {
+    1
 }
 
 /// The least of what the process, its group and the machine have; `None` where the system does not tell.
@@ -419,6 +436,17 @@ mod tests {
         assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / WATCH_BYTES);
         drop(watches);
         assert!(memory.for_watch().is_ok());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_process_has_for_itself_is_counted() {
+        const TAKEN_BYTES: usize = 64 << 20;
+        let before = own_bytes().expect("the system tells");
+        let taken = std::hint::black_box(vec![1_u8; TAKEN_BYTES]);
+        let after = own_bytes().expect("the system tells");
+        // Other tests take and give back at the same time.
+        assert!(after > before + taken.len() / 2, "{before}, {after}");
     }
 
     #[test]

@@ -46,6 +46,12 @@ pub trait Objects: Send + Sync {
     /// The object of a name; `None` where there is none.
     async fn get(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Value>, Status>;
 
+    /// The labels of an object; null where there is no such object, or it has none.
+    async fn labels(&self, place: ScopedResource<'_>, name: &str) -> Result<Value, Status> {
+        let object = self.get(place, name).await?.unwrap_or_default();
+        Ok(object.at(&["metadata", "labels"]).cloned().unwrap_or_default())
+    }
+
     /// Whether there is any object that is `wanted` by its text.
     async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status>;
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::admission::{Listed, Objects, ScopedResource, TextFilter};
 use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
-use crate::store::{At, Collection, Guard, Op, Put, Snapshot, SnapshotError, Storage, Write, WriteError};
+use crate::store::{At, Collection, Guard, Op, Put, Snapshot, SnapshotError, Storage, Stored, Write, WriteError};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -34,6 +34,12 @@ impl StoredObjects {
         })
     }
 
+    async fn stored(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Arc<Stored>>, Status> {
+        let collection = Collection::new(place.group, place.plural);
+        let stored = self.storage.get(&collection, &key_of(place, name)).await;
+        stored.map_err(|error| store_failed(&collection, "get", error))
+    }
+
     async fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, Status> {
         if bytes <= UNCOUNTED_BYTES_MAX {
             return Ok(None);
@@ -46,10 +52,14 @@ impl StoredObjects {
 #[async_trait]
 impl Objects for StoredObjects {
     async fn get(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Value>, Status> {
-        let collection = Collection::new(place.group, place.plural);
-        let stored = self.storage.get(&collection, &key_of(place, name)).await;
-        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
-        stored.map(|stored| decode(&stored.bytes)).transpose()
+        self.stored(place, name).await?.map(|stored| decode(&stored.bytes)).transpose()
+    }
+
+    /// Nothing else of the object is decoded.
+    async fn labels(&self, place: ScopedResource<'_>, name: &str) -> Result<Value, Status> {
+        let stored = self.stored(place, name).await?;
+        let labels = stored.as_ref().and_then(|stored| stored.metadata_field("\"labels\""));
+        labels.map_or(Ok(Value::Null), decode)
     }
 
     async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status> {

@@ -76,8 +76,8 @@ impl PodSecurity {
     /// What the namespace of the request asks for, and whether the policy could be read.
     async fn policy(&self, attributes: &Attributes<'_>) -> Result<(PodSecurityPolicy, ErrorList), Status> {
         let place = ScopedResource { group: "", plural: "namespaces", namespace: "" };
-        let namespace = self.objects.get(place, attributes.namespace).await?.unwrap_or_default();
-        Ok(PodSecurityPolicy::of(labels(&namespace), self.settings.defaults))
+        let labels = self.objects.labels(place, attributes.namespace).await?;
+        Ok(PodSecurityPolicy::of(&labels, self.settings.defaults))
     }
 
     /// Whether the namespace or the user of a request is exempt.
