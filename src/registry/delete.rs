@@ -168,9 +168,9 @@ impl Registry {
         if strategy.must_stay(&old) && old.at(&["metadata", "deletionTimestamp"]).is_some() {
             return Ok(Some(Deletion::Stays(old)));
         }
-        let mut marked = old.clone();
+        let mut marked = old;
         let graceful = match self.grace(target, options, &mut marked) {
-            Grace::Pending => return Ok(Some(Deletion::Stays(old))),
+            Grace::Pending => return Ok(Some(Deletion::Stays(marked))),
             Grace::None => None,
             Grace::Seconds(seconds) => Some(seconds),
         };
@@ -188,7 +188,7 @@ impl Registry {
                     set_resource_version(&mut marked, revision);
                     Deletion::Removed(marked)
                 } else {
-                    Deletion::Gone(gone_status(target, &old))
+                    Deletion::Gone(gone_status(target, &marked))
                 }
             }));
         }

@@ -1,6 +1,7 @@
 //! Encoded objects, into which the resourceVersion is written as they are sent.
 
 use bytes::Bytes;
+use memchr::{memchr2, memmem};
 
 use crate::meta::Revision;
 use crate::value::{Value, json};
@@ -140,6 +141,8 @@ impl Encoded {
 
 /// The JSON of a field of the metadata of `object`, which is compact; nothing else is read.
 pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<&'o [u8]> {
+    // Most objects lack most of these fields, and a name is looked for faster than the fields are walked over.
+    memmem::find(object, quoted_name.as_bytes())?;
     let mut scanner = EncodedScanner { bytes: object, at: 0 };
     scanner.enter(b"\"metadata\"")?;
     scanner.enter(quoted_name.as_bytes())?;
@@ -220,10 +223,10 @@ impl EncodedScanner<'_> {
     fn string(&mut self) -> Option<()> {
         self.expect(b'"')?;
         loop {
+            self.at += memchr2(b'"', b'\\', self.bytes.get(self.at..)?)?;
             match self.peek()? {
                 b'"' => return self.expect(b'"'),
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
+                _ => self.at += 2,
             }
         }
     }

@@ -76,6 +76,9 @@ impl Decoded {
     }
 }
 
+/// For how many bytes behind its first escape a text has room at once.
+const BEHIND_ESCAPE_BYTES: usize = 24;
+
 /// An array or object that is being read: where its part of the values begins that wait for their container.
 #[derive(Clone, Copy)]
 enum OpenContainer {
@@ -133,13 +136,15 @@ struct OpenDocument {
 
 pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
+    /// The bytes as text, where all of them are.
+    text: Option<&'a str>,
     pub at: usize,
     out_of_range: Option<String>,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Decoder { bytes, at: 0, out_of_range: None }
+        Decoder { bytes, text: str::from_utf8(bytes).ok(), at: 0, out_of_range: None }
     }
 
     pub fn decode(mut self) -> Result<Decoded, JsonError> {
@@ -305,12 +310,12 @@ impl<'a> Decoder<'a> {
         self.skip_plain();
         work::bytes(self.at - start);
         if self.peek() == Some(b'"') {
-            let plain = &self.bytes[start..self.at];
+            let plain = self.text_from(start);
             self.at += 1;
-            return Ok(text_of(plain));
+            return Ok(plain);
         }
-        let mut text = String::new();
-        push_utf8(&mut text, &self.bytes[start..self.at]);
+        let mut text = String::with_capacity(self.at - start + BEHIND_ESCAPE_BYTES);
+        text.push_str(&self.text_from(start));
         loop {
             match self.peek() {
                 Some(b'"') => {
@@ -326,7 +331,15 @@ impl<'a> Decoder<'a> {
             let start = self.at;
             self.skip_plain();
             work::bytes(self.at - start);
-            push_utf8(&mut text, &self.bytes[start..self.at]);
+            text.push_str(&self.text_from(start));
+        }
+    }
+
+    /// What stands between `start` and here, as text.
+    fn text_from(&self, start: usize) -> Cow<'a, str> {
+        match self.text.and_then(|text| text.get(start..self.at)) {
+            Some(text) => Cow::Borrowed(text),
+            None => text_of(&self.bytes[start..self.at]),
         }
     }
 

@@ -250,6 +250,37 @@ const ESCAPED: [bool; 256] = {
     escaped
 };
 
+/// The high bit of each of eight bytes that is one of [`ESCAPED`], and perhaps of bytes behind such a one.
+const fn escaped_among(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    const fn below(word: u64, bound: u8) -> u64 {
+        word.wrapping_sub(ONES * bound as u64) & !word
+    }
+    // `"` and `&` differ in one bit, as `<` and `>` do.
+    let found = below(word, 0x20)
+        | below((word | (ONES * 0x04)) ^ (ONES * b'&' as u64), 1)
+        | below((word | (ONES * 0x02)) ^ (ONES * b'>' as u64), 1)
+        | below(word ^ (ONES * b'\\' as u64), 1)
+        | below(word ^ (ONES * 0xe2), 1);
+    found & HIGHS
+}
+
+/// Where the next of [`ESCAPED`] stands, from `at` on, or the end.
+fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
+    while let Some((chunk, _)) = bytes[at..].split_first_chunk() {
+        let found = escaped_among(u64::from_le_bytes(*chunk));
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|byte| !ESCAPED[usize::from(*byte)]) {
+        at += 1;
+    }
+    at
+}
+
 /// A JSON string with its quotes.
 pub fn encode_string(text: &str, out: &mut Vec<u8>) {
     work::bytes(text.len());
@@ -257,12 +288,10 @@ pub fn encode_string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut start = 0;
     let mut at = 0;
-    while at < bytes.len() {
-        if !ESCAPED[usize::from(bytes[at])] {
-            at += 1;
-            continue;
-        }
-        let escape: &[u8] = match bytes[at] {
+    loop {
+        at = end_of_plain(bytes, at);
+        let Some(byte) = bytes.get(at) else { break };
+        let escape: &[u8] = match *byte {
             b'"' => b"\\\"",
             b'\\' => b"\\\\",
             b'\n' => b"\\n",
@@ -285,7 +314,7 @@ pub fn encode_string(text: &str, out: &mut Vec<u8>) {
         };
         out.extend_from_slice(&bytes[start..at]);
         out.extend_from_slice(escape);
-        at += if bytes[at] == 0xe2 { 3 } else { 1 };
+        at += if *byte == 0xe2 { 3 } else { 1 };
         start = at;
     }
     out.extend_from_slice(&bytes[start..]);

@@ -61,6 +61,28 @@ mod tests {
     }
 
     #[test]
+    fn characters_are_escaped_wherever_they_stand() {
+        let characters = (0..=0x7f).map(char::from).chain("éâ\u{2027}\u{2028}\u{2029}\u{202a}\u{ffff}😀".chars());
+        for character in characters {
+            let alone = encode_to_string(&Value::String(character.into()));
+            let escaped = alone.trim_start_matches('"');
+            let escaped = if character == '"' { "\\\"" } else { escaped.trim_end_matches('"') };
+            for before in 0..18 {
+                for after in [0, 1, 7, 8, 9] {
+                    let (before, after) = ("a".repeat(before), "z~".repeat(after));
+                    let text = encode_to_string(&Value::String(format!("{before}{character}{character}{after}")));
+                    assert_eq!(text, format!("\"{before}{escaped}{escaped}{after}\""));
+                    assert_eq!(
+                        decode(text.as_bytes()),
+                        Ok(Value::String(format!("{before}{character}{character}{after}")))
+                    );
+                }
+            }
+        }
+        assert_eq!(encode_to_string(&Value::String("<\u{1f}\u{2028}\t\\".into())), r#""\u003c\u001f\u2028\t\\""#);
+    }
+
+    #[test]
     fn syntax_errors_are_those_of_go() {
         for (text, message) in [
             ("", "unexpected end of JSON input"),
