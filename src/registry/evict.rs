@@ -204,13 +204,19 @@ fn options_of(options: &Value) -> DeleteRequest {
 
 /// Whether the options of a deletion are valid, and go together.
 fn check_options(options: &DeleteRequest) -> Result<(), Status> {
-    let Some(policy) = options.propagation_policy.as_deref() else { return Ok(()) };
-    let (path, mut errors) = (Path::new("propagationPolicy"), ErrorList::new());
-    if options.orphan_dependents.is_some() {
-        errors.push(Error::invalid(&path, policy, "orphanDependents and deletionPropagation cannot be both set"));
+    let mut errors = ErrorList::new();
+    if let Some(policy) = options.propagation_policy.as_deref() {
+        let path = Path::new("propagationPolicy");
+        if options.orphan_dependents.is_some() {
+            errors.push(Error::invalid(&path, policy, "orphanDependents and deletionPropagation cannot be both set"));
+        }
+        if !["Foreground", "Background", "Orphan"].contains(&policy) {
+            errors.push(Error::not_supported(&path, policy, &["Foreground", "Background", "Orphan", "nil"]));
+        }
     }
-    if !["Foreground", "Background", "Orphan"].contains(&policy) {
-        errors.push(Error::not_supported(&path, policy, &["Foreground", "Background", "Orphan", "nil"]));
+    let dry_run = options.options.items_at(&["dryRun"]);
+    if dry_run.iter().any(|stage| stage.as_str() != Some("All")) {
+        errors.push(Error::not_supported(&Path::new("dryRun"), dry_run.to_vec(), &["All"]));
     }
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &errors)) }
 }

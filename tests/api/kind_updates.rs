@@ -43,7 +43,7 @@ fn merge(server: &Server, path: &str, patch: &Value) -> Value {
 #[track_caller]
 fn refused(server: &Server, path: &str, patch: &Value) -> Vec<String> {
     let status = send(server, "PATCH", path, MERGE, &patch.to_string()).json();
-    let causes = status["details"]["causes"].as_array().unwrap_or_else(|| panic!("it is refused: {status}"));
+    let causes = status["details"]["causes"].as_array().expect("it is refused");
     let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();
     causes.iter().map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message"))).collect()
 }
@@ -252,8 +252,7 @@ fn options_of_an_eviction_are_looked_at_once_the_pod_is_marked() {
     let folder = Folder::for_test();
     let server = start(&folder);
     create(&server, PODS, &json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}));
-    let evict = |query: &str| {
-        let options = json!({"orphanDependents": true, "propagationPolicy": "Orphan"});
+    let evict = |options: Value, query: &str| {
         let body =
             json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}, "deleteOptions": options});
         send(&server, "POST", &format!("{PODS}/a/eviction{query}"), "application/json", &body.to_string())
@@ -261,8 +260,14 @@ fn options_of_an_eviction_are_looked_at_once_the_pod_is_marked() {
     let condition = || merge(&server, &format!("{PODS}/a"), &json!({}))["status"]["conditions"][0]["type"].clone();
     let why =
         r#"propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set"#;
-    for (query, marked) in [("?dryRun=All", Value::Null), ("", json!("DisruptionTarget"))] {
-        let answer = evict(query);
+    let unknown = r#"dryRun: Unsupported value: ["x"]: supported values: "All""#;
+    let policies = json!({"orphanDependents": true, "propagationPolicy": "Orphan"});
+    for (options, query, why, marked) in [
+        (json!({"dryRun": ["x"]}), "", unknown, Value::Null),
+        (policies.clone(), "?dryRun=All", why, Value::Null),
+        (policies, "", why, json!("DisruptionTarget")),
+    ] {
+        let answer = evict(options, query);
         assert_eq!(answer.status, 422);
         assert_eq!(answer.json()["message"], format!("DeleteOptions.meta.k8s.io \"\" is invalid: {why}"));
         assert_eq!(condition(), marked);
