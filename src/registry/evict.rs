@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::auth::UserInfo;
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
-use crate::meta::field::{Error, Path};
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Stored};
 use crate::value::{Value, json};
@@ -43,7 +43,7 @@ impl Registry {
         let dry_run = request.options.items_at(&["dryRun"]);
         let check = |object: &Value| {
             eviction::check(object, &target.name)?;
-            options_of(&eviction::delete_options(object, dry_run)?)
+            Ok(options_of(&eviction::delete_options(object, dry_run)?))
         };
         let options = self.admit_sent((target, &target.name), user, request, object, check, warnings).await?;
         let target = self.pod(target, &target.name).await?;
@@ -165,6 +165,8 @@ impl Registry {
                 *version = written.object.str_at(&["metadata", "resourceVersion"]).to_owned();
             }
         }
+        // Only the deletion itself looks at them: a pod that they leave behind is marked.
+        check_options(&options)?;
         self.delete_unasked(target, &options).await
     }
 }
@@ -186,22 +188,35 @@ fn with_newest_version(body: &Body) -> Body {
 }
 
 /// The options of the deletion that stand in an eviction.
-fn options_of(options: &Value) -> Result<DeleteRequest, Status> {
+fn options_of(options: &Value) -> DeleteRequest {
     let text = |path: &[&str]| Some(options.str_at(path).to_owned()).filter(|text| !text.is_empty());
-    let policy = text(&["propagationPolicy"]);
-    if let Some(policy) = policy.as_deref().filter(|policy| !["Foreground", "Background", "Orphan"].contains(policy)) {
-        let supported = ["Foreground", "Background", "Orphan", "nil"];
-        let error = Error::not_supported(&Path::new("propagationPolicy"), policy, &supported);
-        return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &error.into()));
-    }
-    Ok(DeleteRequest {
+    DeleteRequest {
         uid: text(&["preconditions", "uid"]),
         resource_version: text(&["preconditions", "resourceVersion"]),
-        propagation_policy: policy,
+        propagation_policy: text(&["propagationPolicy"]),
         orphan_dependents: options.get("orphanDependents").and_then(Value::as_bool),
         grace_period_s: options.get("gracePeriodSeconds").and_then(Value::as_i64),
         dry_run: !options.items_at(&["dryRun"]).is_empty(),
         ignore_store_read_error: false,
         options: options.clone(),
-    })
+    }
+}
+
+/// Whether the options of a deletion are valid, and go together.
+fn check_options(options: &DeleteRequest) -> Result<(), Status> {
+    let mut errors = ErrorList::new();
+    if let Some(policy) = options.propagation_policy.as_deref() {
+        let path = Path::new("propagationPolicy");
+        if options.orphan_dependents.is_some() {
+            errors.push(Error::invalid(&path, policy, "orphanDependents and deletionPropagation cannot be both set"));
+        }
+        if !["Foreground", "Background", "Orphan"].contains(&policy) {
+            errors.push(Error::not_supported(&path, policy, &["Foreground", "Background", "Orphan", "nil"]));
+        }
+    }
+    let dry_run = options.options.items_at(&["dryRun"]);
+    if dry_run.iter().any(|stage| stage.as_str() != Some("All")) {
+        errors.push(Error::not_supported(&Path::new("dryRun"), dry_run.to_vec(), &["All"]));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &errors)) }
 }

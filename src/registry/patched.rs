@@ -13,11 +13,12 @@ use crate::meta::field::{self, Path};
 use crate::meta::minor::Minor;
 use crate::meta::scheme::SchemeError;
 use crate::meta::type_meta::{MissingKind, type_meta};
+use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
-use crate::schema::strict::in_document_order;
+use crate::schema::strict::{first_in_document_order, in_document_order};
 use crate::types::Message;
 use crate::value::{Map, Value, json, json_type, yaml};
 use crate::write::metadata::{check_name, ensure_namespace};
@@ -144,7 +145,10 @@ pub(super) fn patch_object(
         return Err(invalid(&MissingKind::of(written().as_bytes()).to_string()));
     }
     let decoded = kinds::decode(target.resource.strategy, &target.version, patched, &target.resource.versions);
-    let decoded = decoded.map_err(|error| invalid(&error.to_string()))?;
+    let decoded = decoded.map_err(|error| match first_misfit(target, written()) {
+        Some(first) => invalid(&first.to_string()),
+        None => invalid(&error.to_string()),
+    })?;
     if decoded.is_typed {
         if !repeated.is_empty() || !decoded.findings.unknown.is_empty() {
             strict.extend(in_document_order(written().as_bytes(), repeated, &decoded.findings))
@@ -158,6 +162,13 @@ pub(super) fn patch_object(
     }
     warnings.note_empty(decoded.findings.empty);
     Ok(decoded.object)
+}
+
+/// The error that Go meets first in the text of a patched object that does not fit its type.
+fn first_misfit(target: &Target, text: &str) -> Option<UnmarshalError> {
+    let named = kinds::type_of(&target.version.api_version(), &target.version.names.kind)?;
+    let tree = json::decode(text.as_bytes()).ok()?;
+    first_in_document_order(text.as_bytes(), named.faults(&tree))
 }
 
 /// What a strict reader minds in an object without a version: Go reads it into its internal type, which knows no field of JSON.

@@ -45,6 +45,7 @@ mod core_apply;
 mod core_kinds;
 mod connect;
 mod every_kind;
+mod kind_updates;
 mod kinds_kubectl;
 mod reviews;
 mod foreign;

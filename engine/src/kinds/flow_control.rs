@@ -88,8 +88,11 @@ impl Strategy for FlowControlStrategy {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        prepare::for_update(subresource, new, old);
-        prepare::count_generation(new, old, &["spec"]);
+        prepare::keep_other(subresource, new, old);
+        match subresource {
+            Subresource::Status => prepare::keep_all_metadata(new, old),
+            _ => prepare::count_generation(new, old, &["spec"]),
+        }
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: &Value) -> ErrorList {

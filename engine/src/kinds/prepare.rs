@@ -39,6 +39,17 @@ pub fn keep_metadata(new: &mut Value, old: &Value) {
     }
 }
 
+/// Gives `new` the metadata of `old`, all of it but who owns what.
+pub fn keep_all_metadata(new: &mut Value, old: &Value) {
+    let owners = new.at_mut(&["metadata", "managedFields"]).map(std::mem::take);
+    keep(new, old, &["metadata"]);
+    let metadata = new.make_object().entry("metadata").make_object();
+    match owners {
+        Some(owners) => _ = metadata.insert("managedFields", owners),
+        None => _ = metadata.remove("managedFields"),
+    }
+}
+
 /// A write to `/status` leaves the spec and the metadata as they were, another one the status.
 pub fn for_update(subresource: Subresource, new: &mut Value, old: &Value) {
     keep_other(subresource, new, old);

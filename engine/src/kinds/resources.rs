@@ -11,7 +11,7 @@ use crate::meta::quantity::Quantity;
 use crate::value::{Value, json};
 
 /// What the names of resources for huge pages begin with.
-pub const HUGE_PAGES_PREFIX: &str = "hugepages-";
+const HUGE_PAGES_PREFIX: &str = "hugepages-";
 const REQUESTS_PREFIX: &str = "requests.";
 const NATIVE_PREFIX: &str = "kubernetes.io/";
 

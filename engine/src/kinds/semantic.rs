@@ -2,6 +2,8 @@
 //!
 //! In: objects in the form that their types give them. Source: `apimachinery/pkg/api/equality`.
 
+use std::collections::HashMap;
+
 use crate::meta::field_ref::FieldRef;
 use crate::meta::quantity::Quantity;
 use crate::types::{Codec, Field, FieldKind, Message, Shape};
@@ -104,6 +106,7 @@ pub fn is_same_field(field: &Field, new: &FieldRef<'_>, old: &FieldRef<'_>) -> b
             new.len() == old.len()
                 && new.items().zip(old.items()).all(|(new, old)| is_same_struct(message.get(), &new, &old))
         }
+        (FieldKind::Message(message), Shape::Map) => is_same_map(message.get(), new, old),
         _ => equal_untyped(new.value(), old.value()),
     }
 }
@@ -114,8 +117,16 @@ pub fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &Field
         Codec::Object => {
             message.members().all(|field| is_same_field(field, &new.field(field.json), &old.field(field.json)))
         }
+        Codec::Quantity if new.is_set() && old.is_set() => equal_numbers(new.text(), old.text()),
         _ => equal_untyped(new.value(), old.value()),
     }
+}
+
+/// Whether two maps of structs of a type mean the same.
+fn is_same_map(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
+    let before: HashMap<&str, FieldRef<'_>> = old.entries().collect();
+    new.entries().count() == before.len()
+        && new.entries().all(|(key, entry)| before.get(key).is_some_and(|old| is_same_struct(message, &entry, old)))
 }
 
 #[cfg(test)]
@@ -150,6 +161,19 @@ mod tests {
         let check = |one: Value, other: Value| equal_untyped(Some(&one), Some(&other));
         assert!(check(object! { "a" => object! {}, "b" => 1 }, object! { "b" => 1, "c" => Value::Null }));
         assert!(!check(object! { "b" => 1 }, object! { "b" => 1, "c" => 2 }));
+    }
+
+    #[test]
+    fn quantities_of_a_type_are_numbers() {
+        let check = |left: &str, right: &str| {
+            let read = |text: &str| yaml::decode(text.as_bytes()).expect("YAML");
+            let message = types::message_named("core.v1", "ResourceRequirements");
+            is_same_struct(message, &FieldRef::root(&read(left)), &FieldRef::root(&read(right)))
+        };
+        assert!(check("{requests: {cpu: '+1'}, limits: {}}", "{requests: {cpu: '1'}}"));
+        assert!(!check("{requests: {cpu: '2'}}", "{requests: {cpu: '1'}}"));
+        assert!(!check("{requests: {cpu: '1', memory: '1'}}", "{requests: {cpu: '1'}}"));
+        assert!(!check("{requests: {memory: '1'}}", "{requests: {cpu: '1'}}"));
     }
 
     #[test]

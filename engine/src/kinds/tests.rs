@@ -392,6 +392,16 @@ fn a_node_has_whole_numbers_of_what_is_counted() {
 }
 
 #[test]
+fn huge_pages_of_an_overhead_are_whole() {
+    check_errors(
+        "node.k8s.io/v1 RuntimeClass",
+        None,
+        "handler: a\noverhead: {podFixed: {hugepages-2Mi: '1', cpu: '1'}}",
+        &[r#"overhead.limits[hugepages-2Mi]: Invalid value: "1": 1 is not positive integer multiple of hugepages-2Mi"#],
+    );
+}
+
+#[test]
 fn a_node_warns_of_fields_that_mean_nothing_and_of_odd_ranges() {
     let nodes = find("", "nodes").expect("the kind is built in");
     let version = nodes.served_version();

@@ -18,7 +18,16 @@ const QUALIFIED_WORDS: &str =
 
 /// A label of a DNS name: RFC 1123, lower case.
 pub fn is_dns1123_label(name: &str) -> Vec<String> {
-    let mut faults = too_long(name, LABEL_BYTES_MAX, "characters");
+    label(name, "characters")
+}
+
+/// The same, as declarative validation says it: `k8s-short-name`.
+pub fn is_short_name(name: &str) -> Vec<String> {
+    label(name, "bytes")
+}
+
+fn label(name: &str, unit: &str) -> Vec<String> {
+    let mut faults = too_long(name, LABEL_BYTES_MAX, unit);
     if !is_label(name) {
         // What would do as a subdomain, were it not for its length, only has dots too many.
         faults.push(if has_labels_only(name) { "must not contain dots".to_owned() } else { mismatch(
@@ -188,6 +197,20 @@ pub fn is_qualified_name(name: &str) -> Vec<String> {
         faults.push(format!("name part {}", mismatch(QUALIFIED_WORDS, QUALIFIED_PATTERN, &examples)));
     }
     faults
+}
+
+/// An identifier of the language C.
+pub fn is_c_identifier(name: &str) -> Vec<String> {
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !name.is_empty() && is_word && !name.starts_with(|first: char| first.is_ascii_digit()) {
+        return Vec::new();
+    }
+    vec![mismatch(
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or \
+         '_'",
+        "[A-Za-z_][A-Za-z0-9_]*",
+        &["my_name", "MY_NAME", "MyName"],
+    )]
 }
 
 /// The value of a label.

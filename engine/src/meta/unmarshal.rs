@@ -48,6 +48,24 @@ impl UnmarshalError {
         UnmarshalError::Type(TypeMismatch { found: found.into(), position: None, go_type: go_type.into() })
     }
 
+    /// The fields on the way to the value, where Go tells them.
+    pub fn fields(&self) -> &str {
+        match self {
+            UnmarshalError::Type(TypeMismatch { position: Some(position), .. }) => &position.fields,
+            _ => "",
+        }
+    }
+
+    /// The same error of a number that does not fit its type, as it is written; other errors stay as they are.
+    pub fn of_number(mut self, written: &str) -> Self {
+        if let UnmarshalError::Type(mismatch) = &mut self
+            && mismatch.found.starts_with("number ")
+        {
+            mismatch.found = format!("number {written}");
+        }
+        self
+    }
+
     /// The same error, met by the decoder of a struct at `fields` of its own.
     pub fn below(self, structure: &str, fields: &str) -> Self {
         let UnmarshalError::Type(mismatch) = self else { return self };

@@ -28,6 +28,8 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
         Codec::Object => of_object(message, node, depth),
         // Nothing on the wire is Go's time before all times.
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
+        // Without its text it is zero; a text of no length could not be read.
+        Codec::Quantity if node.part(0).is_none() => Ok(Value::from("0")),
         Codec::Quantity => field(0),
         Codec::IntOrString => match node.part(0) {
             Some(WireValue::Varint(1)) => field(2),

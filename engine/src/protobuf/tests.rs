@@ -128,6 +128,13 @@ fn a_quantity_that_was_not_sent_is_zero() {
 }
 
 #[test]
+fn a_quantity_of_a_list_that_was_not_sent_is_zero() {
+    let quota = b"\x12\x07\x0a\x05\x0a\x01a\x12\0";
+    let json = to_json(message("v1", "ResourceQuota"), quota).expect("it is a quota");
+    assert!(json.contains(r#""hard":{"a":"0"}"#), "{json}");
+}
+
+#[test]
 fn fields_of_a_later_release_are_skipped() {
     let bytes = b"\x98\x06\x01\xa2\x06\x03abc\xa9\x06\0\0\0\0\0\0\0\0\xad\x06\0\0\0\0\xb3\x06\x08\x01\xb4\x06\x20\x01";
     assert_eq!(to_json(message("v1", "ConfigMap"), bytes).as_deref(), Ok(r#"{"immutable":true,"metadata":{}}"#));

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::meta::unmarshal::UnmarshalError;
 use crate::types::decoder::{FieldDecodeError, Findings};
@@ -36,19 +37,22 @@ pub fn in_document_order(text: &[u8], duplicates: Vec<RepeatedField>, findings: 
     if wanted.is_empty() {
         return Vec::new();
     }
-    let mut walk = StrictWalk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
+    let mut walk = StrictWalk { wanted, ..StrictWalk::of(text) };
     walk.value();
     walk.errors.truncate(ERRORS_MAX);
     walk.errors
 }
 
-/// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all.
+/// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all. A number
+/// is told as it is written there.
 pub fn first_in_document_order(text: &[u8], faults: Vec<FieldDecodeError>) -> Option<UnmarshalError> {
     let mut wanted: BTreeMap<String, StrictFinding> = BTreeMap::new();
     for fault in &faults {
         wanted.entry(fault.path.clone()).or_default().unknown = true;
+        // Metadata is read by itself: its faults are told of the whole of it, and say the field.
+        wanted.entry(fault.error.fields().to_owned()).or_default();
     }
-    let mut walk = StrictWalk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
+    let mut walk = StrictWalk { wanted, ..StrictWalk::of(text) };
     walk.value();
     let told = walk.errors.iter().enumerate();
     let ranks: BTreeMap<&str, usize> = told.map(|(rank, error)| (error.as_str(), rank)).collect();
@@ -56,7 +60,12 @@ pub fn first_in_document_order(text: &[u8], faults: Vec<FieldDecodeError>) -> Op
         let rank = ranks.get(unknown_field(&fault.path).as_str()).copied();
         (!fault.stops, rank.unwrap_or(usize::MAX))
     };
-    faults.into_iter().min_by_key(rank).map(|fault| fault.error)
+    let FieldDecodeError { path, error, .. } = faults.into_iter().min_by_key(rank)?;
+    let number = walk.numbers.get(&path).or_else(|| walk.numbers.get(error.fields()));
+    Some(match number.and_then(|number| std::str::from_utf8(&text[number.clone()]).ok()) {
+        Some(number) => error.of_number(number),
+        None => error,
+    })
 }
 
 fn unknown_field(path: &str) -> String {
@@ -84,17 +93,30 @@ struct StrictWalk<'t> {
     path: String,
     wanted: BTreeMap<String, StrictFinding>,
     errors: Vec<String>,
+    /// Where the numbers stand that something is wanted of.
+    numbers: BTreeMap<String, Range<usize>>,
 }
 
-impl StrictWalk<'_> {
+impl<'t> StrictWalk<'t> {
+    fn of(text: &'t [u8]) -> Self {
+        let (path, wanted, errors, numbers) = Default::default();
+        StrictWalk { text, at: 0, path, wanted, errors, numbers }
+    }
+
     fn value(&mut self) {
         match self.next() {
             Some(b'{') => self.object(),
             Some(b'[') => self.array(),
             Some(b'"') => self.skip_string(),
-            _ => {
+            first => {
                 let rest = self.text.get(self.at..).unwrap_or_default();
-                self.at += rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}')).unwrap_or(rest.len());
+                let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace();
+                let length = rest.iter().position(ends).unwrap_or(rest.len());
+                let is_number = first.is_some_and(|first| first == b'-' || first.is_ascii_digit());
+                if is_number && self.wanted.contains_key(&self.path) {
+                    self.numbers.insert(self.path.clone(), self.at..self.at + length);
+                }
+                self.at += length;
             }
         }
     }
@@ -215,6 +237,21 @@ mod tests {
         assert_eq!(told(&[fault("data.b[1]", true), fault("type", false)]), Some("DATA.B[1]".to_owned()));
         assert_eq!(told(&[fault("data.b[1]", true), fault("data.b[0]", true)]), Some("DATA.B[0]".to_owned()));
         assert_eq!(told(&[]), None);
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_is_told_as_it_is_written() {
+        let text = br#"{"a": {"b": [1, 1e3 ]}, "c": -9223372036854775809, "d": "x"}"#;
+        let told = |path: &str, found: &str| {
+            let error = UnmarshalError::of_type(found, "int64");
+            let fault = FieldDecodeError { path: path.to_owned(), error, stops: false };
+            first_in_document_order(text, vec![fault]).map(|error| error.to_string()).unwrap_or_default()
+        };
+        let cannot = |found: &str| format!("json: cannot unmarshal {found} into Go value of type int64");
+        assert_eq!(told("a.b[1]", "number 1000"), cannot("number 1e3"));
+        assert_eq!(told("c", "number -9223372036854776000"), cannot("number -9223372036854775809"));
+        assert_eq!(told("a.b[0]", "number"), cannot("number"));
+        assert_eq!(told("d", "string"), cannot("string"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt::{Display, Write};
 
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::value::{Key, Map, Value};
+use crate::value::{Key, Map, Value, json};
 use crate::work;
 
 /// Bytes of the unknown paths that are remembered of a value, and of those of empties: what nests deeply has paths that are longer than itself. Of what is
@@ -365,6 +365,20 @@ impl<'v> TypedDecoder<'v> {
         self.empty.push(Empty { way, is_list, is_shown });
     }
 
+    /// Marks those of the maps `names` of the struct at hand that came empty, unless it is a field of the object itself.
+    pub fn empty_within(&mut self, value: &'v Value, names: &[&'v str]) {
+        if self.steps.len() < 2 {
+            return;
+        }
+        for name in names {
+            if value.get(name).and_then(Value::as_object).is_some_and(Map::is_empty) {
+                self.steps.push(PathSegment::Field(name));
+                self.empty(false, true);
+                self.steps.pop();
+            }
+        }
+    }
+
     /// A string, under the name that its Go type has.
     pub fn string_as(&mut self, value: &Value, go_type: &str) -> Option<String> {
         match value {
@@ -482,7 +496,7 @@ impl<'v> TypedDecoder<'v> {
     }
 
     fn unfit_number<T>(&mut self, value: &Value, go_type: &str) -> Option<T> {
-        self.save_mismatch(&format!("number {}", crate::value::go_display(value)), go_type);
+        self.save_mismatch(&format!("number {}", json::encode_to_string(value)), go_type);
         None
     }
 

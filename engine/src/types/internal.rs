@@ -1,6 +1,8 @@
 //! How errors show a struct of kube-apiserver's internal types: as Go's JSON of a struct without tags, which has every field
 //! under its Go name. Types of apimachinery have tags and look as ever.
 
+use std::borrow::Cow;
+
 use super::{Codec, Field, FieldKind, Message, Ref, Shape, find};
 use crate::value::{Value, json};
 use crate::work;
@@ -25,7 +27,7 @@ fn write_message(message: Ref, value: Option<&Value>, out: &mut Vec<u8>) {
     match message.codec {
         Codec::Object if has_tags => {
             let zero = message.zero();
-            out.extend(json::encode_as(value.unwrap_or(&zero), message.layout()));
+            out.extend(json::encode_as(&without_empty(value.unwrap_or(&zero)), message.layout()));
         }
         Codec::Object => {
             out.push(b'{');
@@ -244,13 +246,28 @@ fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<
     }
 }
 
+/// A struct with tags as Go writes it: without its lists and maps that are empty.
+fn without_empty(value: &Value) -> Cow<'_, Value> {
+    let is_empty = |value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    let Some(fields) = value.as_object().filter(|fields| fields.iter().any(|(_, value)| is_empty(value))) else {
+        return Cow::Borrowed(value);
+    };
+    let kept = fields.iter().filter(|(_, value)| !is_empty(value));
+    Cow::Owned(Value::Object(kept.map(|(name, value)| (name.to_owned(), value.clone())).collect()))
+}
+
 /// The members of metadata, which is embedded and has tags.
 fn write_members(metadata: Option<&Value>, message: &'static Message, out: &mut Vec<u8>, start: usize) {
+    let metadata = metadata.map(without_empty);
     let Some(metadata) = metadata.filter(|metadata| metadata.as_object().is_some_and(|fields| !fields.is_empty()))
     else {
         return;
     };
-    let text = json::encode_as(metadata, message.layout());
+    let text = json::encode_as(&metadata, message.layout());
     separate(out, start);
     out.extend(&text[1..text.len() - 1]);
 }

@@ -15,7 +15,7 @@ use crate::meta::quantity::Quantity;
 use crate::meta::time::{self, TimeError};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta};
-use crate::value::{Key, Map, Value, base64};
+use crate::value::{Key, Map, Value, base64, json};
 use crate::work;
 
 impl Message {
@@ -415,6 +415,7 @@ fn kind_of(value: &Value) -> &'static str {
 
 fn decode_metadata<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
     if matches!(value, Value::Object(_)) {
+        typed.empty_within(value, &["annotations", "labels"]);
         return Ok(typed.adopt(object_meta::decode(value)));
     }
     typed.structure(value, "ObjectMeta", |_, _, _| Ok(true))?;
@@ -493,7 +494,7 @@ fn decode_duration(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value>
 /// What Go says of a value that a type which reads itself can't take.
 fn unfit_on_its_own(value: &Value, go_type: &str) -> UnmarshalError {
     let what = match value {
-        Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", crate::value::go_display(value)),
+        Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", json::encode_to_string(value)),
         Value::Int(_) | Value::Float(_) => "number".to_owned(),
         Value::Bool(_) => "bool".to_owned(),
         Value::Array(_) => "array".to_owned(),

@@ -37,7 +37,12 @@ pub fn convert(autoscaler: &Value, api_version: &str) -> Value {
     };
     let version = api_version.rsplit('/').next().unwrap_or_default();
     let message = types::message_of_kind("autoscaling", version, "HorizontalPodAutoscaler");
-    message.decode(&converted).map_or(converted, |(written, _)| written)
+    let Ok((mut written, _)) = message.decode(&converted) else { return converted };
+    // The beginning of the year 1 is not a time for Go, but the pointer to it is set, and conversion copies that.
+    if converted.at(&["metadata", "deletionTimestamp"]).is_some_and(Value::is_null) {
+        written.make_object().entry("metadata").make_object().insert("deletionTimestamp", Value::Null);
+    }
+    written
 }
 
 /// What the annotations said is in fields by now, or nowhere.

@@ -9,6 +9,7 @@
 //! Source: `pkg/api/validate` of apimachinery and `validation-gen` of code-generator, release 1.37.
 
 mod custom;
+mod format;
 mod marker;
 
 use std::collections::{HashMap, HashSet};
@@ -16,7 +17,6 @@ use std::collections::{HashMap, HashSet};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
-use crate::meta::names;
 use crate::types::{Field, FieldKind, Message, Shape};
 use crate::value::Value;
 use crate::work;
@@ -193,10 +193,7 @@ impl Validation {
             Rule::Unique => return repeated(new),
             Rule::EachFormat(format) => return malformed(new, format),
             Rule::Custom => return custom::rule_of(of, field).map(|rule| rule(new)).unwrap_or_default(),
-            Rule::Format(format) if has_value => {
-                let faults = format_faults(format, new.text());
-                return faults.into_iter().map(|fault| new.invalid(fault)).collect();
-            }
+            Rule::Format(format) if has_value => return format::faults(format, new),
             _ => None,
         };
         found.into_iter().collect()
@@ -247,16 +244,16 @@ impl Validation {
         let keys = keys_of(field);
         let old: Vec<FieldRef<'_>> = old.into_iter().flat_map(FieldRef::items).collect();
         let before: HashMap<Vec<&str>, &FieldRef<'_>> =
-            old.iter().rev().filter(|_| !keys.is_empty()).map(|item| (key_of(item, keys), item)).collect();
+            old.iter().rev().filter(|_| !keys.is_empty()).map(|item| (key_of(item, &keys), item)).collect();
         let mut errors = ErrorList::new();
         let mut seen = HashSet::new();
         errors.extend(
             new.items()
-                .filter(|item| !keys.is_empty() && !seen.insert(key_of(item, keys)))
+                .filter(|item| !keys.is_empty() && !seen.insert(key_of(item, &keys)))
                 .map(|item| item.duplicate()),
         );
         for item in new.items() {
-            let old = before.get(&key_of(&item, keys)).copied();
+            let old = before.get(&key_of(&item, &keys)).copied();
             if self.is_update && old.is_some_and(|old| semantic::is_same_struct(message, &item, old)) {
                 continue;
             }
@@ -267,9 +264,10 @@ impl Validation {
 }
 
 /// What tells the items of a list apart, if declarative validation knows it.
-fn keys_of(field: &Field) -> &'static [&'static str] {
-    let is_map = field.markers.split(' ').any(|word| word == "+k8s:listType=map");
-    if is_map { field.items.map_keys } else { &[] }
+fn keys_of(field: &Field) -> Vec<&'static str> {
+    let words = || field.markers.split(' ');
+    let is_map = words().any(|word| matches!(word, "+k8s:listType=map" | "+k8s:unique=map"));
+    words().filter(|_| is_map).filter_map(|word| word.strip_prefix("+k8s:listMapKey=")).collect()
 }
 
 /// What tells an item from others of its list.
@@ -296,7 +294,7 @@ fn is_set(field: &Field, value: &FieldRef<'_>) -> bool {
 fn malformed(list: &FieldRef<'_>, format: &str) -> ErrorList {
     let mut errors = ErrorList::new();
     for item in list.items() {
-        errors.extend(format_faults(format, item.text()).into_iter().map(|fault| item.invalid(fault)));
+        errors.extend(format::faults(format, &item));
     }
     errors
 }
@@ -363,7 +361,8 @@ fn strangers<'a>(
     others: Option<&FieldRef<'_>>,
 ) -> impl Iterator<Item = FieldRef<'a>> {
     let keys = keys_of(field);
-    let owned = |item: &FieldRef<'_>| -> Vec<String> { key_of(item, keys).into_iter().map(str::to_owned).collect() };
+    let owned =
+        move |item: &FieldRef<'_>| -> Vec<String> { key_of(item, &keys).into_iter().map(str::to_owned).collect() };
     let known: HashSet<Vec<String>> = others.into_iter().flat_map(FieldRef::items).map(|item| owned(&item)).collect();
     list.items().filter(move |item| !known.contains(&owned(item)))
 }
@@ -371,35 +370,6 @@ fn strangers<'a>(
 fn is_longer(text: &str, characters_max: i64) -> bool {
     work::bytes(text.len());
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX) > characters_max
-}
-
-/// What is wrong with the form of a text.
-fn format_faults(format: &str, text: &str) -> Vec<String> {
-    match format {
-        "k8s-short-name" => names::is_dns1123_label(text),
-        "k8s-long-name" => names::is_dns1123_subdomain(text),
-        "k8s-label-key" => names::is_qualified_name(text),
-        "k8s-prefixed-label-key" => prefixed_key_faults(text),
-        "k8s-path-segment-name" => names::is_path_segment(text, false),
-        "k8s-uuid" if !is_uuid(text) => vec!["must be a lowercase UUID in 8-4-4-4-12 format".to_owned()],
-        _ => Vec::new(),
-    }
-}
-
-/// The key of a label that has a domain.
-fn prefixed_key_faults(text: &str) -> Vec<String> {
-    let faults = names::is_qualified_name(text);
-    if faults.is_empty() && !text.contains('/') {
-        return vec!["must include a prefix (e.g. 'example.com/key')".to_owned()];
-    }
-    faults
-}
-
-fn is_uuid(text: &str) -> bool {
-    const LENGTHS: [usize; 5] = [8, 4, 4, 4, 12];
-    let is_part = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let parts: Vec<&str> = text.split('-').collect();
-    parts.iter().map(|part| part.len()).eq(LENGTHS) && parts.iter().all(|part| is_part(part))
 }
 
 #[cfg(test)]

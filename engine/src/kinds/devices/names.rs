@@ -76,17 +76,11 @@ pub fn qualified_name(field: &FieldRef<'_>, name: &str, needs_domain: bool) -> E
 }
 
 fn identifier(field: &FieldRef<'_>, id: &str) -> ErrorList {
-    const WHY: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
-                       alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
-                       validation is '[A-Za-z_][A-Za-z0-9_]*')";
     let mut errors = ErrorList::new();
     if id.len() > IDENTIFIER_BYTES_MAX {
         errors.push(field.too_long(IDENTIFIER_BYTES_MAX as i64));
     }
-    let is_word = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if id.is_empty() || !is_word || id.starts_with(|first: char| first.is_ascii_digit()) {
-        errors.push(Error::invalid(field.path(), id, WHY));
-    }
+    errors.extend(names::is_c_identifier(id).into_iter().map(|fault| Error::invalid(field.path(), id, fault)));
     errors
 }
 

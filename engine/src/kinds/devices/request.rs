@@ -148,12 +148,6 @@ fn validate_devices(minor: Minor, request: &FieldRef<'_>) -> ErrorList {
     }
     let message = types::message_named("resource.v1", "ExactDeviceRequest");
     errors.extend(declared::validate_field(message, "derivedAttributes", request, None, minor));
-    for attribute in request.field("derivedAttributes").items() {
-        let name = attribute.field("name");
-        if !name.is_empty() {
-            errors.extend(qualified_name(&name, name.text(), true));
-        }
-    }
     errors
 }
 
@@ -186,8 +180,8 @@ mod tests {
         assert_eq!(
             errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
             [
-                "requests[0].exactly.derivedAttributes[1].expression: Required value",
                 "requests[0].exactly.derivedAttributes[1].name: Invalid value: \"c\": a fully qualified name must be a domain and a name separated by a slash",
+                "requests[0].exactly.derivedAttributes[1].expression: Required value",
             ]
         );
     }

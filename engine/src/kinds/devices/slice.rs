@@ -63,10 +63,6 @@ pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -
     for name in ["partitionTypeAttribute", "skipNodeOperations"] {
         errors.extend(declared::validate_field(message, name, spec, old, minor));
     }
-    let partition_type = spec.field("partitionTypeAttribute");
-    if partition_type.is_set() {
-        errors.extend(qualified_name(&partition_type, partition_type.text(), true));
-    }
     errors
 }
 
@@ -336,10 +332,10 @@ mod tests {
         check(
             "partitionTypeAttribute: c, skipNodeOperations: [Other, Other]",
             &[
+                r#"partitionTypeAttribute: Invalid value: "c": a fully qualified name must be a domain and a name separated by a slash"#,
                 r#"skipNodeOperations[1]: Duplicate value: "Other""#,
                 r#"skipNodeOperations[0]: Unsupported value: "Other": supported values: "*", "NodePrepareResources", "NodeUnprepareResources""#,
                 r#"skipNodeOperations[1]: Unsupported value: "Other": supported values: "*", "NodePrepareResources", "NodeUnprepareResources""#,
-                r#"partitionTypeAttribute: Invalid value: "c": a fully qualified name must be a domain and a name separated by a slash"#,
             ],
         );
         check(

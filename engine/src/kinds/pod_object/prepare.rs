@@ -44,7 +44,9 @@ pub fn update(minor: Minor, new: &mut Value, old: &Value) {
 pub fn update_status(minor: Minor, new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     let null = Value::Null;
-    keep(new.make_object().entry("metadata"), old.get("metadata").unwrap_or(&null), "ownerReferences");
+    let metadata = new.make_object().entry("metadata");
+    keep(metadata, old.get("metadata").unwrap_or(&null), "ownerReferences");
+    metadata.make_object().remove("deletionTimestamp");
     let status = new.make_object().entry("status");
     if status.str_at(&["qosClass"]).is_empty() {
         keep(status, old.get("status").unwrap_or(&null), "qosClass");

@@ -12,16 +12,17 @@ pub(crate) mod template;
 
 use self::template::PodValidationOptions;
 use super::strategy::Subresource;
-use super::{prepare, show_internal};
+use super::{prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::types::{self, Message};
 use crate::value::Value;
 
 /// An update keeps the status, and one that changes the spec counts the generation up.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     prepare::keep(new, old, &["status"]);
-    if new.get("spec") != old.get("spec") {
+    if new.get("spec") != old.get("spec") && !prepare::is_same_part(new, old, "spec") {
         prepare::raise_generation(new, old);
     }
 }
@@ -126,9 +127,16 @@ pub fn show(field: &FieldRef<'_>, type_name: &str) -> String {
     field.value().map_or_else(|| "null".to_owned(), |value| show_internal(type_name, value))
 }
 
-/// A struct behind a pointer that must be as it was.
+/// A struct behind a pointer that must mean what it meant.
 pub fn immutable_struct(new: &FieldRef<'_>, old: &FieldRef<'_>, type_name: &str) -> Option<Error> {
-    immutable(new, old).map(|error| error.shown_as(show(new, type_name)))
+    let error = immutable(new, old)?;
+    let message = type_name.rsplit_once('.').map(|(package, name)| types::message_named(package, name));
+    let is_same = |message: &'static Message| {
+        message.members().next().is_some()
+            && new.is_set() == old.is_set()
+            && semantic::is_same_struct(message, new, old)
+    };
+    (!message.is_some_and(is_same)).then(|| error.shown_as(show(new, type_name)))
 }
 
 /// The fields that a write resets: the status, or all but that.

@@ -181,17 +181,16 @@ fn validate(object: &Value) -> ErrorList {
     errors
 }
 
-/// The name says the version and the group.
+/// The name says the version and the group, and so does what a name is to be made of.
 fn validate_metadata(object: &Value, required: &str) -> ErrorList {
-    let mut errors = ErrorList::new();
-    let name = object.str_at(&["metadata", "name"]);
-    let is_named = !name.is_empty() && names::is_path_segment(name, false).is_empty();
-    if is_named && name != required {
-        let why = format!("must be `spec.version+\".\"+spec.group`: {}", go_quote(required));
-        errors.push(Error::invalid(&metadata::METADATA.child("name"), name, why));
-    }
-    errors.extend(object_meta::validate(metadata::of(object), false, names::is_path_segment, &metadata::METADATA));
-    errors
+    let check = |name: &str, _: bool| {
+        let faults = names::is_path_segment(name, false);
+        if !faults.is_empty() || name == required {
+            return faults;
+        }
+        vec![format!("must be `spec.version+\".\"+spec.group`: {}", go_quote(required))]
+    };
+    object_meta::validate(metadata::of(object), false, check, &metadata::METADATA)
 }
 
 fn validate_service(spec: &FieldRef<'_>) -> ErrorList {

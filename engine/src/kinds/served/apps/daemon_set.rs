@@ -54,6 +54,11 @@ impl Strategy for DaemonSet {
         let given = object.at(&["metadata", "annotations", TEMPLATE_GENERATION]).and_then(Value::as_str);
         let generation = given.map_or(Ok(0), parse_int).map_err(|error| ReadError::Internal(error.to_string()))?;
         set_template_generation(object, generation);
+        // Amounts that are not there are zero in the internal type.
+        if let Some(rolling) = object.at_mut(&["spec", "updateStrategy", "rollingUpdate"]).filter(|it| !it.is_null()) {
+            defaults::set_pointer(rolling, "maxUnavailable", 0);
+            defaults::set_pointer(rolling, "maxSurge", 0);
+        }
         Ok(())
     }
 

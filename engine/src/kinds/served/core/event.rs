@@ -241,6 +241,11 @@ fn check_unchanged(new: &Value, old: &Value, name: &str) -> Option<Error> {
     let fields: &[_] = match name {
         "source" => &[("Component", "component"), ("Host", "host")],
         "involvedObject" | "related" => &REFERENCE,
+        "reportingComponent" => {
+            // As the internal type names it.
+            let now = Value::from(new.str_at(&[name]));
+            return Some(Error::invalid(&Path::new("reportingController"), now, "field is immutable"));
+        }
         _ => return Some(error),
     };
     let Some(value) = new.get(name) else { return Some(error.shown_as("null".to_owned())) };

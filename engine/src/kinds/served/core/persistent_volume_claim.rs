@@ -77,6 +77,11 @@ impl Strategy for PersistentVolumeClaim {
         claim::prepare_data_sources(defaults::structure(new, "spec"), old.get("spec"));
     }
 
+    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
+        // A bound claim may ask for other amounts, and for none at all: its spec has not changed then.
+        &[&["spec", "resources", "requests"]]
+    }
+
     fn validate_update(
         &self,
         version: &ServedVersion,

@@ -79,8 +79,7 @@ fn validate_overhead(overhead: &FieldRef<'_>) -> ErrorList {
         errors.extend(resources::validate_quantity(name, &amount));
         let quantity = resources::quantity(&amount);
         if resources::is_huge_page(name) && !resources::is_divisible_by_page(name, &quantity) {
-            let page = name.strip_prefix(resources::HUGE_PAGES_PREFIX).unwrap_or_default();
-            let why = format!("{quantity} is not positive integer multiple of {page}");
+            let why = format!("{quantity} is not positive integer multiple of {name}");
             errors.push(Error::invalid(amount.path(), quantity.to_string(), why));
         }
     }

@@ -7,17 +7,14 @@
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, conditions, defaults, metadata, prepare, show_internal};
-use crate::meta::field::{Error, ErrorList, Path};
+use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, workloads};
+use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::types::{self, Message};
 use crate::value::Value;
 
 const LIMIT_DEFAULT: i64 = 100;
-const LIMIT_MAX: i64 = 1000;
-const POOLS_MAX: usize = 1000;
-const POOL_BYTES_MAX: usize = 253;
-const ERROR_BYTES_MAX: usize = 256;
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "resourcepoolstatusrequests",
@@ -42,20 +39,9 @@ impl Strategy for ResourcePoolStatusRequest {
         object.make_object().remove("status");
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
-        let root = FieldRef::root(object);
-        let spec = root.field("spec");
-        let (pool, limit) = (spec.field("poolName"), spec.field("limit"));
-        errors.extend(validate_driver(&spec.field("driver")));
-        if pool.is_set() {
-            errors.extend(validate_pool_name(&pool));
-        }
-        if limit.int() < 1 {
-            errors.push(limit.invalid("must be greater than or equal to 1"));
-        } else if limit.int() > LIMIT_MAX {
-            errors.push(limit.invalid(format!("must be less than or equal to {LIMIT_MAX}")));
-        }
+        errors.extend(declared::validate(message(version), &FieldRef::root(object), version.minor));
         errors
     }
 
@@ -63,23 +49,19 @@ impl Strategy for ResourcePoolStatusRequest {
         prepare::for_update(subresource, new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        let at = if subresource == Subresource::Status { "status" } else { "spec" };
-        let type_name = "resource.v1alpha3.ResourcePoolStatusRequestStatus";
-        let root = FieldRef::root(new);
-        if at == "status" && old.get(at).is_none_or(Value::is_null) {
-            let status = root.field(at);
-            if status.is_set() {
-                errors.extend(conditions::validate(&status.field("conditions")));
-                errors.extend(validate_status(&status));
-            }
-        } else if at == "spec" && !prepare::is_same_part(new, old, at) {
-            errors.push(Error::invalid(&Path::new(at), Value::Null, "field is immutable"));
-        } else if !prepare::is_same_part(new, old, at) {
-            let shown = show_internal(type_name, new.get(at).unwrap_or(&Value::Null));
-            errors.push(Error::invalid(&Path::new(at), Value::Null, "field is immutable").shown_as(shown));
+        if subresource == Subresource::Status {
+            errors.extend(validate_answer(new, old));
         }
+        let (new, old) = (FieldRef::root(new), FieldRef::root(old));
+        errors.extend(declared::validate_update(message(version), &new, &old, version.minor));
         errors
     }
 
@@ -114,78 +96,23 @@ impl Strategy for ResourcePoolStatusRequest {
     }
 }
 
-/// A DNS name in any case.
-fn validate_driver(driver: &FieldRef<'_>) -> ErrorList {
-    match driver.text() {
-        "" => std::iter::once(driver.required("")).collect(),
-        name => names::is_dns1123_subdomain_caseless(name).into_iter().map(|fault| driver.invalid(fault)).collect(),
-    }
+/// The type of the kind.
+fn message(version: &ServedVersion) -> &'static Message {
+    types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }
 
-/// DNS names with slashes between them.
-fn validate_pool_name(pool: &FieldRef<'_>) -> ErrorList {
-    let mut errors = ErrorList::new();
-    if pool.text().len() > POOL_BYTES_MAX {
-        errors.push(pool.too_long(POOL_BYTES_MAX as i64));
+/// What no marker says: the answer is given once.
+fn validate_answer(new: &Value, old: &Value) -> ErrorList {
+    let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
+    let status = root.field("status");
+    if !old_root.field("status").is_set() {
+        return conditions::validate(&status.field("conditions"));
     }
-    for (at, part) in pool.text().split('/').enumerate() {
-        if part.is_empty() {
-            errors.push(pool.invalid(format!("segment {at}: must not be empty")));
-            continue;
-        }
-        let faults = names::is_long_name(part).into_iter();
-        errors.extend(faults.map(|fault| Error::invalid(pool.path(), part, format!("segment {at}: {fault}"))));
+    if prepare::is_same_part(new, old, "status") {
+        return ErrorList::new();
     }
-    errors
-}
-
-fn validate_status(status: &FieldRef<'_>) -> ErrorList {
-    let mut errors = required_count(&status.field("poolCount"));
-    let pools = status.field("pools");
-    if pools.len() > POOLS_MAX {
-        errors.push(pools.too_many(POOLS_MAX as i64));
-        return errors;
-    }
-    for pool in pools.items() {
-        let name = pool.field("poolName");
-        errors.extend(validate_driver(&pool.field("driver")));
-        match name.text() {
-            "" => errors.push(name.required("")),
-            _ => errors.extend(validate_pool_name(&name)),
-        }
-        let generation = pool.field("generation");
-        match generation.int() {
-            0 => errors.push(generation.required("")),
-            _ => errors.extend(least(&generation, 0)),
-        }
-        for (count, min) in [
-            ("resourceSliceCount", 1),
-            ("totalDevices", 0),
-            ("allocatedDevices", 0),
-            ("availableDevices", 0),
-            ("unavailableDevices", 0),
-        ] {
-            errors.extend(least(&pool.field(count), min));
-        }
-        let (node, why) = (pool.field("nodeName"), pool.field("validationError"));
-        if node.is_set() {
-            errors.extend(names::is_long_name(node.text()).into_iter().map(|fault| node.invalid(fault)));
-        }
-        if why.text().len() > ERROR_BYTES_MAX {
-            errors.push(why.too_long(ERROR_BYTES_MAX as i64));
-        }
-    }
-    errors
-}
-
-fn required_count(count: &FieldRef<'_>) -> ErrorList {
-    if count.is_set() { least(count, 0) } else { std::iter::once(count.required("")).collect() }
-}
-
-/// A number that is not below `min`, where it is set.
-fn least(number: &FieldRef<'_>, min: i64) -> ErrorList {
-    let is_below = number.is_set() && number.int() < min;
-    is_below.then(|| number.invalid(format!("must be greater than or equal to {min}"))).into_iter().collect()
+    let type_name = "resource.v1alpha3.ResourcePoolStatusRequestStatus";
+    std::iter::once(workloads::invalid_struct(&status, type_name, "field is immutable")).collect()
 }
 
 fn cells(object: &Value) -> Vec<Cell> {
