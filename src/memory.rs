@@ -305,8 +305,11 @@ impl Memory {
 
 /// What a request takes that decodes `body`, by the number of values that may be in it.
 fn work_bytes(body: &[u8]) -> usize {
-    let begins = |byte: &&u8| matches!(byte, b',' | b':' | b'{' | b'[' | b'\n');
-    let values = body.iter().filter(begins).count();
+    // Many bytes are compared at once, and counted in a byte: in a chunk there are no more than that holds.
+    let begins =
+        |byte: &u8| u8::from((*byte == b',') | (*byte == b':') | (*byte == b'{') | (*byte == b'[') | (*byte == b'\n'));
+    let chunks = body.chunks(usize::from(u8::MAX));
+    let values: usize = chunks.map(|chunk| usize::from(chunk.iter().map(begins).sum::<u8>())).sum();
     body.len() * TEXT_COPIES + values * VALUE_BYTES
 }
 
@@ -452,6 +455,7 @@ mod tests {
     #[test]
     fn many_small_values_take_more_than_one_large_text() {
         let numbers = "1,".repeat(500);
+        assert_eq!(work_bytes(&b",".repeat(700)), 700 * (TEXT_COPIES + VALUE_BYTES));
         assert!(work_bytes(numbers.as_bytes()) > 5 * work_bytes("x".repeat(1000).as_bytes()));
     }
 }

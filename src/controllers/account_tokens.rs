@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memchr::memmem;
+
 use super::client::{Client, Kind, read};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -177,9 +179,7 @@ impl AccountTokens {
 
 /// The account of a Secret that holds, or is to hold, a token, and its uid as far as that is said.
 fn of_account(stored: &Stored) -> Option<(String, String)> {
-    if !stored.bytes.windows(OF_TYPE.len()).any(|window| window == OF_TYPE) {
-        return None;
-    }
+    memmem::find(&stored.bytes, OF_TYPE)?;
     let secret = read(stored).ok().filter(|secret| secret.str_at(&["type"]) == TYPE)?;
     let said = |name: &str| secret.str_at(&["metadata", "annotations", name]).to_owned();
     Some((said(NAME), said(UID)))

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
 use tokio::time::Instant;
 
 use super::changes::Controller;
@@ -73,7 +74,7 @@ async fn aggregate(registry: &Arc<Registry>) -> Result<bool, Status> {
     let snapshot = snapshot.map_err(|_| Status::internal_error("the cluster roles can't be read"))?;
     let mut outcome = Ok(false);
     for stored in snapshot.range("", None) {
-        if !stored.bytes.windows(MARK.len()).any(|window| window == MARK) {
+        if memmem::find(&stored.bytes, MARK).is_none() {
             continue;
         }
         let Ok(role) = json::decode(&stored.bytes) else { continue };

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use memchr::memmem;
+
 use super::client::{Client, Kind, PODS, controller_of, is_going, place};
 use super::family;
 use super::queue::Progress;
@@ -55,7 +57,7 @@ impl Reconciler for EphemeralVolumes {
             self.pods().retain(|_, pod| *pod != *change.key);
             return Vec::new();
         };
-        if !stored.bytes.windows(EPHEMERAL.len()).any(|window| window == EPHEMERAL) {
+        if memmem::find(&stored.bytes, EPHEMERAL).is_none() {
             return Vec::new();
         }
         let Ok(pod) = json::decode(&stored.bytes) else { return Vec::new() };

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use memchr::memmem;
 
 use super::client::{Client, Kind, NODES, PODS, left, written};
 use super::pods;
@@ -152,7 +153,7 @@ impl Lifecycle {
     /// Says of the pods of a silent node that they are not ready.
     async fn doubt_pods_of(&self, node: &str) -> Result<(), Status> {
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
-        let has_mark = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark.as_bytes());
+        let has_mark = |bytes: &[u8]| memmem::find(bytes, mark.as_bytes()).is_some();
         for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
             if pod.str_at(&["spec", "nodeName"]) != node || !pods::is_ready(&pod) {
                 continue;

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use super::client::{Client, Kind, PODS, is_going, place};
 use super::finalizers;
 use super::pods;
@@ -345,9 +347,8 @@ impl Reconciler for Protection {
         if going.is_empty() {
             return Ok(Progress::Done);
         }
-        let has_volumes = |pod: &crate::store::Stored| {
-            VOLUME_MARKS.iter().any(|mark| pod.bytes.windows(mark.len()).any(|window| window == *mark))
-        };
+        let has_volumes =
+            |pod: &crate::store::Stored| VOLUME_MARKS.iter().any(|mark| memmem::find(&pod.bytes, mark).is_some());
         let mut using = self.client.list(PODS, namespace, has_volumes).await?;
         using.retain(|pod| !pods::is_over(pod) && !pod.str_at(&["spec", "nodeName"]).is_empty());
         for claim in going {

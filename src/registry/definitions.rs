@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use imbl::HashMap;
+use memchr::memmem;
 
 use crate::admission::{Namespaces, Phase};
 use crate::crd::{self, Definition as CustomResourceDefinition, definition};
@@ -249,7 +250,7 @@ impl Namespaces for StoredNamespaces {
         let stored = self.0.get(&NAMESPACES, name).await;
         let Some(stored) = stored.map_err(|error| store_failed(&NAMESPACES, "get", error))? else { return Ok(None) };
         // Nearly all are told so without being decoded.
-        if !stored.bytes.windows(TERMINATING.len()).any(|window| window == TERMINATING) {
+        if memmem::find(&stored.bytes, TERMINATING).is_none() {
             return Ok(Some(Phase::Active));
         }
         let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;

@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use memchr::memmem;
+
 use self::follow::Followed;
 use self::node::AddressBlock;
 use self::stage::{Addresses, Step};
@@ -125,7 +127,7 @@ impl Simulated {
     async fn begin_pods_of(&self, node: &str) -> Result<(), Status> {
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
         let mark = mark.as_bytes();
-        let has_mark = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
+        let has_mark = |bytes: &[u8]| memmem::find(bytes, mark).is_some();
         for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
             self.reconcile_pod(&super::client::key_of(&pod)).await?;
         }
@@ -222,7 +224,7 @@ impl Reconciler for Simulated {
         if !PODS.is(&change.collection) {
             return Vec::new();
         }
-        let is_bound = |bytes: &[u8]| bytes.windows(BOUND.len()).any(|window| window == BOUND);
+        let is_bound = |bytes: &[u8]| memmem::find(bytes, BOUND).is_some();
         match &change.stored {
             Some(stored) if !is_bound(&stored.bytes) => Vec::new(),
             Some(_) => vec![change.key.to_string()],

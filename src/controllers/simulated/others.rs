@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use super::follow::Followed;
 use super::stages::{KindOfStage, Stage};
 use super::template::TemplateContext;
@@ -88,7 +90,7 @@ impl Reconciler for Others {
             of_group().for_each(|staged| staged.followed.release(&key()));
             return Vec::new();
         };
-        let has = |mark: &[u8]| stored.bytes.windows(mark.len()).any(|window| window == mark);
+        let has = |mark: &[u8]| memmem::find(&stored.bytes, mark).is_some();
         if of_group().any(|staged| has(&staged.mark)) { vec![key()] } else { Vec::new() }
     }
 
