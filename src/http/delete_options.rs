@@ -12,7 +12,7 @@ use crate::meta::type_meta::{TypeMetaError, type_meta};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::protobuf;
-use crate::registry::not_registered_for_options;
+use crate::registry::{not_registered_for_options, policy_errors};
 use crate::value::{Map, Value, json, json_type, yaml};
 use crate::work;
 
@@ -194,18 +194,7 @@ impl DeleteOptions {
 
     /// Checks values, and which options go together.
     pub fn validate(&self) -> Result<(), QueryError> {
-        let mut errors = ErrorList::new();
-        if let Some(policy) = &self.propagation_policy {
-            let path = Path::new("propagationPolicy");
-            if self.orphan_dependents.is_some() {
-                let detail = "orphanDependents and deletionPropagation cannot be both set";
-                errors.push(field::Error::invalid(&path, policy.as_str(), detail));
-            }
-            if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {
-                let supported = ["Foreground", "Background", "Orphan", "nil"];
-                errors.push(field::Error::not_supported(&path, policy.as_str(), &supported));
-            }
-        }
+        let mut errors = policy_errors(self.propagation_policy.as_deref(), self.orphan_dependents);
         errors.extend(dry_run_errors(&self.dry_run));
         errors.extend(self.ignore_store_read_errors());
         check("DeleteOptions", errors)

@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{Details, Revision, Status, object_meta, time};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::Value;
@@ -50,6 +51,20 @@ impl DeleteRequest {
     fn asked_seconds(&self) -> Option<i64> {
         self.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds })
     }
+}
+
+/// What is wrong with the policy of a deletion and its older form.
+pub fn policy_errors(policy: Option<&str>, orphan_dependents: Option<bool>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let Some(policy) = policy else { return errors };
+    let path = Path::new("propagationPolicy");
+    if orphan_dependents.is_some() {
+        errors.push(Error::invalid(&path, policy, "orphanDependents and deletionPropagation cannot be both set"));
+    }
+    if !matches!(policy, "Foreground" | "Background" | "Orphan") {
+        errors.push(Error::not_supported(&path, policy, &["Foreground", "Background", "Orphan", "nil"]));
+    }
+    errors
 }
 
 /// What a deletion is answered with.

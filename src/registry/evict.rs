@@ -7,13 +7,14 @@ use std::sync::Arc;
 use crate::auth::UserInfo;
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
-use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field::{Error, Path};
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Stored};
 use crate::value::{Value, json};
 use crate::write::metadata::wipe_system_fields;
 
 use super::decode::{Body, FieldValidation, Format, decode_object};
+use super::delete::policy_errors;
 use super::sent::as_sent;
 use super::update::UpdateRequest;
 use super::{CreateRequest, DeleteRequest, Registry, Subresource, Target, Warnings, store_failed};
@@ -204,16 +205,7 @@ fn options_of(options: &Value) -> DeleteRequest {
 
 /// Whether the options of a deletion are valid, and go together.
 fn check_options(options: &DeleteRequest) -> Result<(), Status> {
-    let mut errors = ErrorList::new();
-    if let Some(policy) = options.propagation_policy.as_deref() {
-        let path = Path::new("propagationPolicy");
-        if options.orphan_dependents.is_some() {
-            errors.push(Error::invalid(&path, policy, "orphanDependents and deletionPropagation cannot be both set"));
-        }
-        if !["Foreground", "Background", "Orphan"].contains(&policy) {
-            errors.push(Error::not_supported(&path, policy, &["Foreground", "Background", "Orphan", "nil"]));
-        }
-    }
+    let mut errors = policy_errors(options.propagation_policy.as_deref(), options.orphan_dependents);
     let dry_run = options.options.items_at(&["dryRun"]);
     if dry_run.iter().any(|stage| stage.as_str() != Some("All")) {
         errors.push(Error::not_supported(&Path::new("dryRun"), dry_run.to_vec(), &["All"]));

@@ -75,7 +75,7 @@ pub use convert::{Convert, Converter};
 pub use create::CreateRequest;
 pub use decode::{Body, FieldValidation, Format, not_registered_for_options};
 pub use definitions::{Definitions, StoredNamespaces};
-pub use delete::{DeleteRequest, Deletion, warn_of_orphans};
+pub use delete::{DeleteRequest, Deletion, policy_errors, warn_of_orphans};
 pub use derive::Undecodable;
 pub use kubernetes_service::Advertised;
 pub use lifetimes::Lifetimes;

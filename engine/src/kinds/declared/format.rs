@@ -77,14 +77,21 @@ fn qualified_name_faults(field: &FieldRef<'_>) -> ErrorList {
     match name {
         None => {}
         Some("") if domain.is_some() => errors.push(invalid("", "name must not be empty".to_owned())),
-        Some(name) => {
-            errors.extend((name.len() > IDENTIFIER_BYTES_MAX).then(|| field.too_long(IDENTIFIER_BYTES_MAX as i64)));
-            errors.extend(names::is_c_identifier(name).into_iter().map(|fault| invalid(name, fault)));
-        }
+        Some(name) => errors.extend(identifier_faults(field, name)),
     }
     if !field.text().contains('/') {
         errors.push(field.invalid("a fully qualified name must be a domain and a name separated by a slash"));
     }
+    errors
+}
+
+/// The identifier in the text of a field.
+pub fn identifier_faults(field: &FieldRef<'_>, name: &str) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if name.len() > IDENTIFIER_BYTES_MAX {
+        errors.push(field.too_long(IDENTIFIER_BYTES_MAX as i64));
+    }
+    errors.extend(names::is_c_identifier(name).into_iter().map(|fault| Error::invalid(field.path(), name, fault)));
     errors
 }
 

@@ -21,6 +21,7 @@ use crate::types::{Field, FieldKind, Message, Shape};
 use crate::value::Value;
 use crate::work;
 
+pub use self::format::identifier_faults;
 use super::semantic;
 use marker::{Marker, RefusedChange, Rule};
 

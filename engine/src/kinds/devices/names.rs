@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::kinds::declared::identifier_faults;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -9,7 +10,6 @@ use crate::value::Value;
 
 const DRIVER_BYTES_MAX: usize = 63;
 const POOL_BYTES_MAX: usize = 253;
-const IDENTIFIER_BYTES_MAX: usize = 32;
 const UID_BYTES: usize = 36;
 
 /// The name of a driver: a DNS name in any case.
@@ -55,7 +55,7 @@ pub fn qualified_name(field: &FieldRef<'_>, name: &str, needs_domain: bool) -> E
     let mut errors = ErrorList::new();
     let parts: Vec<&str> = name.split('/').collect();
     match parts.as_slice() {
-        [id] => errors.extend(identifier(field, id)),
+        [id] => errors.extend(identifier_faults(field, id)),
         [domain, id] => {
             match *domain {
                 "" => errors.push(Error::invalid(field.path(), "", "the domain must not be empty")),
@@ -63,7 +63,7 @@ pub fn qualified_name(field: &FieldRef<'_>, name: &str, needs_domain: bool) -> E
             }
             match *id {
                 "" => errors.push(Error::invalid(field.path(), "", "the name must not be empty")),
-                id => errors.extend(identifier(field, id)),
+                id => errors.extend(identifier_faults(field, id)),
             }
         }
         _ => {}
@@ -72,15 +72,6 @@ pub fn qualified_name(field: &FieldRef<'_>, name: &str, needs_domain: bool) -> E
         let why = "a fully qualified name must be a domain and a name separated by a slash";
         errors.push(Error::invalid(field.path(), name, why));
     }
-    errors
-}
-
-fn identifier(field: &FieldRef<'_>, id: &str) -> ErrorList {
-    let mut errors = ErrorList::new();
-    if id.len() > IDENTIFIER_BYTES_MAX {
-        errors.push(field.too_long(IDENTIFIER_BYTES_MAX as i64));
-    }
-    errors.extend(names::is_c_identifier(id).into_iter().map(|fault| Error::invalid(field.path(), id, fault)));
     errors
 }
 

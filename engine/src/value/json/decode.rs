@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::word;
 use crate::value::{Key, Map, Value, go_quote_byte};
 use crate::work;
 
@@ -345,18 +346,11 @@ impl<'a> Decoder<'a> {
 
     /// Goes to the next quote, backslash or control character.
     fn skip_plain(&mut self) {
-        const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-        const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-        /// The high bit is set in each byte that is zero, and perhaps in bytes behind one.
-        const fn zeros(word: u64) -> u64 {
-            word.wrapping_sub(ONES) & !word & HIGHS
-        }
         while let Some((chunk, _)) = self.bytes[self.at..].split_first_chunk::<8>() {
             let word = u64::from_le_bytes(*chunk);
-            let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-            let stops = controls | zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64));
-            if stops != 0 {
-                self.at += (stops.trailing_zeros() / 8) as usize;
+            let stops = word::below(word, b' ') | word::equal(word, b'"') | word::equal(word, b'\\');
+            if let Some(first) = word::first(stops) {
+                self.at += first;
                 return;
             }
             self.at += 8;

@@ -1,5 +1,6 @@
 //! Values to JSON, compact or indented, with sorted fields or in the order of Go's structs.
 
+use super::word;
 use crate::value::{Map, Value, number};
 use crate::work;
 
@@ -250,28 +251,23 @@ const ESCAPED: [bool; 256] = {
     escaped
 };
 
-/// The high bit of each of eight bytes that is one of [`ESCAPED`], and perhaps of bytes behind such a one.
-const fn escaped_among(word: u64) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    const fn below(word: u64, bound: u8) -> u64 {
-        word.wrapping_sub(ONES * bound as u64) & !word
-    }
+/// Which of eight bytes is the first that is one of [`ESCAPED`].
+const fn first_escaped(word: u64) -> Option<usize> {
     // `"` and `&` differ in one bit, as `<` and `>` do.
-    let found = below(word, 0x20)
-        | below((word | (ONES * 0x04)) ^ (ONES * b'&' as u64), 1)
-        | below((word | (ONES * 0x02)) ^ (ONES * b'>' as u64), 1)
-        | below(word ^ (ONES * b'\\' as u64), 1)
-        | below(word ^ (ONES * 0xe2), 1);
-    found & HIGHS
+    word::first(
+        word::below(word, 0x20)
+            | word::equal(word | (word::ONES * 0x04), b'&')
+            | word::equal(word | (word::ONES * 0x02), b'>')
+            | word::equal(word, b'\\')
+            | word::equal(word, 0xe2),
+    )
 }
 
 /// Where the next of [`ESCAPED`] stands, from `at` on, or the end.
 fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some((chunk, _)) = bytes[at..].split_first_chunk() {
-        let found = escaped_among(u64::from_le_bytes(*chunk));
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
+        if let Some(first) = first_escaped(u64::from_le_bytes(*chunk)) {
+            return at + first;
         }
         at += 8;
     }

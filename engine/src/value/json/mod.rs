@@ -15,6 +15,7 @@
 mod decode;
 mod encode;
 mod repeated;
+mod word;
 
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_within_range, tally, text_of};
 pub(crate) use encode::encode_as_into;
