@@ -9,6 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::admission::FormError;
+use crate::apply::OWNED_FIELDS;
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin, ReadError};
 use crate::meta::{Cause, Revision, Status};
@@ -244,12 +245,12 @@ fn decode_stored(stored: &Stored) -> Result<Value, Undecodable> {
         let (key, revision) = (Arc::clone(&stored.key), stored.revision);
         return Err(StoreError::Garbled { key, revision }.into());
     }
-    Ok(json::decode(&stored.bytes)?)
+    Ok(json::decode_leaving(&stored.bytes, OWNED_FIELDS)?)
 }
 
 /// The object in its derived form, without its resourceVersion.
 pub(super) fn decode_derived(encoded: &Encoded) -> Result<Value, Undecodable> {
-    Ok(json::decode(encoded.bytes())?)
+    Ok(json::decode_leaving(encoded.bytes(), OWNED_FIELDS)?)
 }
 
 /// Writes `revision` into the metadata.

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::path::{PathElement, PathElementError};
 use super::type_schema::{TypeId, TypeSchema};
-use crate::value::{Key, Map, Value};
+use crate::value::{Map, Value, json};
 use crate::work;
 
 /// A set of field paths. The root of the object is never a member.
@@ -337,11 +337,6 @@ impl FieldSet {
         Ok((set, member))
     }
 
-    /// Whether equal elements have equal texts.
-    pub(super) fn has_plain_texts(&self) -> bool {
-        self.nodes.iter().all(|node| node.element.has_plain_text() && node.children.has_plain_texts())
-    }
-
     /// Takes the members of the top level that are fields with such names; their children stay.
     pub(super) fn remove_members(&mut self, is_removed: impl Fn(&str) -> bool) {
         self.nodes.retain_mut(|node| {
@@ -364,23 +359,47 @@ impl FieldSet {
 
     /// The `fieldsV1` form.
     pub fn encode(&self) -> Value {
-        self.encode_node(false, &mut String::new())
+        Value::Object(Map::of_json(self.encode_text()))
+    }
+
+    /// The `fieldsV1` form as compact JSON.
+    pub(super) fn encode_text(&self) -> String {
+        let mut out = Vec::with_capacity(256);
+        self.encode_below(false, &mut String::new(), &mut out);
+        String::from_utf8(out).expect("names and their escapes are UTF-8")
     }
 
     /// `text` is room for the text of an element.
-    fn encode_node(&self, member: bool, text: &mut String) -> Value {
-        let has_dot = member && !self.is_empty();
-        let mut fields = Vec::with_capacity(self.nodes.len() + usize::from(has_dot));
-        if has_dot {
-            fields.push((Key::new_static("."), Value::Object(Map::new())));
+    fn encode_below(&self, member: bool, text: &mut String, out: &mut Vec<u8>) {
+        out.push(b'{');
+        let start = out.len();
+        if member && !self.is_empty() {
+            out.extend_from_slice(b"\".\":{}");
         }
-        for node in &self.nodes {
+        let mut encode = |node: &FieldSetNode, text: &mut String| {
             work::step();
-            text.clear();
-            node.element.encode_into(text);
-            fields.push((Key::new(&text), node.children.encode_node(node.member, text)));
+            if out.len() > start {
+                out.push(b',');
+            }
+            json::encode_string(text, out);
+            out.push(b':');
+            node.children.encode_below(node.member, text, out);
+        };
+        let are_fields = self.nodes.last().is_none_or(|last| matches!(last.element, PathElement::Field(_)));
+        if are_fields {
+            for node in &self.nodes {
+                text.clear();
+                node.element.encode_into(text);
+                encode(node, text);
+            }
+        } else {
+            // Their texts have another order than items have.
+            let mut texts: Vec<_> = self.nodes.iter().map(|node| (node.element.encode(), node)).collect();
+            texts.sort_by(|(left, _), (right, _)| left.cmp(right));
+            texts.dedup_by(|(later, _), (kept, _)| later == kept);
+            texts.iter_mut().for_each(|(text, node)| encode(node, text));
         }
-        Value::Object(Map::from_fields(fields))
+        out.push(b'}');
     }
 }
 
@@ -427,11 +446,45 @@ impl<'a> Iterator for Pairs<'a> {
 }
 
 #[cfg(test)]
+pub(super) mod arbitrary {
+    use proptest::prelude::*;
+
+    use super::super::path::KeyField;
+    use super::*;
+
+    fn element() -> impl Strategy<Value = PathElement> {
+        let scalar = prop_oneof![
+            any::<bool>().prop_map(Value::Bool),
+            any::<i32>().prop_map(|number| Value::Int(number.into())),
+            ".{0,6}".prop_map(Value::String),
+            Just(Value::Null),
+        ];
+        prop_oneof![
+            4 => "[a-d]{1,2}".prop_map(|name| PathElement::field(&name)),
+            1 => ".{0,4}".prop_map(|name| PathElement::field(&name)),
+            1 => scalar.clone().prop_map(|value| PathElement::Value(value.into())),
+            1 => any::<u8>().prop_map(|index| PathElement::Index(index.into())),
+            1 => scalar.prop_map(|value| PathElement::key(vec![
+                KeyField { name: "name".into(), value },
+            ])),
+        ]
+    }
+
+    pub fn sets() -> impl Strategy<Value = FieldSet> {
+        prop::collection::vec(prop::collection::vec(element(), 1..4), 0..8).prop_map(|paths| {
+            let mut set = FieldSet::new();
+            paths.iter().for_each(|path| set.insert(path));
+            set
+        })
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::arbitrary::sets;
     use super::*;
-    use crate::value::json;
 
     fn set(fields: &str) -> FieldSet {
         FieldSet::decode(&json::decode(fields.as_bytes()).unwrap()).unwrap()
@@ -479,32 +532,6 @@ mod tests {
         set(r#"{"f:a":{"f:x":{}},"f:b":{},"f:c":{".":{},"f:y":{}}}"#)
             .for_each(&mut |path| paths.push(path.iter().map(ToString::to_string).collect::<String>()));
         assert_eq!(paths, [".b", ".c", ".a.x", ".c.y"]);
-    }
-
-    fn element() -> impl Strategy<Value = PathElement> {
-        let scalar = prop_oneof![
-            any::<bool>().prop_map(Value::Bool),
-            any::<i32>().prop_map(|number| Value::Int(number.into())),
-            ".{0,6}".prop_map(Value::String),
-            Just(Value::Null),
-        ];
-        prop_oneof![
-            4 => "[a-d]{1,2}".prop_map(|name| PathElement::field(&name)),
-            1 => ".{0,4}".prop_map(|name| PathElement::field(&name)),
-            1 => scalar.clone().prop_map(|value| PathElement::Value(value.into())),
-            1 => any::<u8>().prop_map(|index| PathElement::Index(index.into())),
-            1 => scalar.prop_map(|value| PathElement::key(vec![
-                super::super::path::KeyField { name: "name".into(), value },
-            ])),
-        ]
-    }
-
-    fn sets() -> impl Strategy<Value = FieldSet> {
-        prop::collection::vec(prop::collection::vec(element(), 1..4), 0..8).prop_map(|paths| {
-            let mut set = FieldSet::new();
-            paths.iter().for_each(|path| set.insert(path));
-            set
-        })
     }
 
     proptest! {

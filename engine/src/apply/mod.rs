@@ -9,8 +9,9 @@
 //! - `apply::TypeSchema` is made once per version: which lists are atomic, sets or maps, and their keys. Values are
 //!   walked along it; nothing else knows a schema.
 //! - A `FieldSet` is a tree of steps. It is made only of what has changed: the managers of an object stay in the JSON
-//!   that they came in (`Fields::Encoded`) until their sets must change, so that a write pays for its own manager and
-//!   for those it takes something from. That text is used again only where it is what we would write ourselves.
+//!   that they came in (`FieldsText`), which is not even read into values, and is asked where its sets are needed: so a
+//!   write pays for its own manager and for what it takes from others. It is used again only where it is what we would
+//!   write ourselves.
 //! - Items of lists are found and compared by borrowed keys (`apply::item`), of which the first is looked up once; a
 //!   path is written out for what differs.
 //! - Objects of built-in kinds are structs in the reference. So one that is not there yet is not empty but has its
@@ -31,6 +32,7 @@ mod compare;
 mod conflict;
 mod field_set;
 mod fields;
+mod fields_text;
 mod foreign;
 mod item;
 mod last_applied;
@@ -68,6 +70,8 @@ use fields::OwnedFields;
 use managed_fields::{ManagerEntry, Managers, Time, without_identity};
 use updater::{TypedObject, Updater};
 
+/// The field of an entry of managedFields that says what its manager owns.
+pub const OWNED_FIELDS: &str = "fieldsV1";
 /// The manager of an update that names none.
 const UNKNOWN_MANAGER: &str = "unknown";
 /// The manager of what an object had before ownership was recorded.

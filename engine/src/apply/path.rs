@@ -132,38 +132,12 @@ impl PathElement {
         }
     }
 
-    /// As it comes out of managedFields, where numbers are doubles; messages show that.
-    pub(super) fn as_decoded(&self) -> PathElement {
-        match self {
-            PathElement::Field(_) | PathElement::Index(_) => self.clone(),
-            PathElement::Key(_) | PathElement::Value(_) => {
-                PathElement::decode(&self.encode()).unwrap_or_else(|_| self.clone())
-            }
-        }
-    }
-
     /// Whether `text` is what [`PathElement::encode`] writes of the element that it is.
     pub(super) fn is_canonical(text: &str) -> Result<bool, PathElementError> {
         if text.starts_with("f:") || is_plain_key(text) {
             return Ok(true);
         }
         PathElement::decode(text).map(|element| element.encode() == text)
-    }
-
-    /// Whether every element that equals this has the same text. Integers that a double can't hold may equal several, and
-    /// zero has a sign.
-    pub(super) fn has_plain_text(&self) -> bool {
-        let is_plain = |value: &Value| match value {
-            Value::Int(number) => (1..=1 << f64::MANTISSA_DIGITS).contains(&number.unsigned_abs()),
-            Value::Float(number) => *number != 0.0,
-            Value::Array(_) | Value::Object(_) => false,
-            Value::Null | Value::Bool(_) | Value::String(_) => true,
-        };
-        match self {
-            PathElement::Field(_) | PathElement::Index(_) => true,
-            PathElement::Key(fields) => fields.iter().all(|field| is_plain(&field.value)),
-            PathElement::Value(value) => is_plain(value),
-        }
     }
 
     const fn rank(&self) -> u8 {

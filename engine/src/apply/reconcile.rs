@@ -3,9 +3,9 @@
 //! Source: structured-merge-diff v6.4.2, `typed.ReconcileFieldSetWithSchema`.
 
 use super::field_set::FieldSet;
+use super::fields_text::OwnedField;
 use super::path::PathElement;
 use super::type_schema::{Items, TypeId, TypeSchema};
-use crate::value::Value;
 
 impl TypeSchema {
     /// Replaces what `set` owns below a field that is atomic by the field itself. The other way, from atomic to
@@ -38,16 +38,18 @@ impl TypeSchema {
         false
     }
 
-    /// Whether [`TypeSchema::reconcile`] may change the set of these `fields`, which are canonical.
-    pub(super) fn may_reconcile(&self, fields: &Value) -> bool {
+    /// Whether [`TypeSchema::reconcile`] may change the set of these `fields`.
+    pub(super) fn may_reconcile(&self, fields: OwnedField<'_>) -> bool {
         self.may_reconcile_below(self.root(), fields)
     }
 
-    fn may_reconcile_below(&self, id: TypeId, fields: &Value) -> bool {
-        let Some(fields) = fields.as_object().filter(|fields| !fields.is_empty()) else { return false };
+    fn may_reconcile_below(&self, id: TypeId, field: OwnedField<'_>) -> bool {
+        if field.is_empty() {
+            return false;
+        }
         let type_ = self.get(id);
         let below = |type_of: &dyn Fn(&str) -> Option<TypeId>| {
-            fields.iter().any(|(name, below)| type_of(name).is_some_and(|id| self.may_reconcile_below(id, below)))
+            field.below().any(|(name, field)| type_of(&name).is_some_and(|id| self.may_reconcile_below(id, field)))
         };
         match (&type_.map, type_.scalar, &type_.list) {
             (Some(map), _, _) if self.is_undeclared(map) => false,

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
-use super::fields::{OwnedFields, Sought};
+use super::fields::OwnedFields;
 use super::managed_fields::{ManagerEntry, ManagerId, Managers, without_identity};
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
@@ -113,7 +113,7 @@ impl<'a> Updater<'a> {
         let mut new = InVersions::new(new);
         let changes = Changes::of(self.compare(&live.object, &new.object));
         let changes = self.take_changed(&mut live, &mut new, changes, managers, None, true)?;
-        Ok(changes.set.into_set())
+        Ok(changes.set)
     }
 
     /// Merges `applied` into `live`. Returns the new object without its managedFields, and whether more than ownership
@@ -399,13 +399,13 @@ fn equal_fields(((left_name, left), (right_name, right)): ((&str, &Value), (&str
 /// What an operation does to the fields of one version.
 struct Changes {
     /// Changed or added.
-    set: Sought,
-    removed: Sought,
+    set: FieldSet,
+    removed: FieldSet,
 }
 
 impl Changes {
     fn of(comparison: Comparison) -> Self {
         let Comparison { removed, modified, added } = comparison;
-        Changes { set: Sought::new(modified.united(added)), removed: Sought::new(removed) }
+        Changes { set: modified.united(added), removed }
     }
 }

@@ -1,8 +1,11 @@
 //! The fields of a JSON object, sorted by name in byte order.
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use super::Value;
+use super::unread::Unread;
 use crate::work;
 
 /// The name of a field. Names of up to 23 bytes, nearly all, take no memory of their own; copies of longer ones share theirs.
@@ -26,21 +29,53 @@ pub(crate) fn place_of<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str)
 
 /// Fields in byte order of their names, each name once. Small objects, the common case, are one allocation.
 ///
-/// The fields are values, or what a schema says of each.
-#[derive(Clone, Debug, PartialEq)]
+/// The fields are values, or what a schema says of each. Those of an object may stay JSON until one is asked for: most of
+/// what managers own is only passed on.
+#[derive(Clone, Debug)]
 pub struct Map<V = Value> {
-    fields: Vec<(Key, V)>,
+    fields: Fields<V>,
+}
+
+#[derive(Clone, Debug)]
+enum Fields<V> {
+    Read(Vec<(Key, V)>),
+    Unread(Arc<Unread<V>>),
 }
 
 impl<V> Map<V> {
     /// An empty map.
     pub const fn new() -> Self {
-        Map { fields: Vec::new() }
+        Map { fields: Fields::Read(Vec::new()) }
     }
 
     /// None yet, with room for `count`.
     pub fn with_capacity(count: usize) -> Self {
-        Map { fields: Vec::with_capacity(count) }
+        Map { fields: Fields::Read(Vec::with_capacity(count)) }
+    }
+
+    /// The JSON that the map was made of, if nothing in it was changed since.
+    pub fn json_text(&self) -> Option<&str> {
+        match &self.fields {
+            Fields::Read(_) => None,
+            Fields::Unread(unread) => Some(unread.text()),
+        }
+    }
+
+    fn fields(&self) -> &Vec<(Key, V)> {
+        match &self.fields {
+            Fields::Read(fields) => fields,
+            Fields::Unread(unread) => unread.fields(),
+        }
+    }
+
+    fn fields_mut(&mut self) -> &mut Vec<(Key, V)> {
+        if let Fields::Unread(unread) = &self.fields {
+            self.fields = Fields::Read(unread.to_fields());
+        }
+        match &mut self.fields {
+            Fields::Read(fields) => fields,
+            Fields::Unread(_) => unreachable!("it is read now"),
+        }
     }
 
     /// The fields in any order; of a repeated name the last value stays. Sorted fields cost nothing.
@@ -56,17 +91,17 @@ impl<V> Map<V> {
                 repeated
             });
         }
-        Map { fields }
+        Map { fields: Fields::Read(fields) }
     }
 
     /// How many fields it has.
     pub fn len(&self) -> usize {
-        self.fields.len()
+        self.fields().len()
     }
 
     /// Whether it has no fields.
     pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
+        self.fields().is_empty()
     }
 
     /// Whether it has a field of this name.
@@ -76,27 +111,29 @@ impl<V> Map<V> {
 
     /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&V> {
-        self.find(name).map(|at| &self.fields[at].1)
+        let fields = self.fields();
+        place_of(fields, name, |(field, _)| field).map(|at| &fields[at].1)
     }
 
     /// The value of a field, to change it.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
-        self.find(name).map(|at| &mut self.fields[at].1)
+        self.find(name).map(|at| &mut self.fields_mut()[at].1)
     }
 
     /// Sets `name` and returns what it was before.
     pub fn insert(&mut self, name: impl Into<Key>, value: V) -> Option<V> {
         let name = name.into();
+        let fields = self.fields_mut();
         // Sorted input, such as our own encoding, only ever appends.
-        if self.fields.last().is_none_or(|(last, _)| *last < name) {
-            self.fields.push((name, value));
+        if fields.last().is_none_or(|(last, _)| *last < name) {
+            fields.push((name, value));
             return None;
         }
-        match self.position(&name) {
-            Ok(at) => Some(std::mem::replace(&mut self.fields[at].1, value)),
+        match position(fields, &name) {
+            Ok(at) => Some(std::mem::replace(&mut fields[at].1, value)),
             Err(at) => {
-                self.count_moved(at);
-                self.fields.insert(at, (name, value));
+                count_moved(fields, at);
+                fields.insert(at, (name, value));
                 None
             }
         }
@@ -105,72 +142,90 @@ impl<V> Map<V> {
     /// Takes out a field.
     pub fn remove(&mut self, name: &str) -> Option<V> {
         let at = self.find(name)?;
-        self.count_moved(at);
-        Some(self.fields.remove(at).1)
+        let fields = self.fields_mut();
+        count_moved(fields, at);
+        Some(fields.remove(at).1)
     }
 
     /// Keeps the fields that `keep` is true for.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut V) -> bool) {
-        self.fields.retain_mut(|(name, value)| keep(name, value));
+        self.fields_mut().retain_mut(|(name, value)| keep(name, value));
     }
 
     /// Fields and their values, sorted by name.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &V)> + ExactSizeIterator {
-        self.fields.iter().map(|(name, value)| (name.as_str(), value))
+        self.fields().iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// Fields and their values, sorted by name, to change the values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&str, &mut V)> + ExactSizeIterator {
-        self.fields.iter_mut().map(|(name, value)| (name.as_str(), value))
+        self.fields_mut().iter_mut().map(|(name, value)| (name.as_str(), value))
     }
 
     /// The names of the fields, sorted.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
-        self.fields.iter().map(|(name, _)| name.as_str())
+        self.fields().iter().map(|(name, _)| name.as_str())
     }
 
     /// The values, sorted by the names of their fields.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
-        self.fields.iter().map(|(_, value)| value)
+        self.fields().iter().map(|(_, value)| value)
     }
 
     /// The values, sorted by the names of their fields, to change them.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
-        self.fields.iter_mut().map(|(_, value)| value)
-    }
-
-    /// Counts the fields from `at` on as moved, where they are many: elsewhere locks may be held, under which nobody counts.
-    fn count_moved(&self, at: usize) {
-        const FEW: usize = 256;
-        let moved = self.fields.len() - at;
-        if moved > FEW {
-            work::bytes(moved * size_of::<(Key, V)>());
-        }
+        self.fields_mut().iter_mut().map(|(_, value)| value)
     }
 
     /// Where a field stands that is there.
     fn find(&self, name: &str) -> Option<usize> {
-        place_of(&self.fields, name, |(field, _)| field)
-    }
-
-    /// Where a field stands, or would.
-    fn position(&self, name: &str) -> Result<usize, usize> {
-        self.fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
+        place_of(self.fields(), name, |(field, _)| field)
     }
 }
 
+/// Counts the fields from `at` on as moved, where they are many: elsewhere locks may be held, under which nobody counts.
+fn count_moved<V>(fields: &[(Key, V)], at: usize) {
+    const FEW: usize = 256;
+    let moved = fields.len() - at;
+    if moved > FEW {
+        work::bytes(moved * size_of::<(Key, V)>());
+    }
+}
+
+/// Where a field stands, or would.
+fn position<V>(fields: &[(Key, V)], name: &str) -> Result<usize, usize> {
+    fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
+}
+
 impl Map {
+    /// The object of this JSON, which is compact with sorted fields, and is read when a field is first asked for. It has no
+    /// fields where it is not of an object.
+    pub fn of_json(text: impl Into<Box<str>>) -> Self {
+        Map { fields: Fields::Unread(Arc::new(Unread::new(text.into()))) }
+    }
+
     /// The field `name`, made as null when absent.
     pub fn entry(&mut self, name: &str) -> &mut Value {
-        let at = match self.position(name) {
+        let fields = self.fields_mut();
+        let at = match position(fields, name) {
             Ok(at) => at,
             Err(at) => {
-                self.count_moved(at);
-                self.fields.insert(at, (Key::new(name), Value::Null));
+                count_moved(fields, at);
+                fields.insert(at, (Key::new(name), Value::Null));
                 at
             }
         };
-        &mut self.fields[at].1
+        &mut fields[at].1
+    }
+}
+
+/// By the fields; one text need not be read for that.
+impl<V: PartialEq> PartialEq for Map<V> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.json_text(), other.json_text()) {
+            (Some(text), Some(other)) if text == other => true,
+            _ => self.fields() == other.fields(),
+        }
     }
 }
 
@@ -185,7 +240,10 @@ impl<V> IntoIterator for Map<V> {
     type IntoIter = std::vec::IntoIter<(Key, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.fields.into_iter()
+        match self.fields {
+            Fields::Read(fields) => fields.into_iter(),
+            Fields::Unread(unread) => unread.to_fields().into_iter(),
+        }
     }
 }
 
@@ -201,6 +259,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::value::json;
 
     proptest! {
         #[test]
@@ -211,5 +270,21 @@ mod tests {
             let names: Vec<String> = names.into_iter().collect();
             prop_assert_eq!(place_of(&names, &name, |name| name), names.binary_search(&name).ok());
         }
+    }
+
+    #[test]
+    fn an_object_that_is_not_read_is_like_one_that_is() {
+        const TEXT: &str = r#"{"a":{"b":1},"c":[]}"#;
+        let read = json::decode(TEXT.as_bytes()).expect("it is JSON");
+        let unread = Value::Object(Map::of_json(TEXT));
+        assert_eq!(json::encode_to_string(&unread), TEXT);
+        assert_eq!(unread, read);
+        assert_eq!(unread.at(&["a", "b"]), Some(&Value::Int(1)));
+        let mut changed = unread.clone();
+        changed.make_object().insert("a", Value::Null);
+        assert_eq!(json::encode_to_string(&changed), r#"{"a":null,"c":[]}"#);
+        assert_eq!(unread, read);
+        assert_ne!(unread, changed);
+        assert_eq!(Map::of_json("[]").len(), 0);
     }
 }

@@ -11,6 +11,7 @@ pub mod json;
 mod map;
 pub(crate) mod path_text;
 pub(crate) mod number;
+mod unread;
 pub mod written;
 pub mod yaml;
 

@@ -61,6 +61,17 @@ pub fn decode_within_range(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode().map(|decoded| decoded.value)
 }
 
+/// As [`decode`], of compact JSON with sorted fields as it was encoded here: objects in fields of this name are read when
+/// somebody asks for what they hold. Of them only the brackets and the ends of texts are checked.
+///
+/// # Errors
+///
+/// As of [`decode`].
+pub fn decode_leaving(bytes: &[u8], name: &'static str) -> Result<Value, JsonError> {
+    let decoder = Decoder { left_unread: Some(name), ..Decoder::new(bytes) };
+    decoder.decode()?.within_range().map(|decoded| decoded.value)
+}
+
 pub(super) struct Decoded {
     pub value: Value,
     pub has_repeated_fields: bool,
@@ -141,11 +152,13 @@ pub(super) struct Decoder<'a> {
     text: Option<&'a str>,
     pub at: usize,
     out_of_range: Option<String>,
+    /// The fields whose objects are not read.
+    left_unread: Option<&'static str>,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Decoder { bytes, text: str::from_utf8(bytes).ok(), at: 0, out_of_range: None }
+        Decoder { bytes, text: str::from_utf8(bytes).ok(), at: 0, out_of_range: None, left_unread: None }
     }
 
     pub fn decode(mut self) -> Result<Decoded, JsonError> {
@@ -185,6 +198,7 @@ impl<'a> Decoder<'a> {
                 *next = Next::Value;
                 return Ok(None);
             }
+            (_, Some(b'{')) if self.left_unread.is_some() && self.is_left_unread(open, waiting) => self.unread()?,
             (_, Some(b'{')) => {
                 open.push(OpenContainer::Object(waiting.fields.len()));
                 self.check_depth(open.len())?;
@@ -244,6 +258,48 @@ impl<'a> Decoder<'a> {
             };
             self.at += 1;
             open.pop();
+        }
+    }
+
+    /// Whether the object that begins here stands in a field that is left unread.
+    fn is_left_unread(&self, open: &[OpenContainer], waiting: &OpenValues) -> bool {
+        let field = match open.last() {
+            Some(OpenContainer::Object(_)) => waiting.fields.last().map(|(name, _)| name.as_str()),
+            _ => None,
+        };
+        self.text.is_some() && field.is_some() && field == self.left_unread
+    }
+
+    /// The object that begins here.
+    fn unread(&mut self) -> Result<Value, JsonError> {
+        let start = self.at;
+        let mut depth = 0_usize;
+        loop {
+            match self.peek() {
+                Some(b'{' | b'[') => depth += 1,
+                Some(b'}' | b']') => depth -= 1,
+                Some(b'"') => self.skip_string()?,
+                Some(_) => {}
+                None => return Err(self.unexpected("in object")),
+            }
+            self.at += 1;
+            if depth == 0 {
+                work::bytes(self.at - start);
+                return Ok(Value::Object(Map::of_json(&*self.text_from(start))));
+            }
+        }
+    }
+
+    /// Goes to the end of the text that begins here.
+    fn skip_string(&mut self) -> Result<(), JsonError> {
+        self.at += 1;
+        loop {
+            self.skip_plain();
+            match self.peek() {
+                Some(b'"') => return Ok(()),
+                Some(b'\\') if self.at + 1 < self.bytes.len() => self.at += 2,
+                _ => return Err(self.unexpected("in string literal")),
+            }
         }
     }
 

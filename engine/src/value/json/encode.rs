@@ -37,6 +37,11 @@ pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
             }
             out.push(b']');
         }
+        Value::Object(fields) if fields.json_text().is_some() => {
+            let text = fields.json_text().unwrap_or_default();
+            work::bytes(text.len());
+            out.extend_from_slice(text.as_bytes());
+        }
         Value::Object(fields) => {
             out.push(b'{');
             for (index, (name, field)) in fields.iter().enumerate() {

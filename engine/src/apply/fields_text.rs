@@ -1,0 +1,323 @@
+//! `fieldsV1` as the text that it is stored as: what a write asks of other managers is answered on it.
+//!
+//! In: the compact JSON of a set. One pass finds where each of its steps begins and ends, and nothing of it is copied. Out:
+//! what it has in common with a set, and the text without that.
+
+use std::borrow::Cow;
+use std::iter;
+
+use super::field_set::{FieldSet, FieldSetNode};
+use super::path::PathElement;
+use crate::value::{Value, json};
+use crate::work;
+
+/// What says that the field around it is a member, too.
+const DOT: &str = ".";
+
+/// A text, and its steps.
+#[derive(Clone, Debug)]
+pub(super) struct FieldsText<'a> {
+    text: Cow<'a, str>,
+    // INVARIANT: each before those below it; their elements are what `PathElement::encode` writes.
+    steps: Vec<TextStep>,
+}
+
+/// A step of the text: `"f:spec":{...}`.
+#[derive(Clone, Copy, Debug)]
+struct TextStep {
+    /// Where the name begins and ends, in bytes and without its quotes.
+    name: (u32, u32),
+    /// Where the step ends, in bytes.
+    end: u32,
+    /// The step after all that is below this one.
+    next: u32,
+}
+
+impl<'a> FieldsText<'a> {
+    /// `None` where it is not what [`FieldSet::encode`] writes.
+    pub fn read(text: Cow<'a, str>) -> Option<Self> {
+        work::bytes(text.len());
+        let reader = Reader { text: &text, at: 0, steps: Vec::new(), open: Vec::new() };
+        let steps = reader.read()?;
+        Some(FieldsText { text, steps })
+    }
+
+    pub fn into_text(self) -> String {
+        self.text.into_owned()
+    }
+
+    /// All of it.
+    pub fn root(&self) -> OwnedField<'_> {
+        OwnedField { fields: self, steps: (0, self.steps.len()) }
+    }
+
+    /// What is left without the members of `set`.
+    pub fn without(&self, set: &FieldSet) -> Option<FieldsText<'static>> {
+        let mut left = String::with_capacity(self.text.len());
+        self.root().write_without(set, false, &mut left);
+        FieldsText::read(Cow::Owned(left))
+    }
+}
+
+/// Finds the steps.
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    steps: Vec<TextStep>,
+    /// Those that have begun and not ended.
+    open: Vec<usize>,
+}
+
+impl Reader<'_> {
+    fn read(mut self) -> Option<Vec<TextStep>> {
+        self.expect(b'{')?;
+        let mut is_first = true;
+        loop {
+            if self.peek()? == b'}' {
+                self.at += 1;
+                is_first = false;
+                let Some(ended) = self.open.pop() else { break };
+                let (end, next) = (self.at, self.steps.len());
+                self.steps[ended].end = end.try_into().ok()?;
+                self.steps[ended].next = next.try_into().ok()?;
+                continue;
+            }
+            if !is_first {
+                self.expect(b',')?;
+            }
+            is_first = self.step(is_first)?;
+        }
+        (self.at == self.text.len()).then_some(self.steps)
+    }
+
+    /// Reads the name of a step and goes behind its `{`, or behind the whole dot. Gives whether something is open newly.
+    fn step(&mut self, is_first: bool) -> Option<bool> {
+        let name = self.name()?;
+        self.expect(b':')?;
+        self.expect(b'{')?;
+        let raw = &self.text[name.0..name.1];
+        let is_dot = raw == DOT;
+        if is_dot {
+            // It says something only of a field that has more below it.
+            let is_said = is_first && !self.open.is_empty() && self.text[self.at..].starts_with("},");
+            is_said.then(|| self.at += 1)?;
+        } else {
+            PathElement::is_canonical(&unescaped(raw)?).ok().filter(|is_canonical| *is_canonical)?;
+            self.open.push(self.steps.len());
+        }
+        let (end, next) = (self.at, self.steps.len() + 1);
+        let name = (name.0.try_into().ok()?, name.1.try_into().ok()?);
+        self.steps.push(TextStep { name, end: end.try_into().ok()?, next: next.try_into().ok()? });
+        Some(!is_dot)
+    }
+
+    /// Where a text begins and ends within its quotes.
+    fn name(&mut self) -> Option<(usize, usize)> {
+        self.expect(b'"')?;
+        let start = self.at;
+        loop {
+            self.at += memchr::memchr2(b'"', b'\\', self.text.as_bytes().get(self.at..)?)?;
+            if self.peek()? == b'"' {
+                self.at += 1;
+                return Some((start, self.at - 1));
+            }
+            self.at += 2;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+}
+
+/// The text of a name that stands in JSON.
+fn unescaped(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.contains('\\') {
+        return Some(Cow::Borrowed(raw));
+    }
+    match json::decode(format!("\"{raw}\"").as_bytes()) {
+        Ok(Value::String(name)) => Some(Cow::Owned(name)),
+        _ => None,
+    }
+}
+
+/// What is owned below a field, and whether the field is.
+#[derive(Clone, Copy)]
+pub(super) struct OwnedField<'t> {
+    fields: &'t FieldsText<'t>,
+    steps: (usize, usize),
+}
+
+impl<'t> OwnedField<'t> {
+    /// Whether nothing stands below the field.
+    pub fn is_empty(self) -> bool {
+        self.steps.0 == self.steps.1
+    }
+
+    /// The fields right below, by their names in the text.
+    pub fn below(self) -> impl Iterator<Item = (Cow<'t, str>, OwnedField<'t>)> {
+        self.steps_below().filter_map(move |at| Some((unescaped(self.raw_name(at))?, self.at(at))))
+    }
+
+    /// Whether the field itself is a member: nothing stands below it, or a dot does first.
+    fn is_member(self) -> bool {
+        self.is_empty() || self.raw_name(self.steps.0) == DOT
+    }
+
+    /// As a set.
+    pub fn set(self) -> FieldSet {
+        let nodes = self.below().filter_map(|(name, field)| {
+            let element = PathElement::decode(&name).ok()?;
+            Some(FieldSetNode { element, member: field.is_member(), children: field.set() })
+        });
+        FieldSet::from_unsorted(nodes.collect())
+    }
+
+    /// Whether every member is one of `set`.
+    pub fn is_within(self, set: &FieldSet) -> bool {
+        self.below().all(|(name, field)| match found(set, &name) {
+            Some((_, node)) => (node.member || !field.is_member()) && field.is_within(&node.children),
+            None => false,
+        })
+    }
+
+    /// What is also in `set`.
+    pub fn common(self, set: &FieldSet) -> FieldSet {
+        if set.is_empty() {
+            return FieldSet::new();
+        }
+        let nodes = self.below().filter_map(|(name, field)| {
+            let (element, node) = found(set, &name)?;
+            let member = node.member && field.is_member();
+            let children = field.common(&node.children);
+            (member || !children.is_empty()).then_some(FieldSetNode { element, member, children })
+        });
+        FieldSet::from_unsorted(nodes.collect())
+    }
+
+    /// Appends what is left without the members of `set`, and gives whether that is anything; `is_member` tells whether the
+    /// field itself still is one.
+    fn write_without(self, set: &FieldSet, is_member: bool, out: &mut String) -> bool {
+        let start = out.len();
+        out.push('{');
+        let is_shared = |at: usize| unescaped(self.raw_name(at)).and_then(|name| Some(found(set, &name)?.1));
+        for at in self.steps_below() {
+            let before = out.len();
+            out.push_str(if before > start + 1 {
+                ","
+            } else if is_member {
+                "\".\":{},"
+            } else {
+                ""
+            });
+            let Some(node) = is_shared(at) else {
+                out.push_str(self.whole(at));
+                continue;
+            };
+            out.push('"');
+            out.push_str(self.raw_name(at));
+            out.push_str("\":");
+            let field = self.at(at);
+            if !field.write_without(&node.children, field.is_member() && !node.member, out) {
+                out.truncate(before);
+            }
+        }
+        out.push('}');
+        is_member || out.len() > start + 2
+    }
+
+    /// Where the steps right below begin, but for the dot.
+    fn steps_below(self) -> impl Iterator<Item = usize> {
+        let (first, end) = self.steps;
+        let within = move |at: usize| (at < end).then_some(at);
+        let next = move |at: &usize| within(self.fields.steps[*at].next as usize);
+        let below = iter::successors(within(first), next);
+        below.inspect(|_| work::step()).filter(move |at| self.raw_name(*at) != DOT)
+    }
+
+    fn at(self, step: usize) -> OwnedField<'t> {
+        OwnedField { fields: self.fields, steps: (step + 1, self.fields.steps[step].next as usize) }
+    }
+
+    fn raw_name(self, step: usize) -> &'t str {
+        let (start, end) = self.fields.steps[step].name;
+        &self.fields.text[start as usize..end as usize]
+    }
+
+    /// A step with all that is below it.
+    fn whole(self, step: usize) -> &'t str {
+        let TextStep { name: (start, _), end, .. } = self.fields.steps[step];
+        &self.fields.text[start as usize - 1..end as usize]
+    }
+}
+
+/// The node of `set` that has this name in texts, and its element as it is read.
+fn found<'s>(set: &'s FieldSet, name: &str) -> Option<(PathElement, &'s FieldSetNode)> {
+    if let Some(field) = name.strip_prefix("f:") {
+        let node = set.field(field)?;
+        return Some((node.element.clone(), node));
+    }
+    // Fields come first.
+    if matches!(set.nodes().last()?.element, PathElement::Field(_)) {
+        return None;
+    }
+    let element = PathElement::decode(name).ok()?;
+    let node = set.node(&element)?;
+    Some((element, node))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::apply::field_set::arbitrary::sets;
+
+    fn text_of(set: &FieldSet) -> FieldsText<'static> {
+        FieldsText::read(Cow::Owned(set.encode_text())).expect("it is what is written")
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_asked_like_its_set(owned in sets(), other in sets()) {
+            let text = text_of(&owned);
+            // Numbers are doubles in a text.
+            let read = text.root().set();
+            prop_assert_eq!(&read, &FieldSet::decode(&owned.encode()).expect("it can be read"));
+            prop_assert_eq!(text.root().is_within(&other), read.is_subset(&other));
+            prop_assert_eq!(text.root().common(&other), read.intersection(&other));
+            let left = text.without(&other).expect("it is what is written");
+            prop_assert_eq!(left.into_text(), read.difference(&other).encode_text());
+        }
+    }
+
+    #[test]
+    fn other_texts_than_ours_are_refused() {
+        for text in [
+            "",
+            "{",
+            "[]",
+            "{}x",
+            r#"{"f:a":{}"#,
+            r#"{"f:a":null}"#,
+            r#"{"a":{}}"#,
+            r#"{"x:a":{}}"#,
+            r#"{".":{}}"#,
+            r#"{".":{},"f:a":{}}"#,
+            r#"{"f:a":{".":{}}}"#,
+            r#"{"f:a":{"f:b":{},".":{}}}"#,
+            r#"{"f:a":{} }"#,
+            r#"{"k:{\"a\": 1}":{}}"#,
+            r#"{,"f:a":{}}"#,
+            r#"{"f:a":{}"f:b":{}}"#,
+            r#"{"f:a":{".":{"f:b":{}},"f:c":{}}}"#,
+        ] {
+            assert!(FieldsText::read(Cow::Borrowed(text)).is_none(), "{text}");
+        }
+        assert!(FieldsText::read(Cow::Borrowed("{}")).is_some_and(|fields| fields.root().is_empty()));
+    }
+}

@@ -1,0 +1,45 @@
+//! Fields that stay JSON until somebody asks for one.
+
+use std::sync::OnceLock;
+
+use super::{Key, Value, json};
+use crate::work;
+
+/// The text of an object, and its fields once they are read.
+#[derive(Debug)]
+pub(super) struct Unread<V> {
+    text: Box<str>,
+    read: fn(&str) -> Vec<(Key, V)>,
+    fields: OnceLock<Vec<(Key, V)>>,
+}
+
+impl Unread<Value> {
+    /// `text` is compact JSON of an object, with sorted fields.
+    pub fn new(text: Box<str>) -> Self {
+        Unread { text, read, fields: OnceLock::new() }
+    }
+}
+
+impl<V> Unread<V> {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn fields(&self) -> &Vec<(Key, V)> {
+        self.fields.get_or_init(|| (self.read)(&self.text))
+    }
+
+    /// The fields for one who changes them; others may share the text.
+    pub fn to_fields(&self) -> Vec<(Key, V)> {
+        (self.read)(&self.text)
+    }
+}
+
+/// None, where the text is not of an object.
+fn read(text: &str) -> Vec<(Key, Value)> {
+    // Nothing is left half read, whatever budget the request has that comes here first.
+    match work::essential(|| json::decode(text.as_bytes())) {
+        Ok(Value::Object(fields)) => fields.into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
