@@ -16,7 +16,7 @@ use crate::crd::Scope;
 use crate::crd::definition;
 use crate::kinds;
 use crate::meta::api_version::group_version;
-use crate::store::{At, Collection, Guard, Op, Put, SnapshotError, Storage, Write, WriteError, compact_json};
+use crate::store::{At, Collection, Encoded, Guard, Op, Put, SnapshotError, Storage, Write, WriteError};
 use crate::value::{Value, json, yaml};
 
 /// Write every object but events as YAML to stdout, with uids, status and managed fields
@@ -176,7 +176,7 @@ async fn import_one(storage: &Storage, write: Write) -> Result<bool, ExportFailu
         Err(WriteError::GuardFailed) => {
             let there = storage.get(&collection, &key).await?;
             match (there, op) {
-                (Some(there), Op::Put(put)) if there.bytes == put.bytes => Ok(false),
+                (Some(there), Op::Put(put)) if there.bytes == put.object.bytes() => Ok(false),
                 _ => Err(ExportFailure(format!("`{key}` of {} exists", collection.as_str()))),
             }
         }
@@ -207,7 +207,7 @@ fn write_of(mut object: Value, kinds: &HashMap<GroupKind, Stored>) -> Result<Wri
         metadata.remove("resourceVersion");
     }
     let op = Op::Put(Put {
-        bytes: compact_json(&object),
+        object: Encoded::of(&object),
         uid: uid.into(),
         stored_version: version.into(),
         schema_generation: stored.schema_generation,

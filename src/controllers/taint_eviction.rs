@@ -211,7 +211,7 @@ mod tests {
 
     async fn store(registry: &Registry, kind: Kind, key: &str, object: &Value) {
         let put = store::Put {
-            bytes: store::compact_json(object),
+            object: store::Encoded::of(object),
             uid: "u".into(),
             stored_version: "v1".into(),
             schema_generation: 0,

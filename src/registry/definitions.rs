@@ -285,7 +285,7 @@ mod tests {
             "status" => object! { "acceptedNames" => names, "conditions" => vec![established] },
         };
         let put = store::Put {
-            bytes: store::compact_json(&definition),
+            object: store::Encoded::of(&definition),
             uid: "u".into(),
             stored_version: "v1".into(),
             schema_generation: 0,

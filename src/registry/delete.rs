@@ -311,14 +311,14 @@ impl Registry {
         remove_resource_version(&mut raw);
         let raw = self.convert_to(resource, resource.storage(), raw).await;
         let raw = raw.map_err(|error| Undecodable::from(error).refuse_write())?;
-        let bytes = encode_over(resource.strategy, &raw, stored);
-        if dry_run || bytes == *stored.bytes {
+        let encoded = encode_over(resource.strategy, &raw, stored);
+        if dry_run || *encoded.bytes() == stored.bytes {
             return Ok(Some(Deletion::Stays(marked)));
         }
         let write = store::Write {
             collection: resource.collection.clone(),
             key: stored.key.clone(),
-            op: self.put_marked(resource, &raw, &bytes),
+            op: self.put_marked(resource, &raw, &encoded),
             guards: vec![Guard::At { revision: stored.revision }],
         };
         match self.storage.write(write).await {

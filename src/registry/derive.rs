@@ -13,7 +13,7 @@ use crate::apply::OWNED_FIELDS;
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin, ReadError};
 use crate::meta::{Cause, Revision, Status};
-use crate::store::{Collection, Encoded, StoreError, Stored, compact_json};
+use crate::store::{Collection, Encoded, StoreError, Stored};
 use crate::value::{Value, json};
 
 use super::{Registry, Resource};
@@ -142,7 +142,7 @@ impl Registry {
             return Ok(stored.raw());
         }
         let derived = self.derive_value(resource, version, raw).await?;
-        let encoded = within_bound(Encoded::new(compact_json(&derived)))?;
+        let encoded = within_bound(Encoded::of(&derived))?;
         // Those that are alike share their bytes.
         let encoded = if *encoded.bytes() == stored.bytes { stored.raw() } else { encoded };
         stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use crate::admission::{Listed, Objects, ScopedResource, TextFilter};
 use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
-use crate::store::{At, Collection, Guard, Op, Put, Snapshot, SnapshotError, Storage, Stored, Write, WriteError};
+use crate::store::{
+    At, Collection, Encoded, Guard, Op, Put, Snapshot, SnapshotError, Storage, Stored, Write, WriteError,
+};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -92,7 +94,7 @@ impl Objects for StoredObjects {
         let Some(stored) = stored.filter(|stored| stored.revision.to_string() == listed) else { return Ok(false) };
         remove_resource_version(&mut object);
         let put = Put {
-            bytes: json::encode(&object).into(),
+            object: Encoded::of(&object),
             uid: Arc::clone(&stored.uid),
             stored_version: Arc::clone(&stored.stored_version),
             schema_generation: stored.schema_generation,

@@ -51,7 +51,7 @@ impl Registry {
         let stored = stored.map_err(|error| store_failed(collection, "update", error))?;
         let Some(stored) = stored else { return Ok(()) };
         let put = Put {
-            bytes: stored.bytes.clone(),
+            object: stored.raw(),
             uid: Arc::clone(&stored.uid),
             stored_version: Arc::clone(&stored.stored_version),
             schema_generation: stored.schema_generation,

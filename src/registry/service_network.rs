@@ -392,7 +392,7 @@ pub(super) fn shard_write(key: &str, ports: &Map, stored: Option<&store::Stored>
         collection: shards(),
         key: key.into(),
         op: store::Op::Put(store::Put {
-            bytes: store::compact_json(&object),
+            object: store::Encoded::of(&object),
             uid: key.into(),
             stored_version: "v1".into(),
             schema_generation: 0,

@@ -612,7 +612,7 @@ mod tests {
         let collection = namespaces.resource.collection.clone();
         for at in 0..2_100 {
             let put = store::Put {
-                bytes: "{}".into(),
+                object: store::Encoded::new("{}"),
                 uid: "u".into(),
                 stored_version: "v1".into(),
                 schema_generation: 0,

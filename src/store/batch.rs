@@ -75,7 +75,7 @@ impl NewChange<'_> {
 
     /// What guards the row against a disk that gives back other bytes.
     pub fn checksum(&self) -> i64 {
-        checksum(self.revision, &self.write.key, self.put().map_or(&[], |put| &put.bytes))
+        checksum(self.revision, &self.write.key, self.put().map_or(&[], |put| put.object.bytes()))
     }
 
     pub fn operation(&self) -> i64 {
@@ -174,7 +174,7 @@ mod tests {
 
     fn write(key: &str, guards: &[Guard]) -> Write {
         let put = Put {
-            bytes: "{}".into(),
+            object: crate::store::Encoded::new("{}"),
             uid: key.into(),
             stored_version: "v1".into(),
             schema_generation: 1,

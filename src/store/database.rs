@@ -490,7 +490,7 @@ mod tests {
         let things = Collection::new("", "things");
         let database = Database::of(store, None, &location, &Config::memory()).await.expect("it opens");
         let put = Put {
-            bytes: b"{}".as_slice().into(),
+            object: crate::store::Encoded::new("{}"),
             uid: "uid".into(),
             stored_version: "v1".into(),
             schema_generation: 0,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use memchr::{memchr2, memmem};
 
 use crate::meta::Revision;
-use crate::value::{Value, json};
+use crate::value::{Map, Value, json};
 use crate::work;
 
 /// Counts the bytes of objects that were copied on this thread, for the tests that hold the budgets.
@@ -46,8 +46,12 @@ pub(super) struct Splice {
 impl Splice {
     /// In the compact JSON of an object with sorted keys; behind it where there are no metadata.
     pub fn of(bytes: &[u8]) -> Self {
-        let behind = Splice { at: position(bytes.len()), comma_before: false, comma_after: false };
-        EncodedScanner { bytes, at: 0 }.splice().unwrap_or(behind)
+        EncodedScanner { bytes, at: 0 }.splice().unwrap_or_else(|| Splice::behind(bytes))
+    }
+
+    /// Of what has no metadata.
+    fn behind(bytes: &[u8]) -> Self {
+        Splice { at: position(bytes.len()), comma_before: false, comma_after: false }
     }
 }
 
@@ -66,6 +70,44 @@ impl Encoded {
 
     pub(super) fn with_splice(bytes: Bytes, splice: Splice) -> Self {
         Encoded { bytes, splice }
+    }
+
+    /// The compact JSON of `object`, in as many bytes as it has.
+    pub fn of(object: &Value) -> Self {
+        const OBJECT_BYTES: usize = 256;
+        Encoded::of_expected(object, OBJECT_BYTES).fitted()
+    }
+
+    /// The compact JSON of `object`, which is expected to be so long.
+    pub fn of_expected(object: &Value, bytes: usize) -> Self {
+        let mut out = Vec::with_capacity(bytes);
+        let mut splice = None;
+        match object.as_object() {
+            Some(fields) => encode_fields(fields, &mut out, |name, field, out| {
+                match field.as_object().filter(|_| name == "metadata") {
+                    Some(metadata) => splice = Some(encode_metadata(metadata, out)),
+                    None => json::encode_into(field, out),
+                }
+            }),
+            None => json::encode_into(object, &mut out),
+        }
+        let splice = splice.unwrap_or_else(|| Splice::behind(&out));
+        Encoded { bytes: out.into(), splice }
+    }
+
+    /// In as many bytes as it has: the buffer of an encoder is up to twice as long, and an allocator may leave it so when it
+    /// is told to shrink.
+    #[must_use]
+    pub fn fitted(&self) -> Self {
+        Encoded { bytes: Bytes::copy_from_slice(&self.bytes), splice: self.splice }
+    }
+
+    pub(super) fn splice(&self) -> Splice {
+        self.splice
+    }
+
+    pub fn into_bytes(self) -> Bytes {
+        self.bytes
     }
 
     fn splice_at(&self) -> usize {
@@ -151,16 +193,34 @@ pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<
     object.get(start..scanner.at)
 }
 
-/// The compact JSON of an object that is to be kept.
-pub fn compact_json(object: &Value) -> Bytes {
-    fitted(&json::encode(object))
+/// Encodes an object whose fields `encode` writes.
+fn encode_fields(fields: &Map, out: &mut Vec<u8>, mut encode: impl FnMut(&str, &Value, &mut Vec<u8>)) {
+    out.push(b'{');
+    for (index, (name, field)) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::encode_string(name, out);
+        out.push(b':');
+        encode(name, field, out);
+    }
+    out.push(b'}');
 }
 
-/// What an encoder wrote, in as many bytes as it has.
-///
-/// The buffer of an encoder is up to twice as long, and an allocator may leave it so when it is told to shrink.
-pub fn fitted(encoded: &[u8]) -> Bytes {
-    Bytes::copy_from_slice(encoded)
+/// Encodes metadata without a resourceVersion, and tells where that belongs.
+fn encode_metadata(metadata: &Map, out: &mut Vec<u8>) -> Splice {
+    let mut before = out.len() + 1;
+    let mut splice = None;
+    encode_fields(metadata, out, |name, field, out| {
+        if splice.is_none() && name > "resourceVersion" {
+            splice = Some(Splice { at: position(before), comma_before: false, comma_after: true });
+        }
+        json::encode_into(field, out);
+        // The next one comes behind a comma.
+        before = out.len() + 1;
+    });
+    let at_end = Splice { at: position(out.len() - 1), comma_before: !metadata.is_empty(), comma_after: false };
+    splice.unwrap_or(at_end)
 }
 
 /// Walks over compact JSON without reading values.
@@ -258,8 +318,10 @@ mod tests {
 
     fn check(bytes: &'static str, expect: &str) {
         let mut out = Vec::new();
-        Encoded::new(bytes).write_to(&mut out, Revision::new(7));
-        assert_eq!(out.len(), Encoded::new(bytes).len(Revision::new(7)));
+        let encoded = Encoded::new(bytes);
+        encoded.write_to(&mut out, Revision::new(7));
+        assert_eq!(out.len(), encoded.len(Revision::new(7)));
+        assert_eq!(Encoded::of(&json::decode(bytes.as_bytes()).expect("it is JSON")), encoded);
         assert_eq!(String::from_utf8(out).expect("JSON is UTF-8"), expect);
     }
 

@@ -227,7 +227,7 @@ mod tests {
         view.begin_loading(&things);
         view.finish_loading(&things, Default::default(), revision);
         let put = Op::Put(Put {
-            bytes: "{}".into(),
+            object: crate::store::Encoded::new("{}"),
             uid: "u".into(),
             stored_version: "v1".into(),
             schema_generation: 1,

@@ -76,17 +76,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::clock::Clock;
 use crate::memory::Memory;
 use crate::meta::Revision;
 
 pub use backend::StoreCounts;
 pub use changes::ChangeEvent;
+pub use encoded::Encoded;
 #[cfg(test)]
 pub(crate) use encoded::tally;
-pub use encoded::{Encoded, compact_json, fitted};
 pub use feed::{Feed, Moment};
 pub use forms::ClientForm;
 pub use interned::interned;
@@ -231,7 +229,7 @@ pub enum Op {
 #[derive(Clone, Debug)]
 pub struct Put {
     /// Compact canonical JSON without `metadata.resourceVersion`.
-    pub bytes: Bytes,
+    pub object: Encoded,
     pub uid: Arc<str>,
     /// The version that the bytes are in.
     pub stored_version: Arc<str>,

@@ -27,7 +27,7 @@ pub(super) struct WaitingWrites {
 
 /// How many KiB of the queue some writes take.
 pub(super) fn share_kib(writes: &[Write]) -> u32 {
-    let bytes: usize = writes.iter().filter_map(Write::put).map(|put| put.bytes.len()).sum();
+    let bytes: usize = writes.iter().filter_map(Write::put).map(|put| put.object.bytes().len()).sum();
     u32::try_from((bytes >> 10).saturating_add(1).min(QUEUE_KIB_MAX)).unwrap_or(u32::MAX)
 }
 
@@ -167,10 +167,10 @@ fn apply(write: Write, outcome: &WriteOutcome) -> Option<(Collection, Applied)> 
             uid: put.uid,
             stored_version: put.stored_version,
             schema_generation: put.schema_generation,
-            bytes: put.bytes,
+            splice: OnceLock::from(put.object.splice()),
+            bytes: put.object.into_bytes(),
             expires_at_ms: put.expires_at_ms,
             served_under: put.served_under.into(),
-            splice: OnceLock::new(),
             labels: OnceLock::new(),
             derived: Default::default(),
         })),

@@ -31,31 +31,53 @@ pub struct Correlated<'v> {
 /// The items of an old list, to be found by their keys.
 #[derive(Debug, Default)]
 pub struct OldItems<'v> {
-    items: HashMap<ItemIdentity<'v>, &'v Value>,
+    items: KeyedItems<'v>,
     key_names: &'v [String],
+}
+
+/// Items by their keys; the first of those with the same.
+#[derive(Debug)]
+enum KeyedItems<'v> {
+    /// So few that they are looked through.
+    Few(Vec<(ItemIdentity<'v>, &'v Value)>),
+    Many(HashMap<ItemIdentity<'v>, &'v Value>),
+}
+
+impl Default for KeyedItems<'_> {
+    fn default() -> Self {
+        KeyedItems::Few(Vec::new())
+    }
 }
 
 impl<'v> OldItems<'v> {
     /// The items of `old`, told apart by the fields `key_names`; without these none can be found.
     pub fn new(old: &'v [Value], key_names: &'v [String]) -> Self {
-        let mut items = HashMap::new();
-        if !key_names.is_empty() {
-            for item in old {
-                work::steps(key_names.len());
-                if let Some(key) = item.as_object().and_then(|fields| key_of(fields, key_names)) {
-                    items.entry(key).or_insert(item);
-                }
-            }
+        const FEW: usize = 16;
+        if key_names.is_empty() {
+            return OldItems::default();
         }
+        work::steps(old.len() * key_names.len());
+        let keyed = old.iter().filter_map(|item| Some((key_of(item.as_object()?, key_names)?, item)));
+        let items = if old.len() <= FEW {
+            KeyedItems::Few(keyed.collect())
+        } else {
+            let mut items = HashMap::with_capacity(old.len());
+            keyed.for_each(|(key, item)| _ = items.entry(key).or_insert(item));
+            KeyedItems::Many(items)
+        };
         OldItems { items, key_names }
     }
 
     /// The old item with the keys of `item`.
     pub fn get(&self, item: &Value) -> Option<&'v Value> {
-        if self.items.is_empty() {
-            return None;
+        match &self.items {
+            KeyedItems::Few(items) if items.is_empty() => None,
+            KeyedItems::Few(items) => {
+                let key = key_of(item.as_object()?, self.key_names)?;
+                items.iter().find(|(known, _)| *known == key).map(|(_, item)| *item)
+            }
+            KeyedItems::Many(items) => items.get(&key_of(item.as_object()?, self.key_names)?).copied(),
         }
-        self.items.get(&key_of(item.as_object()?, self.key_names)?).copied()
     }
 }
 

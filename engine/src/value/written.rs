@@ -69,7 +69,7 @@ pub fn value_at<'v>(value: &'v Value, path: &[&str], index: usize) -> Option<&'v
     })
 }
 
-/// [`json::encode_with_capacity`] of an object whose values behind `path` are written as `texts`, where those are there.
+/// [`json::encode`] of an object whose values behind `path` are written as `texts`, where those are there.
 pub fn encode_with_texts(object: &Value, path: &[&str], texts: &[Option<&str>], bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes);
     encode_part(object, path, texts, &mut out);

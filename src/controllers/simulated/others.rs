@@ -218,7 +218,7 @@ mod tests {
                           {acceptedNames: {plural: boats, singular: boat, kind: Boat, listKind: BoatList}, conditions: [{type: \
                           NamesAccepted, status: 'True'}, {type: Established, status: 'True'}]}}";
         let put = crate::store::Put {
-            bytes: crate::store::compact_json(&read(definition)),
+            object: crate::store::Encoded::of(&read(definition)),
             uid: "u".into(),
             stored_version: "v1".into(),
             schema_generation: 0,

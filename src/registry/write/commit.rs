@@ -73,8 +73,8 @@ impl Registry {
             return Ok(Some(Written { created: true, object, encoded: None }));
         }
         guards.push(Guard::Absent);
-        let bytes = kept.encode(resource.strategy, &stored, NEW_BYTES);
-        let (put, encoded) = self.put_to_send(target, &stored, bytes, OBJECT_BYTES_MAX)?;
+        let encoded = kept.encode(resource.strategy, &stored, NEW_BYTES);
+        let (put, encoded) = self.put_to_send(target, &stored, &encoded, OBJECT_BYTES_MAX)?;
         let write = store::Write {
             collection: resource.collection.clone(),
             key: key.as_str().into(),
@@ -109,15 +109,15 @@ impl Registry {
             kinds::settle_stored(&mut raw);
         }
         // No-op is decided against the raw stored bytes: an unchanged PUT persists defaults added since.
-        let bytes = kept.encode(resource.strategy, &raw, stored.bytes.len() + GROWTH_BYTES);
-        let unchanged = *stored.stored_version == *resource.storage().version && bytes == *stored.bytes;
+        let encoded = kept.encode(resource.strategy, &raw, stored.bytes.len() + GROWTH_BYTES);
+        let unchanged = *stored.stored_version == *resource.storage().version && *encoded.bytes() == stored.bytes;
         if unchanged || dry_run {
             return self.written(target, false, (raw, None), stored.revision).await.map(Some);
         }
         guards.push(Guard::At { revision: stored.revision });
         // One from before the limit may still be made smaller.
         let bytes_max = stored.bytes.len().max(OBJECT_BYTES_MAX);
-        let (put, encoded) = self.put_to_send(target, &raw, bytes, bytes_max)?;
+        let (put, encoded) = self.put_to_send(target, &raw, &encoded, bytes_max)?;
         let write = store::Write {
             collection: resource.collection.clone(),
             key: stored.key.clone(),
@@ -165,16 +165,16 @@ impl Registry {
     ///
     /// Errors: it is larger than [`OBJECT_BYTES_MAX`].
     pub(in crate::registry) fn put(&self, resource: &Resource, object: &Value) -> Result<store::Op, Status> {
-        let bytes = json::encode(object);
-        if bytes.len() > OBJECT_BYTES_MAX {
+        let encoded = Encoded::of_expected(object, NEW_BYTES);
+        if encoded.bytes().len() > OBJECT_BYTES_MAX {
             return Err(Status::too_large_to_store());
         }
-        Ok(store::Op::Put(self.put_bytes(resource, object, &bytes)))
+        Ok(store::Op::Put(self.put_encoded(resource, object, &encoded)))
     }
 
     /// [`Registry::put`] of an object that is being deleted, with its JSON: a mark more must not keep it.
-    pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value, bytes: &[u8]) -> store::Op {
-        store::Op::Put(self.put_bytes(resource, object, bytes))
+    pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value, encoded: &Encoded) -> store::Op {
+        store::Op::Put(self.put_encoded(resource, object, encoded))
     }
 
     /// [`Registry::put`] of `object` with its JSON; also gives what the client of `target` gets, where that is the same.
@@ -182,28 +182,28 @@ impl Registry {
         &self,
         target: &Target,
         object: &Value,
-        bytes: Vec<u8>,
+        encoded: &Encoded,
         bytes_max: usize,
     ) -> Result<(store::Put, Option<Encoded>), Status> {
-        if bytes.len() > bytes_max {
+        if encoded.bytes().len() > bytes_max {
             return Err(Status::too_large_to_store());
         }
         let resource = &target.resource;
-        let mut put = self.put_bytes(resource, object, &bytes);
+        let mut put = self.put_encoded(resource, object, encoded);
         if !resource.is_served_raw(resource.storage(), object) {
             return Ok((put, None));
         }
         put.served_under = Some(resource.schema_generation());
         // Built-in kinds are sent with their fields in another order.
         let is_sent = resource.is_custom() && Arc::ptr_eq(&target.version, resource.storage());
-        let encoded = is_sent.then(|| Encoded::new(put.bytes.clone()));
+        let encoded = is_sent.then(|| put.object.clone());
         Ok((put, encoded))
     }
 
-    fn put_bytes(&self, resource: &Resource, object: &Value, bytes: &[u8]) -> store::Put {
+    fn put_encoded(&self, resource: &Resource, object: &Value, encoded: &Encoded) -> store::Put {
         let version = resource.storage();
         store::Put {
-            bytes: store::fitted(bytes),
+            object: encoded.fitted(),
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: store::interned(&version.version),
             schema_generation: version.schema_generation,

@@ -6,7 +6,7 @@
 use crate::kinds;
 use crate::kinds::strategy::Strategy;
 use crate::protobuf;
-use crate::store::Stored;
+use crate::store::{Encoded, Stored};
 use crate::value::written::{self, value_at};
 use crate::value::{Value, json};
 use crate::write::RawFieldTexts;
@@ -78,7 +78,7 @@ impl RawField {
     }
 
     /// The bytes of `object` for the store, some `bytes` long.
-    pub fn encode(&self, strategy: &dyn Strategy, object: &Value, bytes: usize) -> Vec<u8> {
+    pub fn encode(&self, strategy: &dyn Strategy, object: &Value, bytes: usize) -> Encoded {
         let texts: Vec<Option<&str>> = self.new.iter().map(Option::as_deref).collect();
         encode(strategy.raw_field(), object, &texts, bytes)
     }
@@ -101,14 +101,14 @@ fn texts_of<'o>(object: &'o [u8], path: &[&str]) -> Vec<Option<&'o str>> {
 }
 
 /// The bytes of `object` for the store, with the field written as it is in `stored`.
-pub(in crate::registry) fn encode_over(strategy: &dyn Strategy, object: &Value, stored: &Stored) -> Vec<u8> {
+pub(in crate::registry) fn encode_over(strategy: &dyn Strategy, object: &Value, stored: &Stored) -> Encoded {
     let path = strategy.raw_field();
     let texts = if path.is_empty() { Vec::new() } else { texts_of(&stored.bytes, path) };
     encode(path, object, &texts, stored.bytes.len())
 }
 
 /// A text stands for the value that it says alone: admission may have changed it.
-fn encode(path: &[&str], object: &Value, texts: &[Option<&str>], bytes: usize) -> Vec<u8> {
+fn encode(path: &[&str], object: &Value, texts: &[Option<&str>], bytes: usize) -> Encoded {
     let kept = |(at, text): (usize, &Option<&'_ str>)| {
         let says = |text: &&str| {
             written::is_spaced(text)
@@ -118,10 +118,10 @@ fn encode(path: &[&str], object: &Value, texts: &[Option<&str>], bytes: usize) -
     };
     let are_kept: Vec<bool> = texts.iter().enumerate().map(kept).collect();
     if !are_kept.contains(&true) {
-        return json::encode_with_capacity(object, bytes);
+        return Encoded::of_expected(object, bytes);
     }
     let texts: Vec<Option<&str>> = texts.iter().zip(are_kept).map(|(text, is_kept)| text.filter(|_| is_kept)).collect();
-    written::encode_with_texts(object, path, &texts, bytes)
+    Encoded::new(written::encode_with_texts(object, path, &texts, bytes))
 }
 
 fn without_managers(object: &Value) -> Value {

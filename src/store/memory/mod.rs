@@ -249,7 +249,7 @@ fn commit(state: &mut MemoryState, batch: &[Write]) -> (Vec<WriteOutcome>, usize
 
 /// Whether there is room for what some writes add: deletions add nothing.
 fn has_room(state: &MemoryState, writes: &[Write]) -> bool {
-    let added: usize = writes.iter().filter_map(Write::put).map(|put| held_by(put.bytes.len())).sum();
+    let added: usize = writes.iter().filter_map(Write::put).map(|put| held_by(put.object.bytes().len())).sum();
     added == 0 || state.room().has(added)
 }
 

@@ -120,10 +120,10 @@ impl MemoryState {
                 uid: Arc::clone(&put.uid),
                 stored_version: Arc::clone(&put.stored_version),
                 schema_generation: put.schema_generation,
-                bytes: put.bytes.clone(),
+                bytes: put.object.bytes().clone(),
                 expires_at_ms: put.expires_at_ms,
                 served_under: put.served_under.into(),
-                splice: OnceLock::new(),
+                splice: OnceLock::from(put.object.splice()),
                 labels: OnceLock::new(),
                 derived: Default::default(),
             })

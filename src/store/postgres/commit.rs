@@ -291,7 +291,7 @@ impl Postgres {
             .bind(column(changes, |change| change.created.get()))
             .bind(column(changes, |change| change.put().map_or("", |put| &put.stored_version)))
             .bind(column(changes, |change| change.put().map_or(0, |put| put.schema_generation)))
-            .bind(column(changes, |change| change.put().map_or(&[][..], |put| &put.bytes)))
+            .bind(column(changes, |change| change.put().map_or(&[][..], |put| put.object.bytes())))
             .bind(column(changes, |change| change.previous.map(Revision::get)))
             .bind(column(changes, |change| change.put().and_then(|put| put.expires_at_ms)))
             .bind(Arc::clone(&self.writer))

@@ -138,7 +138,7 @@ fn bind<'c>(statements: Statement<'c>, change: &'c NewChange<'c>) -> Statement<'
         .bind(change.created.get())
         .bind(put.map_or("", |put| &put.stored_version))
         .bind(put.map_or(0, |put| put.schema_generation))
-        .bind(put.map_or(&[][..], |put| &put.bytes))
+        .bind(put.map_or(&[][..], |put| put.object.bytes()))
         .bind(change.previous.map(Revision::get))
         .bind(put.and_then(|put| put.expires_at_ms))
         .bind(change.checksum())
@@ -226,7 +226,7 @@ mod tests {
         let sqlite = fixture::sqlite("foreseen").await;
         let mut connection = sqlite.writing().await.expect("it is open");
         let put = Put {
-            bytes: "{}".into(),
+            object: crate::store::Encoded::new("{}"),
             uid: "u".into(),
             stored_version: "v1".into(),
             schema_generation: 1,

@@ -522,7 +522,7 @@ mod tests {
 
     fn put(key: &str, bytes: usize) -> Write {
         let op = crate::store::Op::Put(crate::store::Put {
-            bytes: vec![b' '; bytes].into(),
+            object: crate::store::Encoded::new(vec![b' '; bytes]),
             uid: "u".into(),
             stored_version: "v1".into(),
             schema_generation: 1,

@@ -11,13 +11,6 @@ pub fn encode(value: &Value) -> Vec<u8> {
     out
 }
 
-/// As [`encode`], for a text that is expected to be so long.
-pub fn encode_with_capacity(value: &Value, bytes: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes);
-    encode_into(value, &mut out);
-    out
-}
-
 /// As [`encode`], as text.
 pub fn encode_to_string(value: &Value) -> String {
     String::from_utf8(encode(value)).expect("strings and their escapes are UTF-8")

@@ -20,8 +20,7 @@ mod word;
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_leaving, decode_within_range, tally, text_of};
 pub(crate) use encode::encode_as_into;
 pub use encode::{
-    FieldOrder, Layout, encode, encode_as, encode_into, encode_string, encode_to_string, encode_with_capacity, indent,
-    indent_within,
+    FieldOrder, Layout, encode, encode_as, encode_into, encode_string, encode_to_string, indent, indent_within,
 };
 pub use repeated::{RepeatedField, decode_strict};
 
