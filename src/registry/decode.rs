@@ -207,10 +207,12 @@ fn read_foreign(message: &'static Message, object: &Value) -> Result<Decoded, Re
 
 /// Why a patched object is no longer one of the version `wanted`, where Go reads typed kinds.
 pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &str) -> Option<SchemeError> {
-    let api_version = if api_version.is_empty() { &wanted.api_version() } else { api_version };
+    let is_unversioned = api_version.is_empty();
+    let api_version = if is_unversioned { &wanted.api_version() } else { api_version };
     let kind = if kind.is_empty() { &wanted.names.kind } else { kind };
     match foreign(wanted, api_version, kind) {
         Ok(None | Some(Foreign::Version(_))) => None,
+        Err(error) if is_unversioned => Some(error.without_version(&wanted.group)),
         Ok(Some(Foreign::Kind(_, error))) | Err(error) => Some(error),
     }
 }

@@ -27,7 +27,7 @@ impl Registry {
             decoded.map_err(|error| if is_custom(target) { Status::bad_request(NO_SCALE) } else { error })?;
         ensure_namespace(&mut wanted, &target.namespace)?;
         check_name(&wanted, &target.name)?;
-        let (uid, names_version) = (uid_precondition(&wanted), names_version(&request.body));
+        let (uid, names_version) = (uid_precondition(&wanted), !is_custom(target) || names_version(&request.body));
         let put = ScaleRequest::Put { scale: &wanted, names_version, manager: &request.manager };
         let write = RequestedWrite {
             user,

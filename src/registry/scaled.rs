@@ -34,6 +34,7 @@ pub(super) enum ScaleRequest<'a> {
     /// It is replaced.
     Put {
         scale: &'a Value,
+        /// Or need not: that of a built-in kind has the version of the scheme.
         names_version: bool,
         manager: &'a str,
     },
@@ -160,7 +161,7 @@ fn make_scale(
         ScaleRequest::Put { scale, names_version: true, manager } => {
             return Ok(fields.update(Some(present), (*scale).clone(), manager, now));
         }
-        // Without its version the reference can't tell whose the replicas are, and leaves that as it is.
+        // Without its version the reference can't tell whose the replicas of a custom resource are, and leaves that as it is.
         ScaleRequest::Put { scale, .. } => {
             let mut scale = (*scale).clone();
             let kept = present.at(&["metadata", "managedFields"]).cloned();

@@ -248,6 +248,30 @@ fn an_event_names_who_reports_as_its_newer_group_does() {
 }
 
 #[test]
+fn a_scale_of_a_built_in_kind_need_not_name_its_version() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template});
+    create(&server, DEPLOYMENTS, &json!({"metadata": {"name": "w"}, "spec": spec}));
+    let path = format!("{DEPLOYMENTS}/w/scale");
+    let scale = json!({"kind": "Scale", "metadata": {"name": "w", "namespace": "default"}, "spec": {"replicas": 3}});
+    let answer = send(&server, "PUT", &format!("{path}?fieldManager=m"), "application/json", &scale.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.json());
+    let entries = server.send("GET", &format!("{DEPLOYMENTS}/w"), &[], None).json()["metadata"]["managedFields"].take();
+    let owners: Vec<_> = entries.as_array().expect("it has owners").iter().collect();
+    let owns = |at: usize| owners[at]["fieldsV1"]["f:spec"].get("f:replicas").is_some();
+    assert_eq!((owners[0]["manager"].as_str(), owners[0]["subresource"].as_str()), (Some("m"), Some("scale")));
+    assert_eq!((owners.len(), owns(0), owns(1)), (2, true, false), "{entries}");
+
+    let told = refused(&server, &path, &json!({"kind": "scale", "apiVersion": null}));
+    assert!(
+        told[0].contains("no kind \"scale\" is registered for the internal version of group \"autoscaling\""),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn options_of_an_eviction_are_looked_at_once_the_pod_is_marked() {
     let folder = Folder::for_test();
     let server = start(&folder);

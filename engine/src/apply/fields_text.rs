@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::iter;
 
 use super::field_set::{FieldSet, FieldSetNode};
-use super::path::PathElement;
+use super::path::{PathElement, is_plain_key};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -102,7 +102,7 @@ impl Reader<'_> {
             let is_said = is_first && !self.open.is_empty() && self.text[self.at..].starts_with("},");
             is_said.then(|| self.at += 1)?;
         } else {
-            PathElement::is_canonical(&unescaped(raw)?).ok().filter(|is_canonical| *is_canonical)?;
+            OwnedName { raw }.is_canonical().then_some(())?;
             self.open.push(self.steps.len());
         }
         let (end, next) = (self.at, self.steps.len() + 1);
@@ -134,14 +134,39 @@ impl Reader<'_> {
     }
 }
 
-/// The text of a name that stands in JSON.
-fn unescaped(raw: &str) -> Option<Cow<'_, str>> {
+/// The name of a step, as it stands in JSON.
+#[derive(Clone, Copy)]
+pub(super) struct OwnedName<'t> {
+    raw: &'t str,
+}
+
+impl<'t> OwnedName<'t> {
+    /// The name of the field that it is.
+    pub fn field(self) -> Option<Cow<'t, str>> {
+        self.raw.strip_prefix("f:").map(unescaped)
+    }
+
+    fn element(self) -> Option<PathElement> {
+        PathElement::decode(&unescaped(self.raw)).ok()
+    }
+
+    /// Whether it is what [`PathElement::encode`] writes.
+    fn is_canonical(self) -> bool {
+        const ESCAPED_QUOTE: &str = "\\\"";
+        self.raw.starts_with("f:")
+            || is_plain_key(self.raw, ESCAPED_QUOTE)
+            || PathElement::is_canonical(&unescaped(self.raw)) == Ok(true)
+    }
+}
+
+/// What stands in JSON between two quotes.
+fn unescaped(raw: &str) -> Cow<'_, str> {
     if !raw.contains('\\') {
-        return Some(Cow::Borrowed(raw));
+        return Cow::Borrowed(raw);
     }
     match json::decode(format!("\"{raw}\"").as_bytes()) {
-        Ok(Value::String(name)) => Some(Cow::Owned(name)),
-        _ => None,
+        Ok(Value::String(text)) => Cow::Owned(text),
+        _ => Cow::Borrowed(raw),
     }
 }
 
@@ -158,28 +183,27 @@ impl<'t> OwnedField<'t> {
         self.steps.0 == self.steps.1
     }
 
-    /// The fields right below, by their names in the text.
-    pub fn below(self) -> impl Iterator<Item = (Cow<'t, str>, OwnedField<'t>)> {
-        self.steps_below().filter_map(move |at| Some((unescaped(self.raw_name(at))?, self.at(at))))
+    /// The fields right below.
+    pub fn below(self) -> impl Iterator<Item = (OwnedName<'t>, OwnedField<'t>)> {
+        self.steps_below().map(move |at| (self.name(at), self.at(at)))
     }
 
     /// Whether the field itself is a member: nothing stands below it, or a dot does first.
     fn is_member(self) -> bool {
-        self.is_empty() || self.raw_name(self.steps.0) == DOT
+        self.is_empty() || self.name(self.steps.0).raw == DOT
     }
 
     /// As a set.
     pub fn set(self) -> FieldSet {
         let nodes = self.below().filter_map(|(name, field)| {
-            let element = PathElement::decode(&name).ok()?;
-            Some(FieldSetNode { element, member: field.is_member(), children: field.set() })
+            Some(FieldSetNode { element: name.element()?, member: field.is_member(), children: field.set() })
         });
         FieldSet::from_unsorted(nodes.collect())
     }
 
     /// Whether every member is one of `set`.
     pub fn is_within(self, set: &FieldSet) -> bool {
-        self.below().all(|(name, field)| match found(set, &name) {
+        self.below().all(|(name, field)| match found(set, name) {
             Some((_, node)) => (node.member || !field.is_member()) && field.is_within(&node.children),
             None => false,
         })
@@ -191,7 +215,7 @@ impl<'t> OwnedField<'t> {
             return FieldSet::new();
         }
         let nodes = self.below().filter_map(|(name, field)| {
-            let (element, node) = found(set, &name)?;
+            let (element, node) = found(set, name)?;
             let member = node.member && field.is_member();
             let children = field.common(&node.children);
             (member || !children.is_empty()).then_some(FieldSetNode { element, member, children })
@@ -204,7 +228,6 @@ impl<'t> OwnedField<'t> {
     fn write_without(self, set: &FieldSet, is_member: bool, out: &mut String) -> bool {
         let start = out.len();
         out.push('{');
-        let is_shared = |at: usize| unescaped(self.raw_name(at)).and_then(|name| Some(found(set, &name)?.1));
         for at in self.steps_below() {
             let before = out.len();
             out.push_str(if before > start + 1 {
@@ -214,12 +237,13 @@ impl<'t> OwnedField<'t> {
             } else {
                 ""
             });
-            let Some(node) = is_shared(at) else {
+            let name = self.name(at);
+            let Some((_, node)) = found(set, name) else {
                 out.push_str(self.whole(at));
                 continue;
             };
             out.push('"');
-            out.push_str(self.raw_name(at));
+            out.push_str(name.raw);
             out.push_str("\":");
             let field = self.at(at);
             if !field.write_without(&node.children, field.is_member() && !node.member, out) {
@@ -236,16 +260,16 @@ impl<'t> OwnedField<'t> {
         let within = move |at: usize| (at < end).then_some(at);
         let next = move |at: &usize| within(self.fields.steps[*at].next as usize);
         let below = iter::successors(within(first), next);
-        below.inspect(|_| work::step()).filter(move |at| self.raw_name(*at) != DOT)
+        below.inspect(|_| work::step()).filter(move |at| self.name(*at).raw != DOT)
     }
 
     fn at(self, step: usize) -> OwnedField<'t> {
         OwnedField { fields: self.fields, steps: (step + 1, self.fields.steps[step].next as usize) }
     }
 
-    fn raw_name(self, step: usize) -> &'t str {
+    fn name(self, step: usize) -> OwnedName<'t> {
         let (start, end) = self.fields.steps[step].name;
-        &self.fields.text[start as usize..end as usize]
+        OwnedName { raw: &self.fields.text[start as usize..end as usize] }
     }
 
     /// A step with all that is below it.
@@ -256,16 +280,16 @@ impl<'t> OwnedField<'t> {
 }
 
 /// The node of `set` that has this name in texts, and its element as it is read.
-fn found<'s>(set: &'s FieldSet, name: &str) -> Option<(PathElement, &'s FieldSetNode)> {
-    if let Some(field) = name.strip_prefix("f:") {
-        let node = set.field(field)?;
+fn found<'s>(set: &'s FieldSet, name: OwnedName<'_>) -> Option<(PathElement, &'s FieldSetNode)> {
+    if let Some(field) = name.field() {
+        let node = set.field(&field)?;
         return Some((node.element.clone(), node));
     }
     // Fields come first.
     if matches!(set.nodes().last()?.element, PathElement::Field(_)) {
         return None;
     }
-    let element = PathElement::decode(name).ok()?;
+    let element = name.element()?;
     let node = set.node(&element)?;
     Some((element, node))
 }

@@ -134,7 +134,7 @@ impl PathElement {
 
     /// Whether `text` is what [`PathElement::encode`] writes of the element that it is.
     pub(super) fn is_canonical(text: &str) -> Result<bool, PathElementError> {
-        if text.starts_with("f:") || is_plain_key(text) {
+        if text.starts_with("f:") || is_plain_key(text, "\"") {
             return Ok(true);
         }
         PathElement::decode(text).map(|element| element.encode() == text)
@@ -365,25 +365,25 @@ fn is_escaped(character: char) -> bool {
     matches!(character, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}')
 }
 
-/// Whether this is a key in its canonical form, told without decoding. Keys of which that can't be told so easily count
-/// as others.
-fn is_plain_key(text: &str) -> bool {
+/// Whether this is a key in its canonical form, told without decoding; `quote` is how a quote is written. Keys of which
+/// that can't be told so easily count as others.
+pub(super) fn is_plain_key(text: &str, quote: &str) -> bool {
     let Some(mut rest) = text.strip_prefix("k:{") else { return false };
     let mut last_name = "";
     loop {
-        let Some((name, value)) = plain_string(rest) else { return false };
+        let Some((name, value)) = plain_string(rest, quote) else { return false };
         let Some(value) = value.strip_prefix(':') else { return false };
         if name <= last_name {
             return false;
         }
         last_name = name;
-        rest = match plain_string(value) {
+        rest = match plain_string(value, quote) {
             Some((_, rest)) => rest,
             None => value.trim_start_matches(|digit: char| digit.is_ascii_digit()),
         };
         let digits = value.len() - rest.len();
         let is_short_number = !value.starts_with('0') && digits <= 15;
-        if digits == 0 || !(value.starts_with('"') || is_short_number) {
+        if digits == 0 || !(value.starts_with(quote) || is_short_number) {
             return false;
         }
         match rest.strip_prefix(',') {
@@ -394,8 +394,8 @@ fn is_plain_key(text: &str) -> bool {
 }
 
 /// The text between the quotes that `text` begins with, if JSON has no other way to write it, and what follows.
-fn plain_string(text: &str) -> Option<(&str, &str)> {
-    let (inner, rest) = text.strip_prefix('"')?.split_once('"')?;
+fn plain_string<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
+    let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'<' | b'>' | b'&');
     inner.bytes().all(is_plain).then_some((inner, rest))
 }

@@ -3,7 +3,7 @@
 //! Source: structured-merge-diff v6.4.2, `typed.ReconcileFieldSetWithSchema`.
 
 use super::field_set::FieldSet;
-use super::fields_text::OwnedField;
+use super::fields_text::{OwnedField, OwnedName};
 use super::path::PathElement;
 use super::type_schema::{Items, TypeId, TypeSchema};
 
@@ -48,14 +48,12 @@ impl TypeSchema {
             return false;
         }
         let type_ = self.get(id);
-        let below = |type_of: &dyn Fn(&str) -> Option<TypeId>| {
-            field.below().any(|(name, field)| type_of(&name).is_some_and(|id| self.may_reconcile_below(id, field)))
+        let below = |type_of: &dyn Fn(OwnedName<'_>) -> Option<TypeId>| {
+            field.below().any(|(name, field)| type_of(name).is_some_and(|id| self.may_reconcile_below(id, field)))
         };
         match (&type_.map, type_.scalar, &type_.list) {
             (Some(map), _, _) if self.is_undeclared(map) => false,
-            (Some(map), _, _) => {
-                map.atomic || below(&|name| name.strip_prefix("f:").map_or(map.element, |name| map.value(name)))
-            }
+            (Some(map), _, _) => map.atomic || below(&|name| name.field().map_or(map.element, |name| map.value(&name))),
             (None, None, Some(list)) => matches!(list.items, Items::Atomic) || below(&|_| Some(list.element)),
             _ => false,
         }

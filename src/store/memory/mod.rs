@@ -267,7 +267,7 @@ mod tests {
     /// What takes so many units.
     fn put(key: &str, units: usize) -> Write {
         let put = Put {
-            bytes: vec![b'x'; units * UNIT - held_by(0)].into(),
+            object: crate::store::Encoded::new(vec![b'x'; units * UNIT - held_by(0)]),
             uid: key.into(),
             stored_version: "v1".into(),
             schema_generation: 0,
