@@ -59,9 +59,11 @@ impl Objects for StoredObjects {
 
     /// Nothing else of the object is decoded.
     async fn labels(&self, place: ScopedResource<'_>, name: &str) -> Result<Value, Status> {
-        let stored = self.stored(place, name).await?;
-        let labels = stored.as_ref().and_then(|stored| stored.metadata_field("\"labels\""));
-        labels.map_or(Ok(Value::Null), decode)
+        let Some(stored) = self.stored(place, name).await? else { return Ok(Value::Null) };
+        if stored.is_damaged() {
+            return decode(&stored.bytes);
+        }
+        stored.metadata_field("\"labels\"").map_or(Ok(Value::Null), decode)
     }
 
     async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status> {
@@ -118,4 +120,33 @@ fn key_of(place: ScopedResource<'_>, name: &str) -> String {
 
 fn decode(bytes: &[u8]) -> Result<Value, Status> {
     json::decode(bytes).map_err(|error| Status::internal_error(&error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_damaged_object_has_no_labels_but_an_error() {
+        let registry = fixture::registry().await;
+        let objects = StoredObjects { storage: registry.storage.clone(), memory: Arc::clone(&registry.memory) };
+        let place = ScopedResource { group: "", plural: "namespaces", namespace: "" };
+        for (name, bytes) in [("whole", r#"{"metadata":{"labels":{"a":"b"}}}"#), ("damaged", "")] {
+            let put = Put {
+                object: Encoded::new(bytes),
+                uid: "u".into(),
+                stored_version: "v1".into(),
+                schema_generation: 0,
+                expires_at_ms: None,
+                served_under: None,
+            };
+            let collection = Collection::new("", "namespaces");
+            let write = Write { collection, key: name.into(), op: Op::Put(put), guards: Vec::new() };
+            registry.storage.write(write).await.expect("it is written");
+        }
+        assert_eq!(objects.labels(place, "whole").await.expect("it is readable").str_at(&["a"]), "b");
+        assert_eq!(objects.labels(place, "damaged").await.expect_err("it is not").code, 500);
+        assert_eq!(objects.labels(place, "absent").await.expect("nothing is"), Value::Null);
+    }
 }

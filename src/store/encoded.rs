@@ -72,18 +72,19 @@ impl Encoded {
         Encoded { bytes, splice }
     }
 
-    /// The compact JSON of `object`, in as many bytes as it has.
+    /// The compact JSON of `object`.
     pub fn of(object: &Value) -> Self {
         const OBJECT_BYTES: usize = 256;
-        Encoded::of_expected(object, OBJECT_BYTES).fitted()
+        Encoded::of_expected(object, OBJECT_BYTES)
     }
 
-    /// The compact JSON of `object`, which is expected to be so long.
+    /// The compact JSON of `object`, which is expected to be so long. It takes as many bytes as it has: the buffer of an
+    /// encoder is up to twice as long, and an allocator may leave it so when it is told to shrink.
     pub fn of_expected(object: &Value, bytes: usize) -> Self {
         let mut out = Vec::with_capacity(bytes);
         let mut splice = None;
         match object.as_object() {
-            Some(fields) => encode_fields(fields, &mut out, |name, field, out| {
+            Some(fields) => json::encode_fields(fields.iter(), &mut out, |name, field, out| {
                 match field.as_object().filter(|_| name == "metadata") {
                     Some(metadata) => splice = Some(encode_metadata(metadata, out)),
                     None => json::encode_into(field, out),
@@ -92,14 +93,7 @@ impl Encoded {
             None => json::encode_into(object, &mut out),
         }
         let splice = splice.unwrap_or_else(|| Splice::behind(&out));
-        Encoded { bytes: out.into(), splice }
-    }
-
-    /// In as many bytes as it has: the buffer of an encoder is up to twice as long, and an allocator may leave it so when it
-    /// is told to shrink.
-    #[must_use]
-    pub fn fitted(&self) -> Self {
-        Encoded { bytes: Bytes::copy_from_slice(&self.bytes), splice: self.splice }
+        Encoded { bytes: Bytes::copy_from_slice(&out), splice }
     }
 
     pub(super) fn splice(&self) -> Splice {
@@ -193,25 +187,11 @@ pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<
     object.get(start..scanner.at)
 }
 
-/// Encodes an object whose fields `encode` writes.
-fn encode_fields(fields: &Map, out: &mut Vec<u8>, mut encode: impl FnMut(&str, &Value, &mut Vec<u8>)) {
-    out.push(b'{');
-    for (index, (name, field)) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        json::encode_string(name, out);
-        out.push(b':');
-        encode(name, field, out);
-    }
-    out.push(b'}');
-}
-
 /// Encodes metadata without a resourceVersion, and tells where that belongs.
 fn encode_metadata(metadata: &Map, out: &mut Vec<u8>) -> Splice {
     let mut before = out.len() + 1;
     let mut splice = None;
-    encode_fields(metadata, out, |name, field, out| {
+    json::encode_fields(metadata.iter(), out, |name, field, out| {
         if splice.is_none() && name > "resourceVersion" {
             splice = Some(Splice { at: position(before), comma_before: false, comma_after: true });
         }
@@ -359,5 +339,20 @@ mod tests {
     #[test]
     fn an_object_without_metadata_stays_as_it_is() {
         check(r#"{"kind":"A"}"#, r#"{"kind":"A"}"#);
+    }
+
+    #[test]
+    fn its_place_is_found_while_encoding_and_afterwards() {
+        for metadata in ["{}", r#"{"a":1}"#, r#"{"z":{"uid":"u"}}"#, r#"{"name":"n","resourceVersion":"1","uid":"u"}"#]
+        {
+            for text in [
+                format!(r#"{{"metadata":{metadata}}}"#),
+                format!(r#"{{"kind":"A","metadata":{metadata},"spec":{{"metadata":{{"b":1}}}}}}"#),
+                format!(r#"{{"data":{{"metadata":{metadata}}}}}"#),
+            ] {
+                let object = json::decode(text.as_bytes()).expect("it is JSON");
+                assert_eq!(Encoded::of(&object), Encoded::new(text));
+            }
+        }
     }
 }

@@ -228,7 +228,7 @@ pub enum Op {
 /// A new state.
 #[derive(Clone, Debug)]
 pub struct Put {
-    /// Compact canonical JSON without `metadata.resourceVersion`.
+    /// Compact canonical JSON without `metadata.resourceVersion`, but for fields whose text Go keeps as it was sent.
     pub object: Encoded,
     pub uid: Arc<str>,
     /// The version that the bytes are in.

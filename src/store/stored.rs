@@ -30,7 +30,7 @@ pub struct Stored {
     pub bytes: Bytes,
     pub expires_at_ms: Option<i64>,
     pub(super) served_under: ServedUnder,
-    /// Where the resourceVersion belongs in `bytes`; found when they are first sent.
+    /// Where the resourceVersion belongs in `bytes`; of what was read from the database found when it is first sent.
     pub(super) splice: OnceLock<Splice>,
     pub(super) labels: OnceLock<Box<Labels>>,
     /// Most objects are sent as they are stored.

@@ -67,6 +67,7 @@ impl FieldSet {
         if nodes.is_sorted_by(|a, b| a.element < b.element) {
             return FieldSet { nodes };
         }
+        work::steps(nodes.len());
         nodes.sort_by(|a, b| a.element.cmp(&b.element));
         nodes.dedup_by(|next, kept| {
             let same = next.element == kept.element;

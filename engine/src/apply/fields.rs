@@ -14,7 +14,8 @@ use crate::value::{Map, Value, json};
 /// A set of fields.
 #[derive(Clone, Debug)]
 pub(super) enum OwnedFields<'a> {
-    Text(FieldsText<'a>),
+    /// With the map whose text it is, where it still is that.
+    Text(FieldsText<'a>, Option<&'a Map>),
     Set(FieldSet),
 }
 
@@ -25,33 +26,32 @@ impl<'a> OwnedFields<'a> {
     ///
     /// An element that can't be read; Go's text.
     pub fn decode(fields: &'a Value) -> Result<Self, PathElementError> {
-        let text = match fields.as_object().and_then(Map::json_text) {
-            Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(json::encode_to_string(fields)),
-        };
+        let unread = fields.as_object().and_then(|map| Some((map, map.json_text()?)));
+        let text = unread.map_or_else(|| Cow::Owned(json::encode_to_string(fields)), |(_, text)| Cow::Borrowed(text));
         match FieldsText::read(text) {
-            Some(text) => Ok(OwnedFields::Text(text)),
+            Some(text) => Ok(OwnedFields::Text(text, unread.map(|(map, _)| map))),
             None => FieldSet::decode(fields).map(OwnedFields::Set),
         }
     }
 
     pub fn encode(self) -> Value {
         match self {
-            OwnedFields::Text(fields) => Value::Object(Map::of_json(fields.into_text())),
+            OwnedFields::Text(_, Some(map)) => Value::Object(map.clone()),
+            OwnedFields::Text(fields, None) => Value::Object(Map::of_json(fields.into_text())),
             OwnedFields::Set(set) => set.encode(),
         }
     }
 
     pub fn is_empty(&self) -> bool {
         match self {
-            OwnedFields::Text(fields) => fields.root().is_empty(),
+            OwnedFields::Text(fields, _) => fields.root().is_empty(),
             OwnedFields::Set(set) => set.is_empty(),
         }
     }
 
     pub fn set(&self) -> Cow<'_, FieldSet> {
         match self {
-            OwnedFields::Text(fields) => Cow::Owned(fields.root().set()),
+            OwnedFields::Text(fields, _) => Cow::Owned(fields.root().set()),
             OwnedFields::Set(set) => Cow::Borrowed(set),
         }
     }
@@ -60,14 +60,14 @@ impl<'a> OwnedFields<'a> {
     pub fn take(&mut self) -> FieldSet {
         match std::mem::replace(self, OwnedFields::NONE) {
             OwnedFields::Set(set) => set,
-            OwnedFields::Text(fields) => fields.root().set(),
+            OwnedFields::Text(fields, _) => fields.root().set(),
         }
     }
 
     /// Fits the set to the schema of today.
     pub fn reconcile(&mut self, types: &TypeSchema) {
         match self {
-            OwnedFields::Text(fields) if !types.may_reconcile(fields.root()) => {}
+            OwnedFields::Text(fields, _) if !types.may_reconcile(fields.root()) => {}
             _ => {
                 let mut set = self.take();
                 types.reconcile(&mut set);
@@ -79,7 +79,7 @@ impl<'a> OwnedFields<'a> {
     /// Whether every member is one of `set`.
     pub fn is_subset(&self, set: &FieldSet) -> bool {
         match self {
-            OwnedFields::Text(fields) => fields.root().is_within(set),
+            OwnedFields::Text(fields, _) => fields.root().is_within(set),
             OwnedFields::Set(owned) => owned.is_subset(set),
         }
     }
@@ -87,19 +87,30 @@ impl<'a> OwnedFields<'a> {
     /// What is also in `sought`.
     pub fn intersection(&self, sought: &FieldSet) -> FieldSet {
         match self {
-            OwnedFields::Text(fields) => fields.root().common(sought),
+            OwnedFields::Text(fields, _) => fields.root().common(sought),
             OwnedFields::Set(owned) => owned.intersection(sought),
+        }
+    }
+
+    /// With `set` beside it; that of a manager that writes the same fields again is in it already.
+    pub fn united(self, set: FieldSet) -> Self {
+        match self {
+            OwnedFields::Text(fields, map) if fields.root().holds(&set) => OwnedFields::Text(fields, map),
+            fields => OwnedFields::Set(set.united(fields.set().into_owned())),
         }
     }
 
     /// Takes out what is in `set`.
     pub fn subtract(&mut self, set: &FieldSet) {
+        if set.is_empty() {
+            return;
+        }
         let without = match self {
-            OwnedFields::Text(fields) => fields.without(set),
+            OwnedFields::Text(fields, _) => fields.without(set),
             OwnedFields::Set(_) => None,
         };
         *self = match without {
-            Some(left) => OwnedFields::Text(left),
+            Some(left) => OwnedFields::Text(left, None),
             None => OwnedFields::Set(self.set().difference(set)),
         };
     }

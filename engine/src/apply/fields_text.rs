@@ -34,7 +34,8 @@ struct TextStep {
 }
 
 impl<'a> FieldsText<'a> {
-    /// `None` where it is not what [`FieldSet::encode`] writes.
+    /// `None` where it is not as [`FieldSet::encode`] writes sets; that it is sorted and escapes as little as can be is not
+    /// checked.
     pub fn read(text: Cow<'a, str>) -> Option<Self> {
         work::bytes(text.len());
         let reader = Reader { text: &text, at: 0, steps: Vec::new(), open: Vec::new() };
@@ -209,6 +210,18 @@ impl<'t> OwnedField<'t> {
         })
     }
 
+    /// Whether it has every member of `set`.
+    pub fn holds(self, set: &FieldSet) -> bool {
+        if set.is_empty() {
+            return true;
+        }
+        let held = self.below().filter(|(name, field)| {
+            let holds = |node: &FieldSetNode| (field.is_member() || !node.member) && field.holds(&node.children);
+            found(set, *name).is_some_and(|(_, node)| holds(node))
+        });
+        held.count() == set.nodes().len()
+    }
+
     /// What is also in `set`.
     pub fn common(self, set: &FieldSet) -> FieldSet {
         if set.is_empty() {
@@ -313,6 +326,8 @@ mod tests {
             let read = text.root().set();
             prop_assert_eq!(&read, &FieldSet::decode(&owned.encode()).expect("it can be read"));
             prop_assert_eq!(text.root().is_within(&other), read.is_subset(&other));
+            prop_assert_eq!(text.root().holds(&other), other.is_subset(&read));
+            prop_assert!(text.root().holds(&read));
             prop_assert_eq!(text.root().common(&other), read.intersection(&other));
             let left = text.without(&other).expect("it is what is written");
             prop_assert_eq!(left.into_text(), read.difference(&other).encode_text());

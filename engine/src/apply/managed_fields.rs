@@ -7,7 +7,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::OWNED_FIELDS;
+use super::FIELDS;
 use super::field_set::FieldSet;
 use super::fields::OwnedFields;
 use super::path::PathElementError;
@@ -156,7 +156,7 @@ impl<'a> ManagerEntry<'a> {
         let mut fields = Map::with_capacity(7);
         fields.insert("apiVersion", Value::String(self.api_version));
         fields.insert("fieldsType", Value::from("FieldsV1"));
-        fields.insert(OWNED_FIELDS, self.fields.encode());
+        fields.insert(FIELDS, self.fields.encode());
         if !self.manager.name.is_empty() {
             fields.insert("manager", Value::String(self.manager.name));
         }
@@ -235,7 +235,7 @@ impl<'a> RawEntry<'a> {
                 "apiVersion" => entry.api_version = text?,
                 "fieldsType" => entry.fields_type = text?,
                 "subresource" => entry.subresource = text?,
-                OWNED_FIELDS => entry.fields = Some(value).filter(|fields| !fields.is_null()),
+                FIELDS => entry.fields = Some(value).filter(|fields| !fields.is_null()),
                 "time" if value.is_null() => {}
                 "time" => entry.time = Some(Time::parse(text?)?),
                 _ => {}

@@ -68,10 +68,12 @@ pub use typed::TypeErrors;
 
 use fields::OwnedFields;
 use managed_fields::{ManagerEntry, Managers, Time, without_identity};
-use updater::{TypedObject, Updater};
+use updater::{Changes, TypedObject, Updater};
 
+/// Where an object says what each manager owns.
+pub const OWNED_FIELDS: &[&str] = &["metadata", "managedFields", "*", FIELDS];
 /// The field of an entry of managedFields that says what its manager owns.
-pub const OWNED_FIELDS: &str = "fieldsV1";
+const FIELDS: &str = "fieldsV1";
 /// The manager of an update that names none.
 const UNKNOWN_MANAGER: &str = "unknown";
 /// The manager of what an object had before ownership was recorded.
@@ -215,9 +217,9 @@ impl FieldManager<'_> {
         if (applied.str_at(&["apiVersion"]), applied.str_at(&["kind"])) != (self.version, self.kind) {
             return Err(ApplyError::BadRequest(format!("invalid object type: {}", gvk_of(applied))));
         }
-        let mut outcome = self.merge(live, applied, managers.clone(), manager, force, now);
-        if manager == last_applied::MANAGER
-            && let Err(ApplyError::Conflicts(conflicts)) = &outcome
+        let kept = (manager == last_applied::MANAGER).then(|| managers.clone());
+        let mut outcome = self.merge(live, applied, managers, manager, force, now);
+        if let (Some(managers), Err(ApplyError::Conflicts(conflicts))) = (kept, &outcome)
             && let Some(types) = self.versions.types(self.version)
             && let Some(allowed) = last_applied::owned_fields(live, types, self.version)
         {
@@ -290,21 +292,19 @@ impl FieldManager<'_> {
         };
         let new = self.typed(new, true).map_err(|error| untyped("new", new, error))?;
         let live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
-        let set = self.updater().update(live, new, &mut managers)?;
-        let set = without_identity(set);
-        if !set.is_empty() {
-            let manager = self.manager_id(manager, Operation::Update);
-            let set = match managers.get(&manager) {
-                Some(previous) => set.united(previous.fields.set().into_owned()),
-                None => set,
-            };
-            let fields = OwnedFields::Set(set);
-            managers.put(ManagerEntry {
-                manager,
-                api_version: self.version.to_owned(),
-                fields,
-                time: Time::parse(now),
-            });
+        let manager = self.manager_id(manager, Operation::Update);
+        let Changes { set: changed, removed } = self.updater().update(live, new, &mut managers, &manager)?;
+        let own = managers.take(&manager);
+        let (mut fields, last_time) = own.map_or((OwnedFields::NONE, None), |own| (own.fields, own.time));
+        fields.subtract(&removed);
+        let set = without_identity(changed.clone());
+        if set != changed {
+            fields.subtract(&changed);
+        }
+        let time = if set.is_empty() { last_time } else { Time::parse(now) };
+        let fields = fields.united(set);
+        if !fields.is_empty() {
+            managers.put(ManagerEntry { manager, api_version: self.version.to_owned(), fields, time });
         }
         managers.cap();
         Ok(managers)

@@ -96,7 +96,7 @@ impl<'a> InVersions<'a> {
 }
 
 impl<'a> Updater<'a> {
-    /// Takes what the update changes from its owners, and returns what it sets. Both objects are in the version of the
+    /// Takes what the update changes from all owners but `own`, and returns that. Both objects are in the version of the
     /// request.
     ///
     /// # Errors
@@ -107,13 +107,13 @@ impl<'a> Updater<'a> {
         live: TypedObject<'a>,
         new: TypedObject<'a>,
         managers: &mut Managers<'_>,
-    ) -> Result<FieldSet, ApplyError> {
+        own: &ManagerId,
+    ) -> Result<Changes, ApplyError> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let mut new = InVersions::new(new);
         let changes = Changes::of(self.compare(&live.object, &new.object));
-        let changes = self.take_changed(&mut live, &mut new, changes, managers, None, true)?;
-        Ok(changes.set)
+        self.take_changed(&mut live, &mut new, changes, managers, own, true)
     }
 
     /// Merges `applied` into `live`. Returns the new object without its managedFields, and whether more than ownership
@@ -153,7 +153,7 @@ impl<'a> Updater<'a> {
         let same = equal_but_for_managed_fields(&live.object.object, &new.object);
         let mut new = InVersions::new(new);
         let comparison = if same { Comparison::default() } else { self.compare(&live.object, &new.object) };
-        self.take_changed(&mut live, &mut new, Changes::of(comparison), managers, Some(manager), force)?;
+        self.take_changed(&mut live, &mut new, Changes::of(comparison), managers, manager, force)?;
         if let Some(entry) = managers.get_mut(manager) {
             entry.fields = OwnedFields::Set(without_identity(entry.fields.take()));
         }
@@ -235,7 +235,7 @@ impl<'a> Updater<'a> {
         new: &mut InVersions<'a>,
         changes: Changes,
         managers: &mut Managers<'_>,
-        own: Option<&ManagerId>,
+        own: &ManagerId,
         force: bool,
     ) -> Result<Changes, ApplyError> {
         // By version; those of the request first.
@@ -243,7 +243,7 @@ impl<'a> Updater<'a> {
         let mut conflicts: Vec<(ManagerId, FieldSet)> = Vec::new();
         let mut taken: Vec<(ManagerId, FieldSet)> = Vec::new();
         let mut gone: BTreeSet<ManagerId> = BTreeSet::new();
-        for entry in managers.entries.values_mut().filter(|entry| own != Some(&entry.manager)) {
+        for entry in managers.entries.values_mut().filter(|entry| *own != entry.manager) {
             let version = &entry.api_version;
             let at = match changes.iter().position(|(known, _)| known == version) {
                 Some(at) => at,
@@ -397,10 +397,10 @@ fn equal_fields(((left_name, left), (right_name, right)): ((&str, &Value), (&str
 }
 
 /// What an operation does to the fields of one version.
-struct Changes {
+pub(super) struct Changes {
     /// Changed or added.
-    set: FieldSet,
-    removed: FieldSet,
+    pub set: FieldSet,
+    pub removed: FieldSet,
 }
 
 impl Changes {

@@ -233,3 +233,26 @@ fn key_of<'v>(item: &'v Map, key_names: &[String]) -> Option<ItemIdentity<'v>> {
     }
     Some(ItemIdentity::Composite(composite))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn old_items_are_found_by_their_keys_among_few_and_many() {
+        let names = ["name".to_owned()];
+        for count in [0, 1, 16, 17, 40] {
+            let item = |at: i64, of: &str| object! { "name" => format!("i{at}"), "of" => of };
+            let old: Vec<Value> =
+                (0..count).map(|at| item(at, "first")).chain((0..count).map(|at| item(at, "again"))).collect();
+            let items = OldItems::new(&old, &names);
+            for at in 0..count {
+                assert_eq!(items.get(&item(at, "new")), Some(&item(at, "first")), "of the same the first counts");
+            }
+            assert_eq!(items.get(&item(count, "new")), None);
+            assert_eq!(items.get(&object! { "of" => "none" }), None);
+            assert_eq!(OldItems::new(&old, &[]).get(&item(0, "new")), None);
+        }
+    }
+}

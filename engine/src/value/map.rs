@@ -54,7 +54,7 @@ impl<V> Map<V> {
     }
 
     /// The JSON that the map was made of, if nothing in it was changed since.
-    pub fn json_text(&self) -> Option<&str> {
+    pub(crate) fn json_text(&self) -> Option<&str> {
         match &self.fields {
             Fields::Read(_) => None,
             Fields::Unread(unread) => Some(unread.text()),
@@ -69,8 +69,8 @@ impl<V> Map<V> {
     }
 
     fn fields_mut(&mut self) -> &mut Vec<(Key, V)> {
-        if let Fields::Unread(unread) = &self.fields {
-            self.fields = Fields::Read(unread.to_fields());
+        if let Fields::Unread(unread) = &mut self.fields {
+            self.fields = Fields::Read(Unread::take(unread));
         }
         match &mut self.fields {
             Fields::Read(fields) => fields,
@@ -200,7 +200,7 @@ fn position<V>(fields: &[(Key, V)], name: &str) -> Result<usize, usize> {
 impl Map {
     /// The object of this JSON, which is compact with sorted fields, and is read when a field is first asked for. It has no
     /// fields where it is not of an object.
-    pub fn of_json(text: impl Into<Box<str>>) -> Self {
+    pub(crate) fn of_json(text: impl Into<Box<str>>) -> Self {
         Map { fields: Fields::Unread(Arc::new(Unread::new(text.into()))) }
     }
 
@@ -242,7 +242,7 @@ impl<V> IntoIterator for Map<V> {
     fn into_iter(self) -> Self::IntoIter {
         match self.fields {
             Fields::Read(fields) => fields.into_iter(),
-            Fields::Unread(unread) => unread.to_fields().into_iter(),
+            Fields::Unread(mut unread) => Unread::take(&mut unread).into_iter(),
         }
     }
 }

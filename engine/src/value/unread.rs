@@ -1,6 +1,6 @@
 //! Fields that stay JSON until somebody asks for one.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::{Key, Value, json};
 use crate::work;
@@ -29,15 +29,16 @@ impl<V> Unread<V> {
         self.fields.get_or_init(|| (self.read)(&self.text))
     }
 
-    /// The fields for one who changes them; others may share the text.
-    pub fn to_fields(&self) -> Vec<(Key, V)> {
-        (self.read)(&self.text)
+    /// The fields for one who changes them; who shares the text still has them.
+    pub fn take(unread: &mut Arc<Self>) -> Vec<(Key, V)> {
+        let known = Arc::get_mut(unread).and_then(|unread| unread.fields.take());
+        known.unwrap_or_else(|| (unread.read)(&unread.text))
     }
 }
 
 /// None, where the text is not of an object.
 fn read(text: &str) -> Vec<(Key, Value)> {
-    // Nothing is left half read, whatever budget the request has that comes here first.
+    // Others may wait for the fields, so reading is not ended by the budget of the request that comes first.
     match work::essential(|| json::decode(text.as_bytes())) {
         Ok(Value::Object(fields)) => fields.into_iter().collect(),
         _ => Vec::new(),

@@ -96,18 +96,9 @@ fn encode_part(value: &Value, path: &[&str], texts: &[Option<&str>], out: &mut V
             }
             out.push(b']');
         }
-        ([name, rest @ ..], Value::Object(fields)) => {
-            out.push(b'{');
-            for (index, (key, field)) in fields.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                json::encode_string(key, out);
-                out.push(b':');
-                if key == *name { encode_part(field, rest, texts, out) } else { json::encode_into(field, out) }
-            }
-            out.push(b'}');
-        }
+        ([name, rest @ ..], Value::Object(fields)) => json::encode_fields(fields.iter(), out, |key, field, out| {
+            if key == *name { encode_part(field, rest, texts, out) } else { json::encode_into(field, out) }
+        }),
         _ => json::encode_into(value, out),
     }
 }

@@ -203,7 +203,7 @@ impl Registry {
     fn put_encoded(&self, resource: &Resource, object: &Value, encoded: &Encoded) -> store::Put {
         let version = resource.storage();
         store::Put {
-            object: encoded.fitted(),
+            object: encoded.clone(),
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: store::interned(&version.version),
             schema_generation: version.schema_generation,

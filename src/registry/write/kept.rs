@@ -3,6 +3,8 @@
 //! What is stored is compact but for this field, where there is space between its tokens. So its text is told from the bytes in
 //! the store, and objects of kinds without such a field cost nothing.
 
+use bytes::Bytes;
+
 use crate::kinds;
 use crate::kinds::strategy::Strategy;
 use crate::protobuf;
@@ -121,7 +123,7 @@ fn encode(path: &[&str], object: &Value, texts: &[Option<&str>], bytes: usize) -
         return Encoded::of_expected(object, bytes);
     }
     let texts: Vec<Option<&str>> = texts.iter().zip(are_kept).map(|(text, is_kept)| text.filter(|_| is_kept)).collect();
-    Encoded::new(written::encode_with_texts(object, path, &texts, bytes))
+    Encoded::new(Bytes::copy_from_slice(&written::encode_with_texts(object, path, &texts, bytes)))
 }
 
 fn without_managers(object: &Value) -> Value {

@@ -61,14 +61,14 @@ pub fn decode_within_range(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode().map(|decoded| decoded.value)
 }
 
-/// As [`decode`], of compact JSON with sorted fields as it was encoded here: objects in fields of this name are read when
-/// somebody asks for what they hold. Of them only the brackets and the ends of texts are checked.
+/// As [`decode`], of compact JSON with sorted fields as it was encoded here: objects at `path`, in which `*` is any item of
+/// an array, are read when somebody asks for what they hold. Of them only the brackets and the ends of texts are checked.
 ///
 /// # Errors
 ///
 /// As of [`decode`].
-pub fn decode_leaving(bytes: &[u8], name: &'static str) -> Result<Value, JsonError> {
-    let decoder = Decoder { left_unread: Some(name), ..Decoder::new(bytes) };
+pub fn decode_leaving(bytes: &[u8], path: &'static [&'static str]) -> Result<Value, JsonError> {
+    let decoder = Decoder { left_unread: path, ..Decoder::new(bytes) };
     decoder.decode()?.within_range().map(|decoded| decoded.value)
 }
 
@@ -152,13 +152,13 @@ pub(super) struct Decoder<'a> {
     text: Option<&'a str>,
     pub at: usize,
     out_of_range: Option<String>,
-    /// The fields whose objects are not read.
-    left_unread: Option<&'static str>,
+    /// Where objects stand that are not read; nowhere, where it is empty.
+    left_unread: &'static [&'static str],
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Decoder { bytes, text: str::from_utf8(bytes).ok(), at: 0, out_of_range: None, left_unread: None }
+        Decoder { bytes, text: str::from_utf8(bytes).ok(), at: 0, out_of_range: None, left_unread: &[] }
     }
 
     pub fn decode(mut self) -> Result<Decoded, JsonError> {
@@ -198,7 +198,7 @@ impl<'a> Decoder<'a> {
                 *next = Next::Value;
                 return Ok(None);
             }
-            (_, Some(b'{')) if self.left_unread.is_some() && self.is_left_unread(open, waiting) => self.unread()?,
+            (_, Some(b'{')) if !open.is_empty() && self.is_left_unread(open, waiting) => self.unread(open.len())?,
             (_, Some(b'{')) => {
                 open.push(OpenContainer::Object(waiting.fields.len()));
                 self.check_depth(open.len())?;
@@ -261,22 +261,33 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Whether the object that begins here stands in a field that is left unread.
+    /// Whether the object that begins here is left unread.
     fn is_left_unread(&self, open: &[OpenContainer], waiting: &OpenValues) -> bool {
-        let field = match open.last() {
-            Some(OpenContainer::Object(_)) => waiting.fields.last().map(|(name, _)| name.as_str()),
-            _ => None,
-        };
-        self.text.is_some() && field.is_some() && field == self.left_unread
+        if open.len() != self.left_unread.len() || self.text.is_none() {
+            return false;
+        }
+        // The last field of each object is the one that is being read.
+        let mut end = waiting.fields.len();
+        open.iter().zip(self.left_unread).rev().all(|(container, step)| match container {
+            OpenContainer::Array(_) => *step == "*",
+            OpenContainer::Object(start) => {
+                let field = waiting.fields[*start..end].last();
+                end = *start;
+                field.is_some_and(|(name, _)| name == step)
+            }
+        })
     }
 
-    /// The object that begins here.
-    fn unread(&mut self) -> Result<Value, JsonError> {
+    /// The object that begins here, within so many others.
+    fn unread(&mut self, around: usize) -> Result<Value, JsonError> {
         let start = self.at;
         let mut depth = 0_usize;
         loop {
             match self.peek() {
-                Some(b'{' | b'[') => depth += 1,
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.check_depth(around + depth)?;
+                }
                 Some(b'}' | b']') => depth -= 1,
                 Some(b'"') => self.skip_string()?,
                 Some(_) => {}

@@ -30,25 +30,33 @@ pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
             }
             out.push(b']');
         }
-        Value::Object(fields) if fields.json_text().is_some() => {
-            let text = fields.json_text().unwrap_or_default();
-            work::bytes(text.len());
-            out.extend_from_slice(text.as_bytes());
-        }
-        Value::Object(fields) => {
-            out.push(b'{');
-            for (index, (name, field)) in fields.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                encode_string(name, out);
-                out.push(b':');
-                encode_into(field, out);
+        Value::Object(fields) => match fields.json_text() {
+            Some(text) => {
+                work::bytes(text.len());
+                out.extend_from_slice(text.as_bytes());
             }
-            out.push(b'}');
-        }
+            None => encode_fields(fields.iter(), out, |_, field, out| encode_into(field, out)),
+        },
         _ => encode_scalar(value, out),
     }
+}
+
+/// An object with these fields, whose values `encode` writes.
+pub fn encode_fields<'f, T>(
+    fields: impl Iterator<Item = (&'f str, T)>,
+    out: &mut Vec<u8>,
+    mut encode: impl FnMut(&str, T, &mut Vec<u8>),
+) {
+    out.push(b'{');
+    for (index, (name, field)) in fields.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        encode_string(name, out);
+        out.push(b':');
+        encode(name, field, out);
+    }
+    out.push(b'}');
 }
 
 /// In which order the fields of objects are written.
@@ -122,10 +130,10 @@ pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
             encode_declared(fields, declared, out);
         }
         (Value::Object(fields), Layout::Map(layout)) => {
-            encode_fields_as(fields.iter().map(|(name, field)| (name, field, *layout)), out);
+            encode_fields_as(fields.iter().map(|(name, field)| (name, (field, *layout))), out);
         }
         (Value::Object(fields), Layout::DeclaredMap(declared)) => {
-            encode_fields_as(fields.iter().map(|(name, field)| (name, field, Layout::Declared(declared))), out);
+            encode_fields_as(fields.iter().map(|(name, field)| (name, (field, Layout::Declared(declared)))), out);
         }
         _ => encode_into(value, out),
     }
@@ -134,26 +142,19 @@ pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
 /// Fields in the order that is declared, then those that are not, sorted.
 fn encode_declared(fields: &Map, declared: &dyn FieldOrder, out: &mut Vec<u8>) {
     let found = fields.iter().map(|(name, field)| match declared.find(name) {
-        Some((place, layout)) => (place, (name, field, layout)),
-        None => (usize::MAX, (name, field, Layout::Sorted)),
+        Some((place, layout)) => (place, (name, (field, layout))),
+        None => (usize::MAX, (name, (field, Layout::Sorted))),
     });
     let mut ordered: Vec<_> = found.collect();
     ordered.sort_by_key(|(place, _)| *place);
     encode_fields_as(ordered.into_iter().map(|(_, field)| field), out);
 }
 
-fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout)>, out: &mut Vec<u8>) {
-    out.push(b'{');
-    for (index, (name, field, layout)) in fields.enumerate() {
+fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, (&'v Value, Layout))>, out: &mut Vec<u8>) {
+    encode_fields(fields, out, |_, (field, layout), out| {
         work::step();
-        if index > 0 {
-            out.push(b',');
-        }
-        encode_string(name, out);
-        out.push(b':');
         encode_as_into(field, layout, out);
-    }
-    out.push(b'}');
+    });
 }
 
 /// Compact JSON with two spaces of indentation per level, as Go's `MarshalIndent`; no newline at the end.

@@ -20,7 +20,8 @@ mod word;
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_leaving, decode_within_range, tally, text_of};
 pub(crate) use encode::encode_as_into;
 pub use encode::{
-    FieldOrder, Layout, encode, encode_as, encode_into, encode_string, encode_to_string, indent, indent_within,
+    FieldOrder, Layout, encode, encode_as, encode_fields, encode_into, encode_string, encode_to_string, indent,
+    indent_within,
 };
 pub use repeated::{RepeatedField, decode_strict};
 
@@ -43,6 +44,28 @@ mod tests {
     #[test]
     fn fields_are_sorted_and_the_last_of_a_repeated_one_stays() {
         check(r#" {"b" : [ 1 , {} , [] ] , "a":true,"c":null, "a" : "x" } "#, r#"{"a":"x","b":[1,{},[]],"c":null}"#);
+    }
+
+    #[test]
+    fn what_is_left_unread_is_what_it_would_be() {
+        const PATH: &[&str] = &["m", "l", "*", "f"];
+        let leave = |text: &str| decode_leaving(text.as_bytes(), PATH);
+        let unread = |value: &Value| value.items_at(&["m", "l"])[0].get("f").and_then(Value::as_object).cloned();
+        let text =
+            r#"{"f":{"f":{}},"m":{"f":{},"l":[{"e":[{}],"f":{"\\\"}":["}{\\",{"a":1}],"b":{}}},{"f":{}},{"f":[]}]}}"#;
+        let left = leave(text).expect("it is JSON");
+        assert_eq!(unread(&left).expect("it is there").json_text(), Some(r#"{"\\\"}":["}{\\",{"a":1}],"b":{}}"#));
+        assert_eq!(Ok(&left), decode(text.as_bytes()).as_ref());
+        assert_eq!(encode_to_string(&left), text);
+        for elsewhere in [r#"{"m":{"l":[[{"f":{}}]]}}"#, r#"{"m":{"x":[{"f":{}}]}}"#, r#"{"x":{"l":[{"f":{}}]}}"#] {
+            let read = leave(elsewhere).expect("it is JSON");
+            assert!(!format!("{read:?}").contains("Unread"), "{elsewhere}");
+        }
+        for cut in 1..text.len() {
+            assert!(leave(&text[..cut]).is_err(), "{}", &text[..cut]);
+        }
+        let deep = format!(r#"{{"m":{{"l":[{{"f":{}{}}}]}}}}"#, r#"{"a":"#.repeat(DEPTH_MAX), "}".repeat(DEPTH_MAX));
+        assert!(leave(&deep).is_err_and(|error| error.to_string().contains("exceeded max depth")));
     }
 
     #[test]
