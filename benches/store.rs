@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use kubeskiff::store::{At, Collection, Config, Durability, Location, Op, PostgresUrl, Put, Storage, Write};
+use kubeskiff::store::{At, Collection, Config, Durability, Encoded, Location, Op, PostgresUrl, Put, Storage, Write};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
 
 const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -101,7 +101,7 @@ fn many() -> Collection {
 
 fn put(key: String, bytes: &Bytes) -> Write {
     let op = Op::Put(Put {
-        bytes: bytes.clone(),
+        object: Encoded::new(bytes.clone()),
         uid: "2b0a6cc5-9a3d-4b3c-8f39-0d3f0a9d8a11".into(),
         stored_version: "v1".into(),
         schema_generation: 1,

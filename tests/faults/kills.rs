@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kubeskiff::store::{
-    At, Collection, Config, Guard, Location, Op, PostgresUrl, Put, Storage, Write, WriteError, copy,
+    At, Collection, Config, Encoded, Guard, Location, Op, PostgresUrl, Put, Storage, Write, WriteError, copy,
 };
 
 use crate::server::Folder;
@@ -39,7 +39,7 @@ fn location(place: &str) -> Location {
 
 fn put(key: &str, text: usize, guard: Guard) -> Write {
     let op = Op::Put(Put {
-        bytes: format!(r#"{{"metadata":{{"name":"{key}"}},"spec":{text}}}"#).into(),
+        object: Encoded::new(format!(r#"{{"metadata":{{"name":"{key}"}},"spec":{text}}}"#)),
         uid: key.into(),
         stored_version: "v1".into(),
         schema_generation: 1,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use kubeskiff::meta::Revision;
 use kubeskiff::store::{
-    At, Change, Collection, Config, Durability, Guard, Location, LogWatch, Op, PostgresUrl, Put, Snapshot,
+    At, Change, Collection, Config, Durability, Encoded, Guard, Location, LogWatch, Op, PostgresUrl, Put, Snapshot,
     SnapshotError, Storage, Write,
 };
 
@@ -96,7 +96,7 @@ fn crontabs() -> Collection {
 
 fn put(key: &str, text: &str, guards: &[Guard]) -> Write {
     let op = Op::Put(Put {
-        bytes: format!(r#"{{"metadata":{{"name":"{key}","uid":"u-{key}"}},"spec":"{text}"}}"#).into(),
+        object: Encoded::new(format!(r#"{{"metadata":{{"name":"{key}","uid":"u-{key}"}},"spec":"{text}"}}"#)),
         uid: format!("u-{key}").into(),
         stored_version: "v1".into(),
         schema_generation: 3,

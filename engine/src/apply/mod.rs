@@ -294,15 +294,18 @@ impl FieldManager<'_> {
         let live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
         let manager = self.manager_id(manager, Operation::Update);
         let Changes { set: changed, removed } = self.updater().update(live, new, &mut managers, &manager)?;
-        let own = managers.take(&manager);
-        let (mut fields, last_time) = own.map_or((OwnedFields::NONE, None), |own| (own.fields, own.time));
-        fields.subtract(&removed);
-        let set = without_identity(changed.clone());
-        if set != changed {
-            fields.subtract(&changed);
-        }
-        let time = if set.is_empty() { last_time } else { Time::parse(now) };
-        let fields = fields.united(set);
+        let (fields, time) = match managers.take(&manager) {
+            None => (OwnedFields::Set(without_identity(changed)), Time::parse(now)),
+            Some(mut own) => {
+                own.fields.subtract(&removed);
+                let set = without_identity(changed.clone());
+                if set != changed {
+                    own.fields.subtract(&changed);
+                }
+                let time = if set.is_empty() { own.time } else { Time::parse(now) };
+                (own.fields.united(set), time)
+            }
+        };
         if !fields.is_empty() {
             managers.put(ManagerEntry { manager, api_version: self.version.to_owned(), fields, time });
         }
