@@ -19,8 +19,14 @@ pub const TARGET: Target = Target {
 fn run(data: &[u8]) {
     let (schema, object) = super::parts(data);
     let Ok(Ok((schema, _))) = json::decode(schema).map(|schema| json_schema::decode(&schema)) else { return };
-    let again = json_schema::decode(&schema.encode());
-    assert_eq!(again.map(|(schema, _)| schema.encode()), Ok(schema.encode()), "decode after encode is the identity");
+    let encoded = schema.encode();
+    let again = json_schema::decode(&encoded).expect("what is encoded can be decoded").0.encode();
+    // What is neither a schema nor a list Go writes as null, and reads as none.
+    if !json::encode_to_string(&encoded).contains(r#""items":null"#) {
+        assert_eq!(again, encoded, "decode after encode is the identity");
+    }
+    let once_more = json_schema::decode(&again).expect("what is encoded can be decoded").0.encode();
+    assert_eq!(once_more, again, "decode after encode is the identity");
     let Ok(schema) = convert::to_structural(&schema) else { return };
     if !check::validate_structural(&Path::ROOT, &schema).is_empty() {
         return;
