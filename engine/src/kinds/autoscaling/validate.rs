@@ -5,10 +5,13 @@
 use crate::kinds::{checks, resources};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::quantity::Quantity;
 use crate::value::Value;
 
+/// Older minors take a reference of any apiVersion.
+const FIRST_WITH_CHECKED_REFERENCES: Minor = Minor::of(34);
 const PERIOD_SECONDS_MAX: i64 = 1800;
 const STABILIZATION_SECONDS_MAX: i64 = 3600;
 
@@ -42,8 +45,12 @@ enum References {
 
 impl AutoscalerValidationOptions {
     /// For `new`, which replaces `old`.
-    fn of(new: &Value, old: Option<&Value>) -> Self {
+    fn of(minor: Minor, new: &Value, old: Option<&Value>) -> Self {
         let min_replicas = |hpa: &Value| hpa.at(&["spec", "minReplicas"]).and_then(Value::as_i64);
+        let min_replicas = if old.and_then(min_replicas) == Some(0) { 0 } else { 1 };
+        if minor < FIRST_WITH_CHECKED_REFERENCES {
+            return AutoscalerValidationOptions { min_replicas, target: References::Any, objects: References::Any };
+        }
         let target = |hpa: &Value, name: &str| hpa.str_at(&["spec", "scaleTargetRef", name]).to_owned();
         let is_same = |old: &&Value| ["apiVersion", "kind"].iter().all(|name| target(old, name) == target(new, name));
         let target = match old.filter(is_same) {
@@ -59,16 +66,16 @@ impl AutoscalerValidationOptions {
         };
         let had_odd = old.is_some_and(|old| old.items_at(&["spec", "metrics"]).iter().any(is_odd));
         AutoscalerValidationOptions {
-            min_replicas: if old.and_then(min_replicas) == Some(0) { 0 } else { 1 },
+            min_replicas,
             target,
             objects: if had_odd { References::Any } else { References::WellFormed },
         }
     }
 }
 
-/// What is wrong with the spec of `new`, which replaces `old`. Both are in v2.
-pub fn spec(new: &Value, old: Option<&Value>) -> ErrorList {
-    let options = AutoscalerValidationOptions::of(new, old);
+/// What `minor` finds wrong with the spec of `new`, which replaces `old`. Both are in v2.
+pub fn spec(minor: Minor, new: &Value, old: Option<&Value>) -> ErrorList {
+    let options = AutoscalerValidationOptions::of(minor, new, old);
     let root = FieldRef::root(new);
     let spec = root.field("spec");
     let mut errors = replicas(&spec, options.min_replicas);

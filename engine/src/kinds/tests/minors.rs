@@ -439,3 +439,22 @@ fn a_pod_with_a_node_is_not_nominated_for_another_since_1_35() {
         "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node",
     );
 }
+
+#[test]
+fn autoscalers_may_leave_out_the_group_of_what_they_scale_before_1_34() {
+    const AUTOSCALER: &str = "autoscaling/v1 HorizontalPodAutoscaler";
+    let fault = "spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group";
+    let of = |target: &str| format!("spec: {{maxReplicas: 2, scaleTargetRef: {target}}}");
+    let (old, new) = (of("{apiVersion: apps/v1, kind: Deployment, name: a}"), of("{kind: Deployment, name: a}"));
+    Held::new(AUTOSCALER, None, &new).is_valid_before(34, fault);
+    Held::new(AUTOSCALER, Some(&old), &new).is_valid_before(34, fault);
+    let metric = "{type: Object, object: {describedObject: {apiVersion: a/b/c, kind: K, name: a}, \
+                  metric: {name: m}, target: {type: Value, value: 1}}}";
+    let odd = format!(
+        "spec: {{maxReplicas: 2, scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: a}}, metrics: [{metric}]}}"
+    );
+    Held::new("autoscaling/v2 HorizontalPodAutoscaler", None, &odd).is_valid_before(
+        34,
+        "spec.metrics[0].object.describedObject.apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c",
+    );
+}

@@ -122,10 +122,10 @@ impl Strategy for HorizontalPodAutoscaler {
         });
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let object = in_v2(object);
         let mut errors = metadata::validate(&object, true, names::name_is_dns1123_subdomain);
-        errors.extend(validate::spec(&object, None));
+        errors.extend(validate::spec(version.minor, &object, None));
         errors
     }
 
@@ -142,14 +142,14 @@ impl Strategy for HorizontalPodAutoscaler {
         if subresource == Subresource::Status { &["spec"] } else { &["status"] }
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
         let (new, old) = (in_v2(new), in_v2(old));
         let mut errors = metadata::validate_update(&new, &old);
         if subresource == Subresource::Status {
             let root = FieldRef::root(&new);
             errors.extend(status::not_negative(&root.field("status"), &["currentReplicas", "desiredReplicas"]));
         } else {
-            errors.extend(validate::spec(&new, Some(&old)));
+            errors.extend(validate::spec(version.minor, &new, Some(&old)));
         }
         errors
     }
