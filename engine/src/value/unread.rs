@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Key, Value, json};
+use smol_str::SmolStr;
+
+use super::{Value, json};
 use crate::work;
 
 /// The text of an object, and its fields once they are read.
 #[derive(Debug)]
 pub(super) struct Unread<V> {
     text: Box<str>,
-    read: fn(&str) -> Vec<(Key, V)>,
-    fields: OnceLock<Vec<(Key, V)>>,
+    read: fn(&str) -> Vec<(SmolStr, V)>,
+    fields: OnceLock<Vec<(SmolStr, V)>>,
 }
 
 impl Unread<Value> {
@@ -25,19 +27,19 @@ impl<V> Unread<V> {
         &self.text
     }
 
-    pub fn fields(&self) -> &Vec<(Key, V)> {
+    pub fn fields(&self) -> &Vec<(SmolStr, V)> {
         self.fields.get_or_init(|| (self.read)(&self.text))
     }
 
     /// The fields for one who changes them; who shares the text still has them.
-    pub fn take(unread: &mut Arc<Self>) -> Vec<(Key, V)> {
+    pub fn take(unread: &mut Arc<Self>) -> Vec<(SmolStr, V)> {
         let known = Arc::get_mut(unread).and_then(|unread| unread.fields.take());
         known.unwrap_or_else(|| (unread.read)(&unread.text))
     }
 }
 
 /// None, where the text is not of an object.
-fn read(text: &str) -> Vec<(Key, Value)> {
+fn read(text: &str) -> Vec<(SmolStr, Value)> {
     // Others may wait for the fields, so reading is not ended by the budget of the request that comes first.
     match work::essential(|| json::decode(text.as_bytes())) {
         Ok(Value::Object(fields)) => fields.into_iter().collect(),
