@@ -142,7 +142,13 @@ impl Strategy for HorizontalPodAutoscaler {
         if subresource == Subresource::Status { &["spec"] } else { &["status"] }
     }
 
-    fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         let (new, old) = (in_v2(new), in_v2(old));
         let mut errors = metadata::validate_update(&new, &old);
         if subresource == Subresource::Status {
