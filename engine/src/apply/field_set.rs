@@ -120,6 +120,11 @@ impl FieldSet {
         self.nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.nodes[at])
     }
 
+    /// Whether every node is a field: these come before every other kind of element.
+    pub(super) fn is_of_fields(&self) -> bool {
+        self.nodes.last().is_none_or(|last| matches!(last.element, PathElement::Field(_)))
+    }
+
     /// The node of a field by its name.
     pub(super) fn field(&self, name: &str) -> Option<&FieldSetNode> {
         let order = |node: &FieldSetNode| match &node.element {
@@ -386,8 +391,7 @@ impl FieldSet {
             out.push(b':');
             node.children.encode_below(node.member, text, out);
         };
-        let are_fields = self.nodes.last().is_none_or(|last| matches!(last.element, PathElement::Field(_)));
-        if are_fields {
+        if self.is_of_fields() {
             for node in &self.nodes {
                 text.clear();
                 node.element.encode_into(text);

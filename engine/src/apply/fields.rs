@@ -60,7 +60,7 @@ impl<'a> OwnedFields<'a> {
     pub fn take(&mut self) -> FieldSet {
         match std::mem::replace(self, OwnedFields::NONE) {
             OwnedFields::Set(set) => set,
-            OwnedFields::Text(fields, _) => fields.root().set(),
+            text => text.set().into_owned(),
         }
     }
 

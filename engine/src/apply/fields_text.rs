@@ -298,8 +298,7 @@ fn found<'s>(set: &'s FieldSet, name: OwnedName<'_>) -> Option<(PathElement, &'s
         let node = set.field(&field)?;
         return Some((node.element.clone(), node));
     }
-    // Fields come first.
-    if matches!(set.nodes().last()?.element, PathElement::Field(_)) {
+    if set.is_of_fields() {
         return None;
     }
     let element = name.element()?;
