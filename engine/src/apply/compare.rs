@@ -43,6 +43,10 @@ impl TypeSchema {
     }
 
     fn compare_values(&self, id: TypeId, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) {
+        if let (None, Some(new)) = (old, new) {
+            out.added = self.added(id, new);
+            return;
+        }
         work::step();
         let type_ = self.get(id);
         let (old_kind, new_kind) = (Candidates::of(type_, old), Candidates::of(type_, new));
@@ -54,7 +58,6 @@ impl TypeSchema {
         };
         let is_leaf = match (old, new) {
             (_, None) => compare(old_kind),
-            (None, _) => compare(new_kind),
             _ if old_kind == new_kind => compare(new_kind),
             _ => {
                 compare(old_kind);
@@ -62,9 +65,31 @@ impl TypeSchema {
             }
         };
         if !is_leaf {
-            out.added.itself |= old.is_none();
-            out.removed.itself |= old.is_some() && new.is_none();
+            out.removed.itself |= new.is_none();
         }
+    }
+
+    /// What is added by a value that nothing stood for.
+    fn added(&self, id: TypeId, new: &Value) -> ComparedNode {
+        work::step();
+        let Some(kind) = self.kind_of(id, new) else { return ComparedNode::default() };
+        let mut below = Vec::new();
+        match (kind, new) {
+            (TypeKind::Map(map), Value::Object(fields)) if !map.atomic => {
+                below.reserve_exact(fields.len());
+                let of_field = |(name, field)| self.added(map.value(name)?, field).at(|| PathElement::field(name));
+                below.extend(fields.iter().filter_map(of_field));
+            }
+            (TypeKind::List(list), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
+                let of_items = |(item, same): (Item<'_>, &[Item<'_>])| match same {
+                    [one] => self.added(list.element, one.value).at(|| item.element()),
+                    _ => ComparedNode { itself: true, below: Vec::new() }.at(|| item.element()),
+                };
+                below.extend(by_key(&list.sorted_items(items)).filter_map(of_items));
+            }
+            _ => {}
+        }
+        ComparedNode { itself: true, below }
     }
 
     /// Returns whether the field is a leaf: atomic, or empty on both sides.
@@ -209,10 +234,18 @@ impl Difference {
             (self.added, &mut parent.added),
         ];
         for (part, parent) in parts {
-            if part.itself || !part.below.is_empty() {
-                let children = FieldSet::from_unsorted(part.below);
-                parent.below.push(FieldSetNode { element: element(), member: part.itself, children });
-            }
+            parent.below.extend(part.at(&element));
         }
+    }
+}
+
+impl ComparedNode {
+    /// What stands at this step of the field above, if anything does.
+    fn at(self, element: impl FnOnce() -> PathElement) -> Option<FieldSetNode> {
+        (self.itself || !self.below.is_empty()).then(|| FieldSetNode {
+            element: element(),
+            member: self.itself,
+            children: FieldSet::from_unsorted(self.below),
+        })
     }
 }

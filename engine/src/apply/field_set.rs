@@ -371,38 +371,39 @@ impl FieldSet {
     /// The `fieldsV1` form as compact JSON.
     pub(super) fn encode_text(&self) -> String {
         let mut out = Vec::with_capacity(256);
-        self.encode_below(false, &mut String::new(), &mut out);
+        self.encode_below(false, &mut out);
         String::from_utf8(out).expect("names and their escapes are UTF-8")
     }
 
-    /// `text` is room for the text of an element.
-    fn encode_below(&self, member: bool, text: &mut String, out: &mut Vec<u8>) {
+    fn encode_below(&self, member: bool, out: &mut Vec<u8>) {
         out.push(b'{');
         let start = out.len();
         if member && !self.is_empty() {
             out.extend_from_slice(b"\".\":{}");
         }
-        let mut encode = |node: &FieldSetNode, text: &mut String| {
+        let mut encode = |node: &FieldSetNode, prefix: &[u8], text: &str| {
             work::step();
             if out.len() > start {
                 out.push(b',');
             }
-            json::encode_string(text, out);
-            out.push(b':');
-            node.children.encode_below(node.member, text, out);
+            out.push(b'"');
+            out.extend_from_slice(prefix);
+            json::encode_text(text, out);
+            out.extend_from_slice(b"\":");
+            node.children.encode_below(node.member, out);
         };
         if self.is_of_fields() {
             for node in &self.nodes {
-                text.clear();
-                node.element.encode_into(text);
-                encode(node, text);
+                if let PathElement::Field(name) = &node.element {
+                    encode(node, b"f:", name);
+                }
             }
         } else {
             // Their texts have another order than items have.
             let mut texts: Vec<_> = self.nodes.iter().map(|node| (node.element.encode(), node)).collect();
             texts.sort_by(|(left, _), (right, _)| left.cmp(right));
             texts.dedup_by(|(later, _), (kept, _)| later == kept);
-            texts.iter_mut().for_each(|(text, node)| encode(node, text));
+            texts.iter().for_each(|(text, node)| encode(node, b"", text));
         }
         out.push(b'}');
     }

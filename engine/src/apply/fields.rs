@@ -105,13 +105,9 @@ impl<'a> OwnedFields<'a> {
         if set.is_empty() {
             return;
         }
-        let without = match self {
-            OwnedFields::Text(fields, _) => fields.without(set),
-            OwnedFields::Set(_) => None,
-        };
-        *self = match without {
-            Some(left) => OwnedFields::Text(left, None),
-            None => OwnedFields::Set(self.set().difference(set)),
+        *self = match self {
+            OwnedFields::Text(fields, _) => OwnedFields::Text(fields.without(set), None),
+            OwnedFields::Set(owned) => OwnedFields::Set(owned.difference(set)),
         };
     }
 }

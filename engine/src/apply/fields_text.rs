@@ -23,7 +23,7 @@ pub(super) struct FieldsText<'a> {
 }
 
 /// A step of the text: `"f:spec":{...}`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextStep {
     /// Where the name begins and ends, in bytes and without its quotes.
     name: (u32, u32),
@@ -53,10 +53,60 @@ impl<'a> FieldsText<'a> {
     }
 
     /// What is left without the members of `set`.
-    pub fn without(&self, set: &FieldSet) -> Option<FieldsText<'static>> {
-        let mut left = String::with_capacity(self.text.len());
+    pub fn without(&self, set: &FieldSet) -> FieldsText<'static> {
+        let steps = Vec::with_capacity(self.steps.len());
+        let mut left = TextWriter { text: String::with_capacity(self.text.len()), steps };
         self.root().write_without(set, false, &mut left);
-        FieldsText::read(Cow::Owned(left))
+        FieldsText { text: Cow::Owned(left.text), steps: left.steps }
+    }
+}
+
+/// A text that is being written, and its steps so far.
+struct TextWriter {
+    text: String,
+    steps: Vec<TextStep>,
+}
+
+impl TextWriter {
+    /// How far both have come.
+    fn lengths(&self) -> (usize, usize) {
+        (self.text.len(), self.steps.len())
+    }
+
+    /// Goes back to where both were so long.
+    fn truncate(&mut self, (text, steps): (usize, usize)) {
+        self.text.truncate(text);
+        self.steps.truncate(steps);
+    }
+
+    /// Writes the name of a step and its colon. The step has to be ended.
+    fn begin(&mut self, raw: &str) -> usize {
+        let start = self.text.len() + 1;
+        self.text.extend(["\"", raw, "\":"]);
+        // INVARIANT: no text here is longer than the one that it is made of, in which all fits.
+        self.steps.push(TextStep { name: (start as u32, (start + raw.len()) as u32), end: 0, next: 0 });
+        self.steps.len() - 1
+    }
+
+    fn end(&mut self, step: usize) {
+        let (end, next) = self.lengths();
+        self.steps[step].end = end as u32;
+        self.steps[step].next = next as u32;
+    }
+
+    /// Writes a step of another text with all that is below it.
+    fn copy(&mut self, source: &FieldsText<'_>, step: usize) {
+        let TextStep { name: (start, _), end, next } = source.steps[step];
+        let start = start as usize - 1;
+        let (text_length, step_count) = self.lengths();
+        let moved = |at: u32| (at as usize - start + text_length) as u32;
+        let renumbered = |at: u32| (at as usize - step + step_count) as u32;
+        self.steps.extend(source.steps[step..next as usize].iter().map(|step| TextStep {
+            name: (moved(step.name.0), moved(step.name.1)),
+            end: moved(step.end),
+            next: renumbered(step.next),
+        }));
+        self.text.push_str(&source.text[start..end as usize]);
     }
 }
 
@@ -238,33 +288,35 @@ impl<'t> OwnedField<'t> {
 
     /// Appends what is left without the members of `set`, and gives whether that is anything; `is_member` tells whether the
     /// field itself still is one.
-    fn write_without(self, set: &FieldSet, is_member: bool, out: &mut String) -> bool {
-        let start = out.len();
-        out.push('{');
+    fn write_without(self, set: &FieldSet, is_member: bool, out: &mut TextWriter) -> bool {
+        let start = out.text.len();
+        out.text.push('{');
         for at in self.steps_below() {
-            let before = out.len();
-            out.push_str(if before > start + 1 {
-                ","
-            } else if is_member {
-                "\".\":{},"
-            } else {
-                ""
-            });
+            let before = out.lengths();
+            let is_first = before.0 == start + 1;
+            if is_first && is_member {
+                let dot = out.begin(DOT);
+                out.text.push_str("{}");
+                out.end(dot);
+            }
+            if !is_first || is_member {
+                out.text.push(',');
+            }
             let name = self.name(at);
             let Some((_, node)) = found(set, name) else {
-                out.push_str(self.whole(at));
+                out.copy(self.fields, at);
                 continue;
             };
-            out.push('"');
-            out.push_str(name.raw);
-            out.push_str("\":");
+            let step = out.begin(name.raw);
             let field = self.at(at);
-            if !field.write_without(&node.children, field.is_member() && !node.member, out) {
+            if field.write_without(&node.children, field.is_member() && !node.member, out) {
+                out.end(step);
+            } else {
                 out.truncate(before);
             }
         }
-        out.push('}');
-        is_member || out.len() > start + 2
+        out.text.push('}');
+        is_member || out.text.len() > start + 2
     }
 
     /// Where the steps right below begin, but for the dot.
@@ -283,12 +335,6 @@ impl<'t> OwnedField<'t> {
     fn name(self, step: usize) -> OwnedName<'t> {
         let (start, end) = self.fields.steps[step].name;
         OwnedName { raw: &self.fields.text[start as usize..end as usize] }
-    }
-
-    /// A step with all that is below it.
-    fn whole(self, step: usize) -> &'t str {
-        let TextStep { name: (start, _), end, .. } = self.fields.steps[step];
-        &self.fields.text[start as usize - 1..end as usize]
     }
 }
 
@@ -328,7 +374,9 @@ mod tests {
             prop_assert_eq!(text.root().holds(&other), other.is_subset(&read));
             prop_assert!(text.root().holds(&read));
             prop_assert_eq!(text.root().common(&other), read.intersection(&other));
-            let left = text.without(&other).expect("it is what is written");
+            let left = text.without(&other);
+            let read_again = FieldsText::read(left.text.clone()).expect("it is what is written");
+            prop_assert_eq!(&left.steps, &read_again.steps);
             prop_assert_eq!(left.into_text(), read.difference(&other).encode_text());
         }
     }

@@ -103,7 +103,7 @@ impl PathElement {
     }
 
     /// Appends what [`PathElement::encode`] gives to `text`.
-    pub(super) fn encode_into(&self, text: &mut String) {
+    fn encode_into(&self, text: &mut String) {
         match self {
             PathElement::Field(name) => {
                 text.push_str("f:");
@@ -395,9 +395,10 @@ pub(super) fn is_plain_key(text: &str, quote: &str) -> bool {
 
 /// The text between the quotes that `text` begins with, if JSON has no other way to write it, and what follows.
 fn plain_string<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
-    let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'<' | b'>' | b'&');
-    inner.bytes().all(is_plain).then_some((inner, rest))
+    let quoted = text.strip_prefix(quote)?;
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');
+    let (inner, rest) = quoted.split_at(quoted.bytes().take_while(is_plain).count());
+    Some((inner, rest.strip_prefix(quote)?))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub fn schema() -> impl Strategy<Value = Structural> {
         extensions: Extensions { preserve_unknown_fields, embedded_resource, ..Extensions::default() }.into(),
         ..Structural::default()
     });
+    let leaf = leaf.prop_map(noted);
     leaf.prop_recursive(3, 24, 4, move |inner| {
         let additional = prop_oneof![
             any::<bool>().prop_map(StructuralOrBool::Bool),
@@ -22,7 +23,7 @@ pub fn schema() -> impl Strategy<Value = Structural> {
         let parts =
             (btree_map(name(), inner.clone(), 0..4), prop::option::of(inner), prop::option::of(additional), bare());
         parts.prop_map(|(properties, items, additional_properties, (nullable, preserve, embedded, default))| {
-            Structural {
+            noted(Structural {
                 properties: properties.into_iter().collect(),
                 items: items.map(Box::new),
                 additional_properties,
@@ -34,7 +35,12 @@ pub fn schema() -> impl Strategy<Value = Structural> {
                 }
                 .into(),
                 ..Structural::default()
-            }
+            })
         })
     })
+}
+
+fn noted(mut schema: Structural) -> Structural {
+    schema.note_lacks();
+    schema
 }

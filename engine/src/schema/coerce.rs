@@ -50,6 +50,9 @@ impl Coercion {
         embedded: bool,
     ) -> Result<(), Box<Error>> {
         work::step();
+        if schema.lacks.embedded_resources && !embedded {
+            return Ok(());
+        }
         match value {
             Value::Object(fields) => {
                 if embedded {
@@ -154,6 +157,9 @@ pub fn validate_embedded(path: &Path<'_>, value: &Value, schema: &Structural, is
 
 fn validate_within(path: &Path<'_>, value: &Value, schema: &Structural, embedded: bool, errors: &mut ErrorList) {
     work::step();
+    if schema.lacks.embedded_resources && !embedded {
+        return;
+    }
     match value {
         Value::Object(fields) => {
             if embedded {

@@ -54,6 +54,7 @@ pub fn to_structural(schema: &JsonSchema) -> Result<Structural, ConvertError> {
         Some(SchemaOrBool::Bool(allowed)) => Some(StructuralOrBool::Bool(*allowed)),
         None => None,
     };
+    structural.note_lacks();
     Ok(structural)
 }
 

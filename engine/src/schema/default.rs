@@ -63,6 +63,9 @@ struct Defaulting<'s> {
 impl<'s> Defaulting<'s> {
     fn enter(&mut self, value: &mut Value, schema: &'s Structural) -> Result<(), TooLarge> {
         work::step();
+        if schema.lacks.defaults {
+            return Ok(());
+        }
         match value {
             Value::Object(fields) => {
                 self.set_absent(fields, schema)?;

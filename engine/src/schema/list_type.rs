@@ -16,14 +16,17 @@ use crate::work;
 /// Source: Kubernetes documentation, "Merge strategy"; answers recorded from apiextensions-apiserver 1.37.
 pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
     let mut errors = ErrorList::new();
-    if let Value::Object(fields) = value {
-        check_object(path, fields, schema, &mut errors);
+    if let Value::Object(_) = value {
+        check(path, value, schema, &mut errors);
     }
     errors
 }
 
 fn check(path: &Path<'_>, value: &Value, schema: &Structural, errors: &mut ErrorList) {
     work::step();
+    if schema.lacks.checked_lists {
+        return;
+    }
     match value {
         Value::Array(items) => check_list(path, items, schema, errors),
         Value::Object(fields) => check_object(path, fields, schema, errors),
@@ -100,16 +103,10 @@ enum ItemValue<'v> {
     Compound(Vec<u8>),
 }
 
-/// Where a value stands for the second time.
-fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec<usize> {
-    if values.len() < 2 {
-        return Vec::new();
-    }
-    let mut seen = HashMap::with_capacity(values.len());
-    let mut repeated = Vec::new();
-    for (index, value) in values.enumerate() {
+impl<'v> ItemValue<'v> {
+    fn of(value: Option<&'v Value>) -> Self {
         work::bytes(value.and_then(Value::as_str).map_or(0, str::len));
-        let identity = match value {
+        match value {
             None => ItemValue::Absent,
             Some(Value::Null) => ItemValue::Null,
             Some(Value::Bool(truth)) => ItemValue::Bool(*truth),
@@ -122,8 +119,27 @@ fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec
                 work::bytes(encoded.len());
                 ItemValue::Compound(encoded)
             }
-        };
-        let times = seen.entry(identity).or_insert(0_u32);
+        }
+    }
+}
+
+/// Where a value stands for the second time.
+fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec<usize> {
+    /// So few are compared with each other.
+    const FEW: usize = 16;
+    let count = values.len();
+    if count < 2 {
+        return Vec::new();
+    }
+    let values: Vec<_> = values.map(ItemValue::of).collect();
+    if count <= FEW {
+        let is_second = |at: &usize| values[..*at].iter().filter(|value| **value == values[*at]).count() == 1;
+        return (0..count).filter(is_second).collect();
+    }
+    let mut seen: HashMap<_, u32> = HashMap::with_capacity(count);
+    let mut repeated = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let times = seen.entry(value).or_default();
         *times = times.saturating_add(1);
         if *times == 2 {
             repeated.push(index);

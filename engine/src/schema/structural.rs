@@ -30,6 +30,45 @@ pub struct Structural {
     pub validations: Vec<ValidationRule>,
     /// `None` where no value validation is given at all.
     pub value_validation: Option<Box<ValueValidation>>,
+    /// What passes need not look for here.
+    pub lacks: Lacks,
+}
+
+/// What neither a node nor anything below it has, so that a pass that looks for it may turn back. False where nobody has
+/// looked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lacks {
+    /// `default`
+    pub defaults: bool,
+    /// `x-kubernetes-embedded-resource`
+    pub embedded_resources: bool,
+    /// `x-kubernetes-list-type` of `set` or `map`.
+    pub checked_lists: bool,
+}
+
+/// It says nothing that the schema does not say.
+impl PartialEq for Lacks {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Structural {
+    /// Looks at the node, where all below it have been looked at.
+    pub(super) fn note_lacks(&mut self) {
+        let other = self.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+        let below = self.properties.values().chain(self.items.as_deref()).chain(other);
+        let own = Lacks {
+            defaults: self.generic.default.is_none(),
+            embedded_resources: !self.extensions.embedded_resource,
+            checked_lists: !matches!(self.extensions.list_type.as_deref(), Some("set" | "map")),
+        };
+        self.lacks = below.fold(own, |lacks, below| Lacks {
+            defaults: lacks.defaults && below.lacks.defaults,
+            embedded_resources: lacks.embedded_resources && below.lacks.embedded_resources,
+            checked_lists: lacks.checked_lists && below.lacks.checked_lists,
+        });
+    }
 }
 
 /// `additionalProperties`: a schema, or whether anything is allowed.
@@ -190,5 +229,71 @@ impl Blank for Extensions {
     fn blank() -> &'static Self {
         static BLANK: LazyLock<Extensions> = LazyLock::new(Extensions::default);
         &BLANK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::meta::field::Path;
+    use crate::schema::{arbitrary, coerce, default, list_type};
+    use crate::value::arbitrary::value;
+
+    /// With sets where `is_set` says so, and with nothing known of what is lacking where not `is_noted`.
+    fn changed(mut schema: Structural, is_set: bool, is_noted: bool) -> Structural {
+        let change = |schema: Structural| changed(schema, is_set, is_noted);
+        schema.items = schema.items.map(|items| Box::new(change(*items)));
+        schema.properties = schema.properties.into_iter().map(|(name, property)| (name, change(property))).collect();
+        schema.additional_properties = schema.additional_properties.map(|other| match other {
+            StructuralOrBool::Structural(other) => StructuralOrBool::Structural(Box::new(change(*other))),
+            allowed => allowed,
+        });
+        if is_set && schema.generic.nullable {
+            schema.extensions.list_type = Some("set".to_owned());
+        }
+        schema.lacks = Lacks::default();
+        if is_noted {
+            schema.note_lacks();
+        }
+        schema
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn passes_find_the_same_where_it_is_known_what_is_lacking(
+            value in value(),
+            schema in arbitrary::schema(),
+            is_set: bool,
+            is_root: bool,
+        ) {
+            let noted = changed(schema.clone(), is_set, true);
+            let unknown = changed(schema, is_set, false);
+            let found = |schema: &Structural| {
+                let mut passed = value.clone();
+                let dropped = coerce::coerce(&Path::ROOT, &mut passed, schema, is_root, true);
+                let room = default::apply(&mut passed, schema);
+                let embedded = coerce::validate_embedded(&Path::ROOT, &passed, schema, is_root);
+                let lists = list_type::validate(&Path::ROOT, &passed, schema);
+                (passed, dropped, room, embedded, lists)
+            };
+            prop_assert_eq!(found(&noted), found(&unknown));
+        }
+    }
+
+    #[test]
+    fn a_list_of_what_has_no_default_is_not_gone_through() {
+        let mut item = Structural::default();
+        item.note_lacks();
+        let mut list = Structural { items: Some(Box::new(item)), ..Structural::default() };
+        list.note_lacks();
+        let mut schema = Structural { properties: Map::from_iter([("l", list)]), ..Structural::default() };
+        schema.note_lacks();
+        let mut value = crate::object! { "l" => vec![Value::Null; 1_000] };
+        let (_, steps) = work::counted(|| default::apply(&mut value, &schema));
+        assert!(steps < 10, "{steps} steps");
     }
 }

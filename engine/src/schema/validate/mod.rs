@@ -31,9 +31,18 @@ pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorLis
 
 /// [`validate`] in that version of Kubernetes.
 pub fn validate_in(minor: Minor, path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
+    validate_whole(minor, value, schema, None).into_errors(path)
+}
+
+fn validate_whole(
+    minor: Minor,
+    value: &Value,
+    schema: &Structural,
+    correlated: Option<&Correlated<'_>>,
+) -> ValidationResult {
     let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
-    validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), None, &mut outcome);
-    outcome.into_errors(path)
+    validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), correlated, &mut outcome);
+    outcome
 }
 
 /// What is wrong with `new` that was not so before: values that the update leaves as they are pass.
@@ -43,13 +52,12 @@ pub fn validate_update(path: &Path<'_>, new: &Value, old: &Value, schema: &Struc
 
 /// [`validate_update`] in that version of Kubernetes: without `CRDValidationRatcheting` nothing passes because it was so before.
 pub fn validate_update_in(minor: Minor, path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
-    if !minor.opens(Gate::CrdValidationRatcheting) {
-        return validate_in(minor, path, new, schema);
+    let outcome = validate_whole(minor, new, schema, None);
+    // What is valid need not be compared with what was there.
+    if outcome.is_valid() || !minor.opens(Gate::CrdValidationRatcheting) {
+        return outcome.into_errors(path);
     }
-    let correlated = Correlated::new(new, old, schema);
-    let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
-    validate_value(&ValuePath::Root, new, SchemaNode::Whole(schema), Some(&correlated), &mut outcome);
-    outcome.into_errors(path)
+    validate_whole(minor, new, schema, Some(&Correlated::new(new, old, schema))).into_errors(path)
 }
 
 /// What is wrong with a default of `schema`, which is held against the schema as it is written: formats that are ignored

@@ -270,16 +270,28 @@ fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
         }
         at += 8;
     }
-    while bytes.get(at).is_some_and(|byte| !ESCAPED[usize::from(*byte)]) {
-        at += 1;
+    match bytes.last_chunk() {
+        // The last eight without those that were looked at: then zeros follow, which count as escaped.
+        Some(chunk) if at < bytes.len() => {
+            let rest = bytes.len() - at;
+            let word = u64::from_le_bytes(*chunk) >> (8 * (8 - rest));
+            at + first_escaped(word).map_or(rest, |first| first.min(rest))
+        }
+        _ => at + bytes[at..].iter().take_while(|byte| !ESCAPED[usize::from(**byte)]).count(),
     }
-    at
 }
 
 /// A JSON string with its quotes.
 pub fn encode_string(text: &str, out: &mut Vec<u8>) {
-    work::bytes(text.len());
+    out.reserve(text.len() + 2);
     out.push(b'"');
+    encode_text(text, out);
+    out.push(b'"');
+}
+
+/// What stands between the quotes of a JSON string.
+pub(crate) fn encode_text(text: &str, out: &mut Vec<u8>) {
+    work::bytes(text.len());
     let bytes = text.as_bytes();
     let mut start = 0;
     let mut at = 0;
@@ -313,5 +325,4 @@ pub fn encode_string(text: &str, out: &mut Vec<u8>) {
         start = at;
     }
     out.extend_from_slice(&bytes[start..]);
-    out.push(b'"');
 }

@@ -15,10 +15,11 @@
 mod decode;
 mod encode;
 mod repeated;
-mod word;
+pub(super) mod word;
 
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_leaving, decode_within_range, tally, text_of};
 pub(crate) use encode::encode_as_into;
+pub(crate) use encode::encode_text;
 pub use encode::{
     FieldOrder, Layout, encode, encode_as, encode_fields, encode_into, encode_string, encode_to_string, indent,
     indent_within,

@@ -5,7 +5,7 @@
 //! rare escapes, keys that are long, that stand apart from their colon, or that merge, and line breaks of Unicode.
 
 use super::super::Value;
-use super::super::json;
+use super::super::json::{self, word};
 
 /// A key has to be known as one within 1,024 bytes.
 const KEY_BYTES_MAX: usize = 1_000;
@@ -55,6 +55,13 @@ fn blanks_cut(bytes: &[u8]) -> &[u8] {
 fn string_cut(bytes: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     loop {
+        while let Some((chunk, _)) = bytes.get(at..)?.split_first_chunk() {
+            let plain = plain_start(u64::from_le_bytes(*chunk));
+            at += plain;
+            if plain < chunk.len() {
+                break;
+            }
+        }
         match bytes.get(at)? {
             b'"' => break,
             b'\\' if matches!(bytes.get(at + 1)?, b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f') => at += 2,
@@ -69,6 +76,15 @@ fn string_cut(bytes: &[u8]) -> Option<&[u8]> {
     let is_key = blanks_cut(after).first() == Some(&b':');
     let is_plain_key = at <= KEY_BYTES_MAX && after.first() == Some(&b':') && &bytes[..at] != b"<<";
     (!is_key || is_plain_key).then_some(after)
+}
+
+/// How many of eight bytes at the start are letters, digits or signs of ASCII that stand for themselves.
+const fn plain_start(word: u64) -> usize {
+    let other = word::below(word, b' ') | word::equal(word, b'"') | word::equal(word, b'\\') | word::equal(word, 0x7f);
+    match word::first(other | word) {
+        Some(first) => first,
+        None => 8,
+    }
 }
 
 /// What follows a number.
