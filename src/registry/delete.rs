@@ -131,7 +131,7 @@ impl Registry {
         stored: Arc<Stored>,
         warnings: &mut Warnings,
     ) -> Result<Option<Deletion>, Status> {
-        let old = self.derive(&target.resource, &target.version, &stored).await;
+        let old = self.derive_for_deletion(&target.resource, &target.version, &stored).await;
         let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
         check_preconditions(target, options, &old)?;
         if is_pending(target, options, &old) {

@@ -22,6 +22,11 @@ use super::{Registry, Resource};
 /// answer of a webhook may come to more once it is encoded.
 const DERIVED_BYTES_MAX: usize = 8 << 20;
 
+/// What is only passed on by most that is done with an object.
+const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
+/// What a deletion passes on: all but the metadata, unless somebody wants to see it.
+const PASSED_ON_BY_DELETION: &[&[&str]] = &[OWNED_FIELDS, &["spec"], &["status"], &["data"]];
+
 /// Why an object can't be brought into a version, in Kubernetes' words.
 #[derive(Clone, Debug, Error)]
 pub enum Undecodable {
@@ -136,7 +141,7 @@ impl Registry {
         stored: &Arc<Stored>,
     ) -> Result<Encoded, Undecodable> {
         let generation = resource.schema_generation();
-        let raw = decode_stored(stored)?;
+        let raw = decode_stored(stored, PASSED_ON)?;
         if resource.is_served_raw(version, &raw) {
             stored.note_served_raw(generation);
             return Ok(stored.raw());
@@ -156,7 +161,31 @@ impl Registry {
         version: &ServedVersion,
         stored: &Stored,
     ) -> Result<Value, Undecodable> {
-        let mut object = self.derive_value(resource, version, decode_stored(stored)?).await?;
+        self.derive_leaving(resource, version, stored, PASSED_ON).await
+    }
+
+    /// [`Registry::derive`] for a deletion, which reads little of the object.
+    pub(super) async fn derive_for_deletion(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        stored: &Stored,
+    ) -> Result<Value, Undecodable> {
+        self.derive_leaving(resource, version, stored, PASSED_ON_BY_DELETION).await
+    }
+
+    async fn derive_leaving(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        stored: &Stored,
+        passed_on: &'static [&'static [&'static str]],
+    ) -> Result<Value, Undecodable> {
+        let mut object = if is_known_as_raw(resource, version, stored) {
+            decode_stored(stored, passed_on)?
+        } else {
+            self.derive_value(resource, version, decode_stored(stored, PASSED_ON)?).await?
+        };
         set_resource_version(&mut object, stored.revision);
         Ok(object)
     }
@@ -231,26 +260,30 @@ fn within_bound(encoded: Encoded) -> Result<Encoded, Undecodable> {
 
 /// What clients get of `stored` in `version`, where that has been found out already.
 fn known(resource: &Resource, version: &ServedVersion, stored: &Stored) -> Option<Encoded> {
-    let generation = resource.schema_generation();
-    let is_stored_in = version.group == resource.storage().group && *version.version == *stored.stored_version;
-    if is_stored_in && stored.is_served_raw(generation) {
+    if is_known_as_raw(resource, version, stored) {
         return Some(stored.raw());
     }
-    stored.derived(resource.api_version_of(version), generation)
+    stored.derived(resource.api_version_of(version), resource.schema_generation())
 }
 
-/// The stored form of an object.
-fn decode_stored(stored: &Stored) -> Result<Value, Undecodable> {
+/// Whether it has been found out already that clients get `stored` in `version` as it is.
+fn is_known_as_raw(resource: &Resource, version: &ServedVersion, stored: &Stored) -> bool {
+    let is_stored_in = version.group == resource.storage().group && *version.version == *stored.stored_version;
+    is_stored_in && stored.is_served_raw(resource.schema_generation())
+}
+
+/// The stored form of an object, of which objects at these paths are not read.
+fn decode_stored(stored: &Stored, passed_on: &'static [&'static [&'static str]]) -> Result<Value, Undecodable> {
     if stored.is_damaged() {
         let (key, revision) = (Arc::clone(&stored.key), stored.revision);
         return Err(StoreError::Garbled { key, revision }.into());
     }
-    Ok(json::decode_leaving(&stored.bytes, OWNED_FIELDS)?)
+    Ok(json::decode_leaving(&stored.bytes, passed_on)?)
 }
 
 /// The object in its derived form, without its resourceVersion.
 pub(super) fn decode_derived(encoded: &Encoded) -> Result<Value, Undecodable> {
-    Ok(json::decode_leaving(encoded.bytes(), OWNED_FIELDS)?)
+    Ok(json::decode_leaving(encoded.bytes(), PASSED_ON)?)
 }
 
 /// Writes `revision` into the metadata.

@@ -61,14 +61,15 @@ pub fn decode_within_range(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode().map(|decoded| decoded.value)
 }
 
-/// As [`decode`], of compact JSON with sorted fields as it was encoded here: objects at `path`, in which `*` is any item of
-/// an array, are read when somebody asks for what they hold. Of them only the brackets and the ends of texts are checked.
+/// As [`decode`], of compact JSON with sorted fields as it was encoded here: objects at one of `paths`, in which `*` is any
+/// item of an array, are read when somebody asks for what they hold. Of them only the brackets and the ends of texts are
+/// checked.
 ///
 /// # Errors
 ///
 /// As of [`decode`].
-pub fn decode_leaving(bytes: &[u8], path: &'static [&'static str]) -> Result<Value, JsonError> {
-    let decoder = Decoder { left_unread: path, ..Decoder::new(bytes) };
+pub fn decode_leaving(bytes: &[u8], paths: &'static [&'static [&'static str]]) -> Result<Value, JsonError> {
+    let decoder = Decoder { left_unread: paths, ..Decoder::new(bytes) };
     decoder.decode()?.within_range().map(|decoded| decoded.value)
 }
 
@@ -152,8 +153,8 @@ pub(super) struct Decoder<'a> {
     text: Option<&'a str>,
     pub at: usize,
     out_of_range: Option<String>,
-    /// Where objects stand that are not read; nowhere, where it is empty.
-    left_unread: &'static [&'static str],
+    /// Where objects stand that are not read.
+    left_unread: &'static [&'static [&'static str]],
 }
 
 impl<'a> Decoder<'a> {
@@ -263,19 +264,20 @@ impl<'a> Decoder<'a> {
 
     /// Whether the object that begins here is left unread.
     fn is_left_unread(&self, open: &[OpenContainer], waiting: &OpenValues) -> bool {
-        if open.len() != self.left_unread.len() || self.text.is_none() {
-            return false;
-        }
-        // The last field of each object is the one that is being read.
-        let mut end = waiting.fields.len();
-        open.iter().zip(self.left_unread).rev().all(|(container, step)| match container {
-            OpenContainer::Array(_) => *step == "*",
-            OpenContainer::Object(start) => {
-                let field = waiting.fields[*start..end].last();
-                end = *start;
-                field.is_some_and(|(name, _)| name == step)
-            }
-        })
+        let is_here = |path: &&[&str]| {
+            // The last field of each object is the one that is being read.
+            let mut end = waiting.fields.len();
+            open.len() == path.len()
+                && open.iter().zip(*path).rev().all(|(container, step)| match container {
+                    OpenContainer::Array(_) => *step == "*",
+                    OpenContainer::Object(start) => {
+                        let field = waiting.fields[*start..end].last();
+                        end = *start;
+                        field.is_some_and(|(name, _)| name == step)
+                    }
+                })
+        };
+        self.text.is_some() && self.left_unread.iter().any(is_here)
     }
 
     /// The object that begins here, within so many others.

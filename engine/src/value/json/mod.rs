@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn what_is_left_unread_is_what_it_would_be() {
-        const PATH: &[&str] = &["m", "l", "*", "f"];
-        let leave = |text: &str| decode_leaving(text.as_bytes(), PATH);
+        const PATHS: &[&[&str]] = &[&["m", "l", "*", "f"], &["s"]];
+        let leave = |text: &str| decode_leaving(text.as_bytes(), PATHS);
         let unread = |value: &Value| value.items_at(&["m", "l"])[0].get("f").and_then(Value::as_object).cloned();
         let text =
             r#"{"f":{"f":{}},"m":{"f":{},"l":[{"e":[{}],"f":{"\\\"}":["}{\\",{"a":1}],"b":{}}},{"f":{}},{"f":[]}]}}"#;
@@ -62,6 +62,9 @@ mod tests {
             let read = leave(elsewhere).expect("it is JSON");
             assert!(!format!("{read:?}").contains("Unread"), "{elsewhere}");
         }
+        let whole = leave(r#"{"m":{"s":{}},"s":{"a":[1]}}"#).expect("it is JSON");
+        let texts = [&["s"][..], &["m", "s"]].map(|path| whole.at(path).and_then(Value::as_object)?.json_text());
+        assert_eq!(texts, [Some(r#"{"a":[1]}"#), None]);
         for cut in 1..text.len() {
             assert!(leave(&text[..cut]).is_err(), "{}", &text[..cut]);
         }
