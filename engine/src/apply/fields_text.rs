@@ -8,6 +8,7 @@ use std::iter;
 
 use super::field_set::{FieldSet, FieldSetNode};
 use super::path::{PathElement, is_plain_key};
+use crate::value::json::word::end_of_plain_text;
 use crate::value::{Value, json};
 use crate::work;
 
@@ -38,7 +39,9 @@ impl<'a> FieldsText<'a> {
     /// checked.
     pub fn read(text: Cow<'a, str>) -> Option<Self> {
         work::bytes(text.len());
-        let reader = Reader { text: &text, at: 0, steps: Vec::new(), open: Vec::new() };
+        const STEP_BYTES: usize = 16;
+        let steps = Vec::with_capacity(text.len() / STEP_BYTES);
+        let reader = Reader { text: &text, at: 0, steps, open: Vec::new() };
         let steps = reader.read()?;
         Some(FieldsText { text, steps })
     }
@@ -167,7 +170,7 @@ impl Reader<'_> {
         self.expect(b'"')?;
         let start = self.at;
         loop {
-            self.at += memchr::memchr2(b'"', b'\\', self.text.as_bytes().get(self.at..)?)?;
+            self.at = end_of_plain_text(self.text.as_bytes(), self.at)?;
             if self.peek()? == b'"' {
                 self.at += 1;
                 return Some((start, self.at - 1));

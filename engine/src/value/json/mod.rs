@@ -15,7 +15,7 @@
 mod decode;
 mod encode;
 mod repeated;
-pub(super) mod word;
+pub(crate) mod word;
 
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_leaving, decode_within_range, tally, text_of};
 pub(crate) use encode::encode_as_into;

@@ -14,6 +14,19 @@ pub const fn equal(word: u64, byte: u8) -> u64 {
     below(word ^ (ONES * byte as u64), 1)
 }
 
+/// Where the next `"` or `\` stands, from `at` on.
+pub fn end_of_plain_text(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some((chunk, _)) = bytes.get(at..)?.split_first_chunk() {
+        let word = u64::from_le_bytes(*chunk);
+        match first(equal(word, b'"') | equal(word, b'\\')) {
+            Some(found) => return Some(at + found),
+            None => at += chunk.len(),
+        }
+    }
+    let found = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    Some(at + found)
+}
+
 /// Which byte is the first with its high bit in `found`.
 pub const fn first(found: u64) -> Option<usize> {
     let found = found & HIGHS;
