@@ -183,12 +183,12 @@ fn verbs_allocate_no_more_than_they_did() {
     let changed = read.replace(r#""replicas":3"#, r#""replicas":4"#);
 
     check(&[
-        ("create", 305, measure(|| bench.create("new"))),
+        ("create", 300, measure(|| bench.create("new"))),
         ("get", 6, measure(|| drop(bench.get("a")))),
-        ("update", 655, measure(|| bench.update("b", changed))),
-        ("merge patch", 600, measure(|| bench.patch("a", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned()))),
-        ("apply", 595, measure(|| bench.patch("a", PatchType::Apply, widget("a", "2")))),
-        ("delete", 425, measure(|| bench.delete("a"))),
+        ("update", 340, measure(|| bench.update("b", changed))),
+        ("merge patch", 290, measure(|| bench.patch("a", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned()))),
+        ("apply", 485, measure(|| bench.patch("a", PatchType::Apply, widget("a", "2")))),
+        ("delete", 75, measure(|| bench.delete("a"))),
     ]);
 }
 
@@ -222,12 +222,12 @@ fn requests_allocate_no_more_than_they_did() {
     let changed = send("GET", "/b", "", String::new()).replace(r#""replicas":3"#, r#""replicas":4"#);
 
     check(&[
-        ("POST", 370, measure(|| drop(send("POST", "", "application/json", widget("new", "0"))))),
+        ("POST", 362, measure(|| drop(send("POST", "", "application/json", widget("new", "0"))))),
         ("GET", 60, measure(|| drop(send("GET", "/a", "", String::new())))),
-        ("PUT", 730, measure(|| drop(send("PUT", "/b", "application/json", changed)))),
-        ("merge patch", 660, measure(|| drop(send("PATCH", "/a", MERGE, merge())))),
-        ("apply", 670, measure(|| drop(send("PATCH", &apply("/a"), APPLY, widget("a", "2"))))),
-        ("DELETE", 500, measure(|| drop(send("DELETE", "/a", "application/json", String::new())))),
+        ("PUT", 415, measure(|| drop(send("PUT", "/b", "application/json", changed)))),
+        ("merge patch", 352, measure(|| drop(send("PATCH", "/a", MERGE, merge())))),
+        ("apply", 562, measure(|| drop(send("PATCH", &apply("/a"), APPLY, widget("a", "2"))))),
+        ("DELETE", 148, measure(|| drop(send("DELETE", "/a", "application/json", String::new())))),
     ]);
 }
 

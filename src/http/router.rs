@@ -385,6 +385,14 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_deletion_reads_one_text_and_what_it_has_below_spec_stays_unread() {
+        let router = serve_widgets(1).await;
+        let decoded = json::tally::decoded();
+        let (code, _) = send(&router, "DELETE", &format!("{WIDGETS}/w-0"), String::new()).await;
+        assert_eq!((code, json::tally::decoded() - decoded), (200, 1));
+    }
+
+    #[tokio::test]
     async fn a_watch_reads_nothing_and_copies_each_object_once() {
         let router = serve_widgets(20).await;
         let path = format!("{WIDGETS}?watch=1&timeoutSeconds=1");

@@ -22,9 +22,9 @@ use super::{Registry, Resource};
 /// answer of a webhook may come to more once it is encoded.
 const DERIVED_BYTES_MAX: usize = 8 << 20;
 
-/// What is only passed on by most that is done with an object.
+/// Fields that most requests copy without reading them.
 const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
-/// What a deletion passes on: all but the metadata, unless somebody wants to see it.
+/// Fields that a deletion copies: it reads the metadata alone, unless admission or the kind asks for more.
 const PASSED_ON_BY_DELETION: &[&[&str]] = &[OWNED_FIELDS, &["spec"], &["status"], &["data"]];
 
 /// Why an object can't be brought into a version, in Kubernetes' words.
@@ -164,14 +164,17 @@ impl Registry {
         self.derive_leaving(resource, version, stored, PASSED_ON).await
     }
 
-    /// [`Registry::derive`] for a deletion, which reads little of the object.
+    /// [`Registry::derive`] for a deletion, which leaves most of the object unread where it is known to be served as it is
+    /// stored. Kinds that keep JSON as it was sent are read: what is unread has to be compact and sorted.
     pub(super) async fn derive_for_deletion(
         &self,
         resource: &Resource,
         version: &ServedVersion,
         stored: &Stored,
     ) -> Result<Value, Undecodable> {
-        self.derive_leaving(resource, version, stored, PASSED_ON_BY_DELETION).await
+        let is_canonical = resource.strategy.raw_field().is_empty();
+        let passed_on = if is_canonical { PASSED_ON_BY_DELETION } else { PASSED_ON };
+        self.derive_leaving(resource, version, stored, passed_on).await
     }
 
     async fn derive_leaving(

@@ -523,6 +523,10 @@ fn the_data_of_a_revision_is_unchanged_where_its_bytes_are() {
 
     let deleted = || server.send("DELETE", &path, &[], None).json()["metadata"]["resourceVersion"].clone();
     assert_eq!(deleted(), deleted(), "a second deletion changes nothing");
+    for query in ["", "?pretty=true"] {
+        let text = |method: &str| server.send(method, &format!("{path}{query}"), &[], None).body;
+        assert_eq!(text("DELETE"), text("GET"), "the data is sorted, whoever asks{query}");
+    }
     assert_eq!(ask("PUT", &path, json, &sent(4, spaced)), "4", "the first has kept the text");
     assert_eq!(get(&server, &path)["data"], json!({"a": ["x  y"], "b": 1}));
 }

@@ -34,7 +34,7 @@ impl TypeSchema {
     /// Compares two objects that conform.
     pub(super) fn compare(&self, old: &Value, new: &Value) -> Comparison {
         let mut root = Difference::default();
-        self.compare_values(self.root(), Some(old), Some(new), &mut root);
+        self.compare_values(self.root(), old, Some(new), &mut root);
         Comparison {
             removed: FieldSet::from_unsorted(root.removed.below),
             modified: FieldSet::from_unsorted(root.modified.below),
@@ -42,24 +42,30 @@ impl TypeSchema {
         }
     }
 
-    fn compare_values(&self, id: TypeId, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) {
-        if let (None, Some(new)) = (old, new) {
-            out.added = self.added(id, new);
-            return;
+    fn difference(&self, id: TypeId, old: Option<&Value>, new: Option<&Value>) -> Difference {
+        let mut found = Difference::default();
+        match (old, new) {
+            (Some(old), new) => self.compare_values(id, old, new, &mut found),
+            (None, Some(new)) => found.added = self.added(id, new),
+            (None, None) => {}
         }
+        found
+    }
+
+    fn compare_values(&self, id: TypeId, old: &Value, new: Option<&Value>, out: &mut Difference) {
         work::step();
         let type_ = self.get(id);
-        let (old_kind, new_kind) = (Candidates::of(type_, old), Candidates::of(type_, new));
+        let (old_kind, new_kind) = (Candidates::of(type_, Some(old)), Candidates::of(type_, new));
         let mut compare = |kind: Candidates| match kind.first(type_) {
             Some(TypeKind::Map(map)) => self.compare_maps(map, old, new, out),
             Some(TypeKind::Scalar(_)) => out.leaf(old, new),
             Some(TypeKind::List(list)) => self.compare_lists(list, old, new, out),
             None => true,
         };
-        let is_leaf = match (old, new) {
-            (_, None) => compare(old_kind),
-            _ if old_kind == new_kind => compare(new_kind),
-            _ => {
+        let is_leaf = match new {
+            None => compare(old_kind),
+            Some(_) if old_kind == new_kind => compare(new_kind),
+            Some(_) => {
                 compare(old_kind);
                 compare(new_kind)
             }
@@ -69,7 +75,7 @@ impl TypeSchema {
         }
     }
 
-    /// What is added by a value that nothing stood for.
+    /// The fields that a value adds where there was none.
     fn added(&self, id: TypeId, new: &Value) -> ComparedNode {
         work::step();
         let Some(kind) = self.kind_of(id, new) else { return ComparedNode::default() };
@@ -77,13 +83,14 @@ impl TypeSchema {
         match (kind, new) {
             (TypeKind::Map(map), Value::Object(fields)) if !map.atomic => {
                 below.reserve_exact(fields.len());
-                let of_field = |(name, field)| self.added(map.value(name)?, field).at(|| PathElement::field(name));
+                let of_field =
+                    |(name, field)| self.added(map.value(name)?, field).into_node(|| PathElement::field(name));
                 below.extend(fields.iter().filter_map(of_field));
             }
             (TypeKind::List(list), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
                 let of_items = |(item, same): (Item<'_>, &[Item<'_>])| match same {
-                    [one] => self.added(list.element, one.value).at(|| item.element()),
-                    _ => ComparedNode { itself: true, below: Vec::new() }.at(|| item.element()),
+                    [one] => self.added(list.element, one.value).into_node(|| item.element()),
+                    _ => ComparedNode { itself: true, below: Vec::new() }.into_node(|| item.element()),
                 };
                 below.extend(by_key(&list.sorted_items(items)).filter_map(of_items));
             }
@@ -93,23 +100,21 @@ impl TypeSchema {
     }
 
     /// Returns whether the field is a leaf: atomic, or empty on both sides.
-    fn compare_maps(&self, map: &MapType, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) -> bool {
-        let (old_fields, new_fields) = (fields_of(old), fields_of(new));
+    fn compare_maps(&self, map: &MapType, old: &Value, new: Option<&Value>, out: &mut Difference) -> bool {
+        let (old_fields, new_fields) = (fields_of(Some(old)), fields_of(new));
         if map.atomic || (old_fields.is_none() && new_fields.is_none()) {
             return out.leaf(old, new);
         }
         for_each_field(old_fields, new_fields, |name, old, new| {
             if let Some(id) = map.value(name) {
-                let mut child = Difference::default();
-                self.compare_values(id, old, new, &mut child);
-                child.move_below(out, || PathElement::field(name));
+                self.difference(id, old, new).move_below(out, || PathElement::field(name));
             }
         });
         false
     }
 
-    fn compare_lists(&self, list: &ListType, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) -> bool {
-        let old_items = old.and_then(Value::as_array).unwrap_or_default();
+    fn compare_lists(&self, list: &ListType, old: &Value, new: Option<&Value>, out: &mut Difference) -> bool {
+        let old_items = old.as_array().unwrap_or_default();
         let new_items = new.and_then(Value::as_array).unwrap_or_default();
         if matches!(list.items, Items::Atomic) || (old_items.is_empty() && new_items.is_empty()) {
             return out.leaf(old, new);
@@ -121,37 +126,33 @@ impl TypeSchema {
         }
         let (old, new) = (list.sorted_items(old_items), list.sorted_items(new_items));
         join(by_key(&old), by_key(&new), |item, old, new| {
-            let mut child = Difference::default();
-            self.compare_items(list, old.unwrap_or_default(), new.unwrap_or_default(), &mut child);
-            child.move_below(out, || item.element());
+            let found = self.compare_items(list, old.unwrap_or_default(), new.unwrap_or_default());
+            found.move_below(out, || item.element());
         });
         false
     }
 
     /// Compares what both sides have under one key.
-    fn compare_items(&self, list: &ListType, old: &[Item<'_>], new: &[Item<'_>], out: &mut Difference) {
+    fn compare_items(&self, list: &ListType, old: &[Item<'_>], new: &[Item<'_>]) -> Difference {
+        let mut found;
         match (old, new) {
-            ([] | [_], [] | [_]) => {
-                self.compare_values(list.element, first(old), first(new), out);
-            }
+            ([] | [_], [] | [_]) => found = self.difference(list.element, first(old), first(new)),
             // Items that stand several times on both sides count as one leaf.
             ([_, _, ..], [_, _, ..]) => {
                 let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| equal_values(a.value, b.value));
-                out.modified.itself = !same;
+                found = Difference::default();
+                found.modified.itself = !same;
             }
             ([_, _, ..], _) => {
-                if let Some(new) = first(new) {
-                    self.compare_values(list.element, None, Some(new), out);
-                }
-                out.removed.itself = true;
+                found = self.difference(list.element, None, first(new));
+                found.removed.itself = true;
             }
             (_, _) => {
-                if let Some(old) = first(old) {
-                    self.compare_values(list.element, Some(old), None, out);
-                }
-                out.added.itself = true;
+                found = self.difference(list.element, first(old), None);
+                found.added.itself = true;
             }
         }
+        found
     }
 }
 
@@ -218,11 +219,10 @@ struct ComparedNode {
 
 impl Difference {
     /// Compares the field as a whole. Returns true.
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) -> bool {
-        match (old, new) {
-            (None, _) => self.added.itself = true,
-            (_, None) => self.removed.itself = true,
-            (Some(old), Some(new)) => self.modified.itself |= !equal_values(old, new),
+    fn leaf(&mut self, old: &Value, new: Option<&Value>) -> bool {
+        match new {
+            None => self.removed.itself = true,
+            Some(new) => self.modified.itself |= !equal_values(old, new),
         }
         true
     }
@@ -234,14 +234,14 @@ impl Difference {
             (self.added, &mut parent.added),
         ];
         for (part, parent) in parts {
-            parent.below.extend(part.at(&element));
+            parent.below.extend(part.into_node(&element));
         }
     }
 }
 
 impl ComparedNode {
     /// What stands at this step of the field above, if anything does.
-    fn at(self, element: impl FnOnce() -> PathElement) -> Option<FieldSetNode> {
+    fn into_node(self, element: impl FnOnce() -> PathElement) -> Option<FieldSetNode> {
         (self.itself || !self.below.is_empty()).then(|| FieldSetNode {
             element: element(),
             member: self.itself,

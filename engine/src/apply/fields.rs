@@ -92,6 +92,16 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
+    /// Keeps its text if that holds the same fields as `set`; otherwise becomes `set`.
+    pub fn or_set(self, set: FieldSet) -> Self {
+        match self {
+            OwnedFields::Text(fields, map) if fields.root().is_within(&set) && fields.root().holds(&set) => {
+                OwnedFields::Text(fields, map)
+            }
+            _ => OwnedFields::Set(set),
+        }
+    }
+
     /// With `set` beside it; that of a manager that writes the same fields again is in it already.
     pub fn united(self, set: FieldSet) -> Self {
         match self {
@@ -109,5 +119,26 @@ impl<'a> OwnedFields<'a> {
             OwnedFields::Text(fields, _) => OwnedFields::Text(fields.without(set), None),
             OwnedFields::Set(owned) => OwnedFields::Set(owned.difference(set)),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::apply::field_set::arbitrary::sets;
+
+    proptest! {
+        #[test]
+        fn the_same_set_keeps_its_text(owned in sets(), other in sets()) {
+            let stored = owned.encode();
+            let decoded = || OwnedFields::decode(&stored).expect("it is what is written");
+            let read = decoded().take();
+            prop_assert!(matches!(decoded().or_set(read.clone()), OwnedFields::Text(..)));
+            let mut replaced = decoded().or_set(other.clone());
+            prop_assert_eq!(matches!(replaced, OwnedFields::Text(..)), read == other);
+            prop_assert_eq!(replaced.take(), other);
+        }
     }
 }

@@ -8,7 +8,6 @@ use std::iter;
 
 use super::field_set::{FieldSet, FieldSetNode};
 use super::path::{PathElement, is_plain_key};
-use crate::value::json::word::end_of_plain_text;
 use crate::value::{Value, json};
 use crate::work;
 
@@ -39,6 +38,7 @@ impl<'a> FieldsText<'a> {
     /// checked.
     pub fn read(text: Cow<'a, str>) -> Option<Self> {
         work::bytes(text.len());
+        // A step takes about so many bytes of text.
         const STEP_BYTES: usize = 16;
         let steps = Vec::with_capacity(text.len() / STEP_BYTES);
         let reader = Reader { text: &text, at: 0, steps, open: Vec::new() };
@@ -57,6 +57,7 @@ impl<'a> FieldsText<'a> {
 
     /// What is left without the members of `set`.
     pub fn without(&self, set: &FieldSet) -> FieldsText<'static> {
+        work::bytes(self.text.len());
         let steps = Vec::with_capacity(self.steps.len());
         let mut left = TextWriter { text: String::with_capacity(self.text.len()), steps };
         self.root().write_without(set, false, &mut left);
@@ -71,18 +72,18 @@ struct TextWriter {
 }
 
 impl TextWriter {
-    /// How far both have come.
+    /// The lengths of text and steps.
     fn lengths(&self) -> (usize, usize) {
         (self.text.len(), self.steps.len())
     }
 
-    /// Goes back to where both were so long.
+    /// Cuts both back to these lengths.
     fn truncate(&mut self, (text, steps): (usize, usize)) {
         self.text.truncate(text);
         self.steps.truncate(steps);
     }
 
-    /// Writes the name of a step and its colon. The step has to be ended.
+    /// Writes the name of a step and its colon, and returns the step's index; [`TextWriter::end`] is due behind its content.
     fn begin(&mut self, raw: &str) -> usize {
         let start = self.text.len() + 1;
         self.text.extend(["\"", raw, "\":"]);
@@ -170,7 +171,7 @@ impl Reader<'_> {
         self.expect(b'"')?;
         let start = self.at;
         loop {
-            self.at = end_of_plain_text(self.text.as_bytes(), self.at)?;
+            self.at = json::next_quote_or_backslash(self.text.as_bytes(), self.at)?;
             if self.peek()? == b'"' {
                 self.at += 1;
                 return Some((start, self.at - 1));

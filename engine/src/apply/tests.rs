@@ -686,6 +686,30 @@ proptest! {
         prop_assert_eq!(&scenario.live, &once);
     }
 
+    /// What is added is found by another walk than what is removed.
+    #[test]
+    fn what_one_way_adds_the_other_removes(left in anything(), right in anything(), a in body(), b in body()) {
+        let types = TypeSchema::of_custom_resource(&structural(&value(&format!(
+            r#"{{"type":"object","properties":{{"spec":{ANY},"other":{ANY},"free":{{"x-kubernetes-preserve-unknown-fields":true}}}}}}"#,
+        ))), false);
+        let object = |mut object: Value, free: Value| {
+            let again = object.at(&["spec", "list"]).cloned();
+            let fields = object.make_object();
+            // With items that stand twice.
+            if let Some(Value::Array(mut items)) = again {
+                items.extend_from_within(..items.len() / 2);
+                fields.insert("other", object! { "list" => items });
+            }
+            fields.insert("free", free);
+            object
+        };
+        let (old, new) = (object(value(&a), left), object(value(&b), right));
+        let (forth, back) = (types.compare(&old, &new), types.compare(&new, &old));
+        prop_assert_eq!(&forth.added, &back.removed);
+        prop_assert_eq!(&forth.removed, &back.added);
+        prop_assert_eq!(&forth.modified, &back.modified);
+    }
+
     #[test]
     fn disjoint_appliers_commute(left in body(), right in body()) {
         let (left, right) = (within(&left, 0), within(&right, 3));

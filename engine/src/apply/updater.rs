@@ -144,9 +144,9 @@ impl<'a> Updater<'a> {
             fields: OwnedFields::Set(set),
             time: last.as_ref().and_then(|last| last.time.clone()),
         });
-        let new = match last {
-            Some(last) if !self.drops_nothing(&last, managers, manager) => self
-                .prune(merged, managers, &last)
+        let new = match &last {
+            Some(last) if !self.drops_nothing(last, managers, manager) => self
+                .prune(merged, managers, last)
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
         };
@@ -155,7 +155,8 @@ impl<'a> Updater<'a> {
         let comparison = if same { Comparison::default() } else { self.compare(&live.object, &new.object) };
         self.take_changed(&mut live, &mut new, Changes::of(comparison), managers, manager, force)?;
         if let Some(entry) = managers.get_mut(manager) {
-            entry.fields = OwnedFields::Set(without_identity(entry.fields.take()));
+            let before = last.map_or(OwnedFields::NONE, |last| last.fields);
+            entry.fields = before.or_set(without_identity(entry.fields.take()));
         }
         managers.entries.retain(|_, entry| !entry.fields.is_empty());
         Ok((new.object.object.into_owned(), !same))

@@ -31,18 +31,16 @@ pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorLis
 
 /// [`validate`] in that version of Kubernetes.
 pub fn validate_in(minor: Minor, path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
-    validate_whole(minor, value, schema, None).into_errors(path)
+    let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
+    validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), None, &mut outcome);
+    outcome.into_errors(path)
 }
 
-fn validate_whole(
-    minor: Minor,
-    value: &Value,
-    schema: &Structural,
-    correlated: Option<&Correlated<'_>>,
-) -> ValidationResult {
-    let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
-    validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), correlated, &mut outcome);
-    outcome
+/// Whether nothing is wrong with `value`: looks no further than the first fault.
+fn is_valid_in(minor: Minor, value: &Value, schema: &Structural) -> bool {
+    let mut outcome = ValidationResult { minor, ends_at_first: true, ..ValidationResult::default() };
+    validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), None, &mut outcome);
+    outcome.is_valid()
 }
 
 /// What is wrong with `new` that was not so before: values that the update leaves as they are pass.
@@ -52,12 +50,21 @@ pub fn validate_update(path: &Path<'_>, new: &Value, old: &Value, schema: &Struc
 
 /// [`validate_update`] in that version of Kubernetes: without `CRDValidationRatcheting` nothing passes because it was so before.
 pub fn validate_update_in(minor: Minor, path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
-    let outcome = validate_whole(minor, new, schema, None);
-    // What is valid need not be compared with what was there.
-    if outcome.is_valid() || !minor.opens(Gate::CrdValidationRatcheting) {
-        return outcome.into_errors(path);
+    if !minor.opens(Gate::CrdValidationRatcheting) {
+        return validate_in(minor, path, new, schema);
     }
-    validate_whole(minor, new, schema, Some(&Correlated::new(new, old, schema))).into_errors(path)
+    // What is valid need not be compared with what was there.
+    if is_valid_in(minor, new, schema) {
+        return ErrorList::new();
+    }
+    validate_correlated(minor, path, &Correlated::new(new, old, schema))
+}
+
+fn validate_correlated(minor: Minor, path: &Path<'_>, correlated: &Correlated<'_>) -> ErrorList {
+    let mut outcome = ValidationResult { minor, ..ValidationResult::default() };
+    let schema = SchemaNode::Whole(correlated.schema);
+    validate_value(&ValuePath::Root, correlated.new, schema, Some(correlated), &mut outcome);
+    outcome.into_errors(path)
 }
 
 /// What is wrong with a default of `schema`, which is held against the schema as it is written: formats that are ignored
@@ -76,6 +83,9 @@ fn validate_value(
     correlated: Option<&Correlated<'_>>,
     outcome: &mut ValidationResult,
 ) {
+    if outcome.has_ended() {
+        return;
+    }
     work::step();
     let before = outcome.mark();
     match value {

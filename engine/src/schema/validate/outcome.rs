@@ -23,6 +23,8 @@ pub(super) struct ValidationResult {
     pub(super) matches: u64,
     pub(super) reading: Reading,
     pub(super) minor: Minor,
+    /// Whether only the first fault counts.
+    pub(super) ends_at_first: bool,
 }
 
 /// An error before it is one of a field.
@@ -75,6 +77,11 @@ impl ValidationResult {
         let is_full = self.bytes >= FAULTS_BYTES_MAX;
         self.untold += usize::from(is_full);
         is_full
+    }
+
+    /// Whether nobody asks for more than was found.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ends_at_first && !self.is_valid()
     }
 
     /// How much was found up to now.

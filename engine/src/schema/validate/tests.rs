@@ -15,7 +15,10 @@ proptest! {
         new in value(), old in value(), schema in arbitrary::schema(),
     ) {
         let create = validate(&Path::ROOT, &new, &schema);
-        for error in validate_update(&Path::ROOT, &new, &old, &schema).into_vec() {
+        let update = validate_update(&Path::ROOT, &new, &old, &schema).into_vec();
+        let correlated = validate_correlated(Minor::NEWEST, &Path::ROOT, &Correlated::new(&new, &old, &schema));
+        prop_assert_eq!(&update, &correlated.into_vec());
+        for error in update {
             prop_assert!(create.contains(&error));
         }
     }

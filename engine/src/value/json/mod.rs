@@ -15,16 +15,16 @@
 mod decode;
 mod encode;
 mod repeated;
-pub(crate) mod word;
+mod word;
 
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_leaving, decode_within_range, tally, text_of};
-pub(crate) use encode::encode_as_into;
-pub(crate) use encode::encode_text;
 pub use encode::{
     FieldOrder, Layout, encode, encode_as, encode_fields, encode_into, encode_string, encode_to_string, indent,
     indent_within,
 };
+pub(crate) use encode::{encode_as_into, encode_text};
 pub use repeated::{RepeatedField, decode_strict};
+pub(crate) use word::{next_quote_or_backslash, plain_start};
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ pub const fn equal(word: u64, byte: u8) -> u64 {
 }
 
 /// Where the next `"` or `\` stands, from `at` on.
-pub fn end_of_plain_text(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub fn next_quote_or_backslash(bytes: &[u8], mut at: usize) -> Option<usize> {
     while let Some((chunk, _)) = bytes.get(at..)?.split_first_chunk() {
         let word = u64::from_le_bytes(*chunk);
         match first(equal(word, b'"') | equal(word, b'\\')) {
@@ -25,6 +25,17 @@ pub fn end_of_plain_text(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
     let found = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
     Some(at + found)
+}
+
+/// How many of the first bytes are printable ASCII other than `"` and `\`.
+pub const fn plain_start(chunk: [u8; 8]) -> usize {
+    let word = u64::from_le_bytes(chunk);
+    let other = below(word, b' ') | equal(word, b'"') | equal(word, b'\\') | equal(word, 0x7f);
+    // Other bytes than ASCII have their high bit.
+    match first(other | word) {
+        Some(first) => first,
+        None => 8,
+    }
 }
 
 /// Which byte is the first with its high bit in `found`.
