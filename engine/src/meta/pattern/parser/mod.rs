@@ -1,13 +1,21 @@
 //! Reads a pattern as Go's parser does: on a stack, in one pass, with Go's limits and Go's errors.
 
-use std::collections::hash_map::Entry;
+mod messages;
+mod characters;
+mod class;
+
 use std::collections::{HashMap, VecDeque};
 
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
+use regex_syntax::hir::{ClassUnicode, Hir, Look, Repetition};
 
+use self::characters::{escape, next_char, parse_counts, up_to};
+use self::messages::{
+    BAD_COUNT, BAD_ESCAPE, BAD_NAME, BAD_PERL, NESTED_REPEAT, NO_PAREN, NOTHING_TO_REPEAT, STRAY_PAREN, TOO_DEEP,
+    TOO_LARGE, error,
+};
 use super::PatternError;
 use super::piece::{Flags, Piece, PieceKind, Ranges, as_group, join};
-use super::unicode::{canonical_name, folded, has_case, negated, posix_ranges, set_between, states_of, unicode_group};
+use super::unicode::{has_case, negated, states_of};
 use crate::work;
 
 /// How deeply groups and repetitions may nest.
@@ -22,26 +30,8 @@ const STATES_MAX: u64 = 4_000_000;
 /// Ranges in all classes: 128 MiB of two code points with 4 bytes each.
 const RANGES_MAX: u64 = (128 << 20) / 8;
 
-const BAD_RANGE: &str = "invalid character class range";
-const BAD_ESCAPE: &str = "invalid escape sequence";
-const BAD_NAME: &str = "invalid named capture";
-const BAD_PERL: &str = "invalid or unsupported Perl syntax";
-const BAD_COUNT: &str = "invalid repeat count";
-const NESTED_REPEAT: &str = "invalid nested repetition operator";
-const NOTHING_TO_REPEAT: &str = "missing argument to repetition operator";
-const NO_BRACKET: &str = "missing closing ]";
-const NO_PAREN: &str = "missing closing )";
-const STRAY_PAREN: &str = "unexpected )";
-const TRAILING_BACKSLASH: &str = "trailing backslash at end of expression";
-const TOO_DEEP: &str = "expression nests too deeply";
-const TOO_LARGE: &str = "expression too large";
-
-fn error(code: &'static str, fragment: &str) -> PatternError {
-    PatternError { code, fragment: fragment.to_owned() }
-}
-
 /// A parser of one pattern.
-pub(super) struct PatternParser<'s> {
+pub(in crate::meta::pattern) struct PatternParser<'s> {
     source: &'s str,
     flags: Flags,
     stack: Vec<Piece>,
@@ -61,7 +51,7 @@ pub(super) struct PatternParser<'s> {
 }
 
 impl<'s> PatternParser<'s> {
-    pub(super) fn new(source: &'s str) -> Self {
+    pub(in crate::meta::pattern) fn new(source: &'s str) -> Self {
         PatternParser {
             source,
             flags: Flags::default(),
@@ -78,7 +68,7 @@ impl<'s> PatternParser<'s> {
     }
 
     /// The pattern, and about how many states its automaton has.
-    pub(super) fn parse(mut self) -> Result<(Hir, u64), PatternError> {
+    pub(in crate::meta::pattern) fn parse(mut self) -> Result<(Hir, u64), PatternError> {
         let mut rest = self.source;
         let mut last_repeat = "";
         while let Some(&first) = rest.as_bytes().first() {
@@ -473,232 +463,4 @@ impl<'s> PatternParser<'s> {
         self.literal(char)?;
         Ok(rest)
     }
-
-    /// `[…]`.
-    fn class(&mut self, text: &'s str) -> Result<&'s str, PatternError> {
-        let mut rest = &text[1..];
-        let negative = rest.starts_with('^');
-        if negative {
-            rest = &rest[1..];
-        }
-        // One union at the end, as a class of many pieces would cost their product. Groups are folded already.
-        let mut ranges = Ranges::default();
-        let mut loose: Vec<ClassUnicodeRange> = Vec::new();
-        let mut first = true;
-        while first || !rest.starts_with(']') {
-            work::step();
-            first = false;
-            if let Some((set, after)) = self.posix_class(rest)? {
-                ranges.add(&set);
-                rest = after;
-                continue;
-            }
-            if let Some((set, after)) = self.unicode_class(rest)? {
-                ranges.add(&set);
-                rest = after;
-                continue;
-            }
-            if let Some((set, after)) = self.perl_class(rest) {
-                ranges.add(&set);
-                rest = after;
-                continue;
-            }
-            let start = rest;
-            let (low, after) = class_char(rest, text)?;
-            rest = after;
-            let mut high = low;
-            if let [b'-', next, ..] = rest.as_bytes()
-                && *next != b']'
-            {
-                (high, rest) = class_char(&rest[1..], text)?;
-                if high < low {
-                    return Err(error(BAD_RANGE, up_to(start, rest)));
-                }
-            }
-            loose.extend(set_between(low, high).ranges());
-        }
-        let mut set = ClassUnicode::new(loose);
-        if self.flags.fold {
-            set = folded(set);
-        }
-        set.union(&ranges.into_set());
-        if negative {
-            set.negate();
-        }
-        self.set(set)?;
-        Ok(&rest[1..])
-    }
-
-    /// `[:alpha:]`, within a class.
-    fn posix_class(&self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, PatternError> {
-        let Some(inner) = text.strip_prefix("[:").filter(|inner| inner.len() >= self.posix_end) else {
-            return Ok(None);
-        };
-        let Some(end) = inner.find(":]") else { return Ok(None) };
-        let (whole, rest) = text.split_at(end + 4);
-        let name = &whole[2..whole.len() - 2];
-        let (negative, name) = name.strip_prefix('^').map_or((false, name), |name| (true, name));
-        let ranges = posix_ranges(name).ok_or_else(|| error(BAD_RANGE, whole))?;
-        Ok(Some((self.ascii_group(ranges, negative), rest)))
-    }
-
-    /// `\d`, `\S` and so on.
-    fn perl_class(&self, text: &'s str) -> Option<(ClassUnicode, &'s str)> {
-        let [b'\\', letter, ..] = text.as_bytes() else { return None };
-        let ranges: &[(char, char)] = match letter.to_ascii_lowercase() {
-            b'd' => &[('0', '9')],
-            b's' => &[('\t', '\n'), ('\u{c}', '\r'), (' ', ' ')],
-            b'w' => &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
-            _ => return None,
-        };
-        Some((self.ascii_group(ranges, letter.is_ascii_uppercase()), &text[2..]))
-    }
-
-    fn ascii_group(&self, ranges: &[(char, char)], negative: bool) -> ClassUnicode {
-        let mut set = ClassUnicode::new(ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)));
-        if self.flags.fold {
-            set = folded(set);
-        }
-        if negative {
-            set.negate();
-        }
-        set
-    }
-
-    /// `\pL`, `\p{Greek}`, `\P{^Lu}`.
-    fn unicode_class(&mut self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, PatternError> {
-        let [b'\\', letter @ (b'p' | b'P'), ..] = text.as_bytes() else { return Ok(None) };
-        let (char, mut rest) = next_char(&text[2..]);
-        let mut name = up_to(&text[2..], rest);
-        if char == '{' as u32 {
-            let end = text.find('}').ok_or_else(|| error(BAD_RANGE, text))?;
-            (name, rest) = (&text[3..end], &text[end + 1..]);
-        }
-        let (inverse, name) = name.strip_prefix('^').map_or((false, name), |name| (true, name));
-        let unknown = || error(BAD_RANGE, up_to(text, rest));
-        let mut set = match self.groups.entry((canonical_name(name), self.flags.fold)) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => {
-                let (name, fold) = new.key();
-                let set = unicode_group(name, *fold).ok_or_else(unknown)?;
-                new.insert(set).clone()
-            }
-        };
-        if inverse != (*letter == b'P') {
-            set.negate();
-        }
-        Ok(Some((set, rest)))
-    }
-}
-
-/// `text` without `rest`, which is its end.
-fn up_to<'t>(text: &'t str, rest: &str) -> &'t str {
-    &text[..text.len() - rest.len()]
-}
-
-/// The first character; at the end of the text U+FFFD, as in Go.
-fn next_char(text: &str) -> (u32, &str) {
-    let mut chars = text.chars();
-    let char = chars.next().unwrap_or(char::REPLACEMENT_CHARACTER);
-    (char as u32, chars.as_str())
-}
-
-/// `min` and `max` of a repetition; no `max` is unbounded.
-type RepeatCounts = (u32, Option<u32>);
-
-/// `{2}`, `{2,}` or `{2,5}` and what follows it; `None` if it is something else, no counts if they are out of bounds.
-fn parse_counts(text: &str) -> Option<(Option<RepeatCounts>, &str)> {
-    let (min, mut rest) = parse_count(text.strip_prefix('{')?)?;
-    let mut max = Some(min);
-    if let Some(after) = rest.strip_prefix(',') {
-        rest = after;
-        max = None;
-        if !rest.starts_with('}') {
-            let (number, after) = parse_count(rest)?;
-            (max, rest) = (Some(number), after);
-        }
-    }
-    let rest = rest.strip_prefix('}')?;
-    let fine = min <= 1000 && max.is_none_or(|max| max <= 1000 && min <= max);
-    Some((fine.then_some((min, max)), rest))
-}
-
-/// Digits without a leading zero; too large a number saturates.
-fn parse_count(text: &str) -> Option<(u32, &str)> {
-    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, rest) = text.split_at(end);
-    if digits.is_empty() || digits.len() > 1 && digits.starts_with('0') {
-        return None;
-    }
-    Some((digits.parse().unwrap_or(u32::MAX), rest))
-}
-
-/// A character within `[…]`, `whole` being all from the bracket on.
-fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str), PatternError> {
-    match text.as_bytes().first() {
-        None => Err(error(NO_BRACKET, whole)),
-        Some(b'\\') => escape(text),
-        Some(_) => Ok(next_char(text)),
-    }
-}
-
-/// The code point that `\…` at the start of `text` stands for; it may be a surrogate.
-fn escape(text: &str) -> Result<(u32, &str), PatternError> {
-    let rest = &text[1..];
-    if rest.is_empty() {
-        return Err(error(TRAILING_BACKSLASH, ""));
-    }
-    let (letter, mut rest) = next_char(rest);
-    let octal = |text: &str| text.bytes().next().filter(|byte| (b'0'..=b'7').contains(byte)).map(|byte| byte - b'0');
-    let is_backreference = octal(rest).is_none();
-    let code_point = match char::from_u32(letter).unwrap_or_default() {
-        'a' => 0x07,
-        'f' => 0x0c,
-        'n' => 0x0a,
-        'r' => 0x0d,
-        't' => 0x09,
-        'v' => 0x0b,
-        'x' => return hexadecimal(text, rest),
-        '1'..='7' if is_backreference => return Err(error(BAD_ESCAPE, up_to(text, rest))),
-        '0'..='7' => {
-            let mut code_point = letter - '0' as u32;
-            for _ in 0..2 {
-                let Some(digit) = octal(rest) else { break };
-                code_point = code_point * 8 + u32::from(digit);
-                rest = &rest[1..];
-            }
-            code_point
-        }
-        char if char.is_ascii() && !char.is_ascii_alphanumeric() => letter,
-        _ => return Err(error(BAD_ESCAPE, up_to(text, rest))),
-    };
-    Ok((code_point, rest))
-}
-
-/// The two digits or the braces after `\x`; `text` is all from the backslash on.
-fn hexadecimal<'s>(text: &str, rest: &'s str) -> Result<(u32, &'s str), PatternError> {
-    let digit = |char: u32| char::from_u32(char).and_then(|char| char.to_digit(16));
-    let (first, mut rest) = next_char(rest);
-    if first != '{' as u32 {
-        let (second, rest) = next_char(rest);
-        return match (digit(first), digit(second)) {
-            (Some(high), Some(low)) => Ok((high * 16 + low, rest)),
-            _ => Err(error(BAD_ESCAPE, up_to(text, rest))),
-        };
-    }
-    let mut code_point: Option<u32> = None;
-    while !rest.is_empty() {
-        let (char, after) = next_char(rest);
-        rest = after;
-        if let ('}', Some(code_point)) = (char::from_u32(char).unwrap_or_default(), code_point) {
-            return Ok((code_point, rest));
-        }
-        let Some(digit) = digit(char) else { break };
-        let number = code_point.unwrap_or(0) * 16 + digit;
-        if number > char::MAX as u32 {
-            break;
-        }
-        code_point = Some(number);
-    }
-    Err(error(BAD_ESCAPE, up_to(text, rest)))
 }

@@ -4,18 +4,23 @@
 //! what callers can tell apart: only the former [is an integer](Quantity::as_i64). Nothing is finer than a billionth.
 //! Source: Kubernetes documentation, "Quantity"; answers of apimachinery 0.37.
 
+mod error;
+mod decimal;
+mod text;
+
 use std::cmp::Ordering;
 use std::fmt;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
+use self::decimal::{
+    DIGITS_MAX, Decimal, SCALE_NANO, compare_magnitudes, count_arithmetic, decimal_digits_max, parse_digits, pow10,
+    round_up, to_f64, upscale,
+};
+use self::text::{Factor, QuantityParts, SuffixFamily, binary_parts, decimal_parts, decimal_suffix, factor_of};
 use crate::work;
 
-/// DIFFERS: digits that a quantity may have, and zeros that a power of ten or an addition may write out. Kubernetes takes
-/// as many as memory holds; but arithmetic on them takes more than linear time.
-const DIGITS_MAX: usize = 10_000;
-/// Places behind the point of a decimal.
-const SCALE_NANO: i32 = 9;
+pub use self::error::QuantityError;
 
 /// A quantity, and how it likes to be written.
 #[derive(Clone, Debug)]
@@ -34,112 +39,6 @@ enum Amount {
         exponent: i32,
     },
     Decimal(Decimal),
-}
-
-/// `unscaled / 10^scale`
-#[derive(Clone, Debug)]
-struct Decimal {
-    unscaled: BigInt,
-    scale: i32,
-}
-
-/// The family of suffixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SuffixFamily {
-    /// `12e6`
-    DecimalExponent,
-    /// `12Mi`
-    BinarySi,
-    /// `12M`
-    DecimalSi,
-}
-
-/// Why a text is not a quantity, or a sum not representable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuantityError {
-    /// It is not a quantity.
-    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
-    Format,
-    /// Its suffix is not known.
-    #[error("unable to parse quantity's suffix")]
-    Suffix,
-    /// No digits, or more than [`DIGITS_MAX`] of them or of zeros to write.
-    #[error("unable to parse numeric part of quantity")]
-    Numeric,
-}
-
-/// The parts of a quantity's text.
-struct QuantityParts<'t> {
-    negative: bool,
-    /// Digits before the point without leading zeros, `0` if there are none.
-    whole: &'t str,
-    /// Whether there is a digit at all.
-    has_digits: bool,
-    fraction: &'t str,
-    suffix: &'t str,
-}
-
-impl<'t> QuantityParts<'t> {
-    fn of(text: &'t str) -> Result<Self, QuantityError> {
-        let negative = text.starts_with('-');
-        let number = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let (whole, rest) = split_digits(number.trim_start_matches('0'));
-        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
-        let after_letters = suffix.trim_start_matches(|char| "eEinumkKMGTP".contains(char));
-        let after_sign = match after_letters {
-            "" => "",
-            rest => rest.strip_prefix(['-', '+']).unwrap_or(rest),
-        };
-        if !split_digits(after_sign).1.is_empty() {
-            return Err(QuantityError::Format);
-        }
-        // Nothing at all is zero; a point alone is none unless it is small.
-        let has_digits = number.starts_with(|first: char| first.is_ascii_digit()) || !fraction.is_empty();
-        Ok(QuantityParts { negative, whole: if whole.is_empty() { "0" } else { whole }, has_digits, fraction, suffix })
-    }
-
-    /// Both parts in a row.
-    fn digits(&self) -> String {
-        [self.whole, self.fraction].concat()
-    }
-}
-
-fn split_digits(text: &str) -> (&str, &str) {
-    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
-}
-
-/// What a suffix multiplies with.
-enum Factor {
-    Ten(i32),
-    Two(u32),
-}
-
-fn factor_of(suffix: &str) -> Option<(Factor, SuffixFamily)> {
-    let decimal = |exponent| Some((Factor::Ten(exponent), SuffixFamily::DecimalSi));
-    let binary = |exponent| Some((Factor::Two(exponent), SuffixFamily::BinarySi));
-    match suffix {
-        "" => decimal(0),
-        "n" => decimal(-9),
-        "u" => decimal(-6),
-        "m" => decimal(-3),
-        "k" => decimal(3),
-        "M" => decimal(6),
-        "G" => decimal(9),
-        "T" => decimal(12),
-        "P" => decimal(15),
-        "E" => decimal(18),
-        "Ki" => binary(10),
-        "Mi" => binary(20),
-        "Gi" => binary(30),
-        "Ti" => binary(40),
-        "Pi" => binary(50),
-        "Ei" => binary(60),
-        _ => {
-            let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-            // Kubernetes keeps the low 32 bits.
-            Some((Factor::Ten(exponent as i32), SuffixFamily::DecimalExponent))
-        }
-    }
 }
 
 impl Quantity {
@@ -379,51 +278,6 @@ fn large(parts: &QuantityParts<'_>, factor: &Factor, mut format: SuffixFamily) -
     Ok(Quantity { amount: Amount::Decimal(decimal), format, text: None })
 }
 
-/// Counts a multiplication or a division of numbers with so many digits: each digit of a machine's word with each other.
-fn count_arithmetic(digit_count: usize) {
-    const WORD_PAIRS_PER_STEP: usize = 64;
-    let words = digit_count / 19 + 1;
-    work::steps(words * words / WORD_PAIRS_PER_STEP);
-}
-
-/// The number that decimal digits stand for, by halves: the library's own reading takes quadratic time.
-fn parse_digits(digits: &[u8]) -> BigUint {
-    const PIECE: usize = 512;
-    if digits.len() <= PIECE {
-        return BigUint::parse_bytes(digits, 10).unwrap_or_default();
-    }
-    let (high, low) = digits.split_at(digits.len() / 2);
-    parse_digits(high) * BigUint::from(10_u32).pow(low.len() as u32) + parse_digits(low)
-}
-
-/// `magnitude / 10^scale` in billionths, rounded away from zero.
-fn round_up(magnitude: BigUint, scale: i32) -> Result<BigUint, QuantityError> {
-    let shift = i64::from(SCALE_NANO) - i64::from(scale);
-    if shift >= 0 {
-        return Ok(magnitude * ten_to(shift)?);
-    }
-    // What is far below a billionth rounds to one.
-    if -shift > decimal_digits_max(&magnitude) {
-        return Ok(BigUint::from(1_u32));
-    }
-    let divisor = BigUint::from(10_u32).pow(u32::try_from(-shift).unwrap_or(u32::MAX));
-    let quotient = &magnitude / &divisor;
-    let is_exact = &quotient * &divisor == magnitude;
-    Ok(if is_exact { quotient } else { quotient + 1_u32 })
-}
-
-/// At least as many as the number has.
-fn decimal_digits_max(magnitude: &BigUint) -> i64 {
-    i64::try_from(magnitude.bits()).unwrap_or(i64::MAX) / 3 + 1
-}
-
-fn ten_to(exponent: i64) -> Result<BigUint, QuantityError> {
-    match u32::try_from(exponent) {
-        Ok(small) if exponent <= DIGITS_MAX as i64 => Ok(BigUint::from(10_u32).pow(small)),
-        _ => Err(QuantityError::Numeric),
-    }
-}
-
 /// `value * 10^exponent`, if that is a whole number that fits.
 fn scale_up(value: i64, exponent: i32) -> Option<i64> {
     match (value, exponent) {
@@ -455,42 +309,6 @@ fn add_small(left: &Amount, right: &Amount) -> Option<Amount> {
     Some(Amount::Small { value, exponent })
 }
 
-impl Decimal {
-    fn negated(self) -> Self {
-        Decimal { unscaled: -self.unscaled, scale: self.scale }
-    }
-
-    /// The number times `10^places`, rounded up; of what is too large, the low bits.
-    fn scaled(&self, places: i32) -> i64 {
-        let low = |number: &BigInt| {
-            let bits = number.magnitude().iter_u64_digits().next().unwrap_or(0).cast_signed();
-            if number.sign() == Sign::Minus { bits.wrapping_neg() } else { bits }
-        };
-        let shift = self.scale.saturating_sub(places);
-        let power = shift.unsigned_abs().min(DIGITS_MAX as u32);
-        if shift <= 0 {
-            return low(&self.unscaled).wrapping_mul(10_i64.wrapping_pow(power));
-        }
-        let divisor = BigInt::from(10).pow(power);
-        let quotient = &self.unscaled / &divisor;
-        let is_exact = &quotient * &divisor == self.unscaled;
-        low(&if is_exact { quotient } else { quotient + 1 })
-    }
-}
-
-/// The two with as many places behind the point.
-fn upscale(left: Decimal, right: Decimal) -> Result<(Decimal, Decimal), QuantityError> {
-    let raise = |decimal: Decimal, scale: i32| -> Result<Decimal, QuantityError> {
-        let shift = i64::from(scale) - i64::from(decimal.scale);
-        Ok(match shift {
-            0 => decimal,
-            _ => Decimal { unscaled: decimal.unscaled * BigInt::from(ten_to(shift)?), scale },
-        })
-    };
-    let scale = left.scale.max(right.scale);
-    Ok((raise(left, scale)?, raise(right, scale)?))
-}
-
 /// The order of the numbers; how they are written does not matter.
 impl Ord for Quantity {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -501,25 +319,6 @@ impl Ord for Quantity {
         let (left, right) = (self.decimal(), other.decimal());
         let by_magnitude = compare_magnitudes(&left, &right);
         if self.signum() < 0 { by_magnitude.reverse() } else { by_magnitude }
-    }
-}
-
-/// Both are not zero.
-fn compare_magnitudes(left: &Decimal, right: &Decimal) -> Ordering {
-    let shift = i64::from(right.scale) - i64::from(left.scale);
-    let (left, right) = (left.unscaled.magnitude(), right.unscaled.magnitude());
-    // Far apart, the exponents decide.
-    if shift > decimal_digits_max(right) {
-        return Ordering::Greater;
-    }
-    if -shift > decimal_digits_max(left) {
-        return Ordering::Less;
-    }
-    let power = || BigUint::from(10_u32).pow(u32::try_from(shift.unsigned_abs()).unwrap_or(u32::MAX));
-    match shift {
-        0 => left.cmp(right),
-        1.. => (left * power()).cmp(right),
-        _ => left.cmp(&(right * power())),
     }
 }
 
@@ -536,36 +335,6 @@ impl PartialEq for Quantity {
 }
 
 impl Eq for Quantity {}
-
-/// The nearest double, of two equally near the even one; infinite beyond.
-fn to_f64(number: &BigInt) -> f64 {
-    let magnitude = number.magnitude();
-    let bits = magnitude.bits();
-    let value = match bits {
-        0..=64 => magnitude.iter_u64_digits().next().unwrap_or(0) as f64,
-        65..=1024 => {
-            let shift = bits - 64;
-            let kept = (magnitude >> shift).iter_u64_digits().next().unwrap_or(0);
-            // What is cut off counts as a last bit, so that a tie is told from more.
-            let is_more = magnitude.trailing_zeros().is_some_and(|zeros| zeros < shift);
-            let exponent = i32::try_from(shift).unwrap_or(i32::MAX);
-            (kept | u64::from(is_more)) as f64 * 2.0_f64.powi(exponent)
-        }
-        _ => f64::INFINITY,
-    };
-    if number.sign() == Sign::Minus { -value } else { value }
-}
-
-/// `10^exponent` as Go computes it.
-fn pow10(exponent: i32) -> f64 {
-    let table = |exponent: i32| format!("1e{exponent}").parse::<f64>().unwrap_or(0.0);
-    match exponent {
-        0..=308 => table(exponent / 32 * 32) * table(exponent % 32),
-        -323..=-1 => table(exponent / 32 * 32) / table(-exponent % 32),
-        ..-323 => 0.0,
-        _ => f64::INFINITY,
-    }
-}
 
 /// Canonical: no fraction where a smaller suffix avoids it, the largest suffix that leaves a whole number.
 impl fmt::Display for Quantity {
@@ -592,44 +361,6 @@ impl fmt::Display for Quantity {
             _ => write!(formatter, "{number}"),
         }
     }
-}
-
-fn decimal_suffix(exponent: i64) -> Option<&'static str> {
-    const SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-    SUFFIXES.get(usize::try_from(exponent / 3 + 3).ok()?).copied()
-}
-
-/// A whole number and a power of 1024; none for fractions and numbers below 1024.
-fn binary_parts(decimal: &Decimal) -> Option<(BigInt, &'static str)> {
-    let ten = BigInt::from(10);
-    let whole = match u32::try_from(decimal.scale) {
-        Ok(scale) => {
-            let divisor = ten.pow(scale);
-            let whole = &decimal.unscaled / &divisor;
-            (&whole * &divisor == decimal.unscaled).then_some(whole)?
-        }
-        Err(_) => &decimal.unscaled * BigInt::from(ten_to(-i64::from(decimal.scale)).ok()?),
-    };
-    if *whole.magnitude() < BigUint::from(1024_u32) {
-        return None;
-    }
-    let thousands = whole.magnitude().trailing_zeros().unwrap_or(0) / 10;
-    const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    let suffix = usize::try_from(thousands).ok().and_then(|at| SUFFIXES.get(at)).copied();
-    Some((whole >> (thousands * 10), suffix.unwrap_or("")))
-}
-
-/// A whole number without trailing zeros beyond what makes the exponent a multiple of three.
-fn decimal_parts(decimal: Decimal) -> (BigInt, i64) {
-    let digits = decimal.unscaled.magnitude().to_string();
-    let kept = digits.trim_end_matches('0');
-    let mut exponent = (digits.len() - kept.len()) as i64 - i64::from(decimal.scale);
-    let mut digits = kept.to_owned();
-    while exponent % 3 != 0 {
-        digits.push('0');
-        exponent -= 1;
-    }
-    (BigInt::from_biguint(decimal.unscaled.sign(), parse_digits(digits.as_bytes())), exponent)
 }
 
 #[cfg(test)]
@@ -715,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_told_in_kubernetes_words() {
+    fn what_is_not_a_quantity_is_told_in_kubernetes_words() {
         assert_eq!(Quantity::parse("1.2.3"), Err(QuantityError::Format));
         assert_eq!(Quantity::parse("1K"), Err(QuantityError::Suffix));
         assert_eq!(Quantity::parse("1e99999999999999999999"), Err(QuantityError::Suffix));
