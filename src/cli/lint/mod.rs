@@ -1,5 +1,8 @@
 //! `skiff lint`: what definitions and policies do not do as it seems, and what the API conventions advise.
 
+mod found;
+mod report;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
@@ -9,7 +12,9 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::annotate::{self, Annotation, AnnotationLevel, Described};
+use self::found::{FileFindings, Located, about, each};
+use self::report::{annotations, described, explain, show_end, show_found, show_json};
+use super::annotate;
 use super::command_error::CommandError;
 use super::definitions::{DefinitionsError, is_definition};
 use super::documents::{self, ManifestDocument, ManifestText};
@@ -23,9 +28,7 @@ use crate::author::fix::fix;
 use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint_in, markdown, older, older_object};
 use crate::author::policies::{is_policy, lint as policy_lint};
 use crate::meta::minor::Minor;
-use crate::object;
-use crate::value::yaml::TextPosition;
-use crate::value::{Value, json};
+use crate::value::Value;
 
 /// Find what definitions do not do as it seems
 ///
@@ -114,39 +117,6 @@ impl Least {
             Least::Warning => Severity::Warning,
             Least::Advice => Severity::Advice,
         }
-    }
-}
-
-/// A finding, and where it stands.
-struct Located {
-    /// What it is about: `crd`, `policy`, `binding` or `object`.
-    about: &'static str,
-    /// The name of the definition, the policy, the binding or the object.
-    name: String,
-    /// The document in its file.
-    index: usize,
-    place: Option<TextPosition>,
-    /// Whether it stands in a text that can be edited.
-    is_whole: bool,
-    finding: Finding,
-}
-
-/// What was found in a file.
-#[derive(Default)]
-struct FileFindings {
-    file: String,
-    findings: Vec<Located>,
-    /// Findings of less than the severity that was asked for.
-    hidden: usize,
-    definitions: usize,
-    /// Those and their bindings.
-    policies: usize,
-    fixed: usize,
-}
-
-impl FileFindings {
-    fn sort(&mut self) {
-        self.findings.sort_by_key(|found| (found.index, found.place));
     }
 }
 
@@ -436,38 +406,6 @@ fn between(oldest: Minor, newest: Minor) -> Vec<Minor> {
     Minor::all().filter(|minor| (oldest..newest).contains(minor)).collect()
 }
 
-fn explain(lint: &Looked) -> String {
-    let Looked { id, severity, finds, reason, remedy, is_fixed } = lint;
-    let fixed = if *is_fixed { "\n--fix makes the edit." } else { "" };
-    format!("{id} ({})\n\n{finds}\nWhy: {reason}.\nRemedy: {remedy}.{fixed}\n", severity.word())
-}
-
-/// What is found in a file.
-fn show_found(found: &FileFindings) -> String {
-    let mut out = String::new();
-    for (file, located) in each(std::slice::from_ref(found)) {
-        let at = located.place.map_or(String::new(), |place| format!(":{}:{}", place.line, place.column));
-        let Finding { lint, message, fix, .. } = &located.finding;
-        let about = about(located);
-        out.push_str(&format!("{file}{at}: {} {}: {about}: {message}\n  fix: {fix}\n", lint.severity.word(), lint.id));
-    }
-    out
-}
-
-/// What is found in all, by how much there is of it.
-fn show_end(found: &[FileFindings], fixes: bool) -> String {
-    let mut out = summary(found, fixes);
-    out.push('\n');
-    let hidden: usize = found.iter().map(|found| found.hidden).sum();
-    if hidden > 0 {
-        out.push_str(&format!("{hidden} more with --severity advice\n"));
-    }
-    if each(found).next().is_some() {
-        out.push_str("why: skiff lint --explain ID\n");
-    }
-    out
-}
-
 /// What a document is called beside its name.
 fn what_is(document: &Value) -> &'static str {
     match document.str_at(&["kind"]) {
@@ -476,81 +414,4 @@ fn what_is(document: &Value) -> &'static str {
         "CustomResourceDefinition" => "crd",
         _ => "object",
     }
-}
-
-/// The definition or policy, the versions and the field that a finding is about.
-fn about(Located { name, finding, .. }: &Located) -> String {
-    let versions = finding.versions.join(",");
-    let words = [name.as_str(), &versions, &finding.path];
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// How many findings there are of which id, the most frequent first.
-fn summary(found: &[FileFindings], fixes: bool) -> String {
-    let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
-    each(found).for_each(|(_, found)| *by_id.entry(found.finding.lint.id).or_default() += 1);
-    let mut by_id: Vec<_> = by_id.into_iter().collect();
-    by_id.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let ids: Vec<String> = by_id.iter().map(|(id, count)| format!("{id} {count}")).collect();
-    let definitions: usize = found.iter().map(|found| found.definitions).sum();
-    let policies: usize = found.iter().map(|found| found.policies).sum();
-    let counted = |count: usize, thing: &str| format!("{count} {thing}{}", if count == 1 { "" } else { "s" });
-    let places = match (definitions, policies) {
-        (_, 0) => counted(definitions, "definition"),
-        (0, 1) => "1 policy or binding".to_owned(),
-        (0, _) => format!("{policies} policies and bindings"),
-        (_, 1) => format!("{} and 1 policy or binding", counted(definitions, "definition")),
-        _ => format!("{}, {policies} policies and bindings", counted(definitions, "definition")),
-    };
-    let fixed: usize = found.iter().map(|found| found.fixed).sum();
-    let fixed = if fixes { format!(", {fixed} fixed") } else { String::new() };
-    let text = format!("{} in {places}{fixed}", counted(each(found).count(), "finding"));
-    if ids.is_empty() { text } else { format!("{text}: {}", ids.join(", ")) }
-}
-
-fn show_json(found: &[FileFindings]) -> String {
-    let found: Vec<Value> = each(found)
-        .map(|(file, Located { about, name, place, finding, .. })| {
-            let versions: Vec<Value> = finding.versions.iter().map(|version| Value::from(version.as_str())).collect();
-            object! {
-                "file" => file,
-                "line" => place.map_or(Value::Null, |place| Value::Int(place.line as i64)),
-                "column" => place.map_or(Value::Null, |place| Value::Int(place.column as i64)),
-                *about => name.as_str(),
-                "versions" => versions,
-                "path" => finding.path.as_str(),
-                "id" => finding.lint.id,
-                "severity" => finding.lint.severity.word(),
-                "message" => finding.message.as_str(),
-                "reason" => finding.lint.reason,
-                "fix" => finding.fix.as_str(),
-            }
-        })
-        .collect();
-    json::encode_to_string(&Value::Array(found))
-}
-
-fn annotations(found: &[FileFindings]) -> Vec<Annotation> {
-    let annotation = |(file, located): (&str, &Located)| Annotation {
-        file: file.to_owned(),
-        place: located.place,
-        level: match located.finding.lint.severity {
-            Severity::Error => AnnotationLevel::Error,
-            Severity::Warning => AnnotationLevel::Warning,
-            Severity::Advice => AnnotationLevel::Note,
-        },
-        id: located.finding.lint.id.to_owned(),
-        message: format!("{}: {} (fix: {})", about(located), located.finding.message, located.finding.fix),
-    };
-    each(found).map(annotation).collect()
-}
-
-/// What a reader of SARIF is told of the lints.
-fn described() -> Vec<Described> {
-    let help = |lint: &Looked| format!("Why: {}. Remedy: {}.", lint.reason, lint.remedy);
-    LINTS.map(|lint| Described { id: lint.id, summary: lint.finds, help: help(lint) }).into()
-}
-
-fn each(found: &[FileFindings]) -> impl Iterator<Item = (&str, &Located)> {
-    found.iter().flat_map(|found| found.findings.iter().map(move |finding| (found.file.as_str(), finding)))
 }
