@@ -99,7 +99,7 @@ impl Clock {
         Ok(())
     }
 
-    /// Who is told of each move from now on.
+    /// A receiver of each move from now on.
     pub fn moves(&self) -> Moves {
         Moves(self.0.moves.subscribe())
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_told_of_a_move_and_a_copy_is_not_moved() {
+    async fn a_waiting_receiver_is_told_of_a_move_and_a_copy_is_not_moved() {
         let clock = Clock::frozen_at(at(NOON));
         let (mut moves, copy) = (clock.moves(), clock.copy());
         clock.step(&[ClockStep::Advance(SignedDuration::from_secs(1))]).expect("it is in range");

@@ -35,7 +35,7 @@ use crate::meta::Status;
 
 /// How long something waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
-/// How long who is refused is told to wait.
+/// How long a refused client is told to wait.
 pub const RETRY_AFTER_SECONDS: u32 = 1;
 /// How long a look at the memory of the process holds: meanwhile a thread fills some 20 MiB.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

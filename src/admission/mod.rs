@@ -1,4 +1,4 @@
-//! Admission: who may still change or refuse a write that is otherwise in order.
+//! Admission: the plugins, policies and webhooks that may still change or refuse a write that is otherwise in order.
 //!
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
 //! [`Admission::validate`] right before the commit.
@@ -282,9 +282,9 @@ struct Plugin {
 }
 
 /// Times what follows one another: each ends where the next begins.
-struct Laps(Instant);
+struct Stopwatch(Instant);
 
-impl Laps {
+impl Stopwatch {
     /// How long it took since the last one ended.
     fn lap(&mut self) -> Duration {
         let now = Instant::now();
@@ -308,10 +308,10 @@ impl Chain {
     }
 
     async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        let mut laps = Laps(Instant::now());
+        let mut stopwatch = Stopwatch(Instant::now());
         for plugin in self.asked(attributes) {
             let outcome = plugin.admission.mutate(attributes, object).await;
-            let call = AdmissionCall::new(AdmissionRound::Admit, attributes, laps.lap(), outcome.is_err());
+            let call = AdmissionCall::new(AdmissionRound::Admit, attributes, stopwatch.lap(), outcome.is_err());
             plugin.figures.asked(&call);
             outcome?;
         }
@@ -319,10 +319,10 @@ impl Chain {
     }
 
     async fn validate_once(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        let mut laps = Laps(Instant::now());
+        let mut stopwatch = Stopwatch(Instant::now());
         for plugin in self.asked(attributes) {
             let outcome = plugin.admission.validate(attributes, object).await;
-            let call = AdmissionCall::new(AdmissionRound::Validate, attributes, laps.lap(), outcome.is_err());
+            let call = AdmissionCall::new(AdmissionRound::Validate, attributes, stopwatch.lap(), outcome.is_err());
             plugin.figures.asked(&call);
             outcome?;
         }

@@ -42,7 +42,7 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
             };
         }
         let namespace = attributes.namespace;
-        // Whether there is a namespace is none of the business of who asks what may be done in it.
+        // A question about what may be done in a namespace does not depend on whether the namespace exists.
         if version.group == "authorization.k8s.io" && version.names.plural == "localsubjectaccessreviews" {
             return Ok(());
         }

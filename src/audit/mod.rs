@@ -126,7 +126,7 @@ pub struct AuditEvent {
     pub impersonated: Option<UserInfo>,
     /// The verb that allowed that; empty where it is allowed for every request.
     pub impersonation_constraint: String,
-    /// Whom the request came through, the first sender first.
+    /// The addresses that the request came through, the first sender first.
     pub source_ips: Vec<String>,
     pub user_agent: String,
     /// `None` for paths that are not resources.

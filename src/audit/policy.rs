@@ -13,7 +13,7 @@ use crate::value::{Value, yaml};
 pub enum AuditLevel {
     #[default]
     None,
-    /// Who asked for what, and how it went.
+    /// The user, the request, and the answer's code.
     Metadata,
     /// That, and the object that was sent.
     Request,
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_policy_is_refused() {
+    fn what_is_not_a_policy_is_refused() {
         let refusal =
             |text: &str| Policy::parse(text.as_bytes()).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(refusal("{apiVersion: v1, kind: Pod}"), "unknown group version field v1, Kind=Pod in policy");

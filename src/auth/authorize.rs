@@ -149,7 +149,7 @@ impl Rules {
     }
 }
 
-/// Everybody who is known may do everything.
+/// Every authenticated user may do everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysAllow;
 

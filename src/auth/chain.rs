@@ -79,7 +79,7 @@ impl Authorizer for Chain {
     }
 }
 
-/// Errors as Go tells several of them, each once; those that are empty are none.
+/// Errors as Go joins several of them, each once; empty ones do not count.
 pub(super) fn aggregate(errors: Vec<String>) -> String {
     let mut told: Vec<String> = Vec::new();
     for error in errors {

@@ -25,7 +25,7 @@ use crate::value::Value;
 const P256_POINT_BYTES: usize = 65;
 const P384_POINT_BYTES: usize = 97;
 
-/// Why there is no key.
+/// Why a key can't be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the key of service account tokens can't be made or read")]
 pub struct NoSigningKey;

@@ -1,8 +1,8 @@
-//! Who sends a request, and what they may do.
+//! Authentication and authorisation: who sends a request, and what they may do.
 //!
 //! In: a client certificate that our CA signed, or a bearer token: from a file, or one that was issued here for a service
 //! account. Out: a [`UserInfo`], or nothing, which is a 401. An [`Authorizer`] then allows or denies the user's
-//! [`Attributes`]. Nothing here reads a request's body, or the database: who does hands in what is stored.
+//! [`Attributes`]. Nothing here reads a request's body, or the database: callers that do so hand in what is stored.
 //!
 //! - **Identities** are found in one place (`server::gate`) by a chain (`auth::Tokens`): the token file, then the
 //!   issuer of service accounts' tokens. What a token says is pure (`auth::jwt`); whether its account, and what it is

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::jwt::{SignError, TokenIssuer, common_audiences, key_id_of};
 use super::{TokenError, UserInfo};
 
-/// Who such tokens say has issued them.
+/// The issuer that such tokens name.
 const ISSUER: &str = "kubernetes/serviceaccount";
 
 /// What such a token says, in the order of its text.
@@ -61,7 +61,7 @@ impl SecretClaims {
         Ok(())
     }
 
-    /// Who the account is as a user.
+    /// The user that the account is.
     pub fn user(&self) -> UserInfo {
         let name = UserInfo::account_name(&self.namespace, &self.account);
         let mut user = UserInfo::authenticated(name, UserInfo::account_groups(&self.namespace));

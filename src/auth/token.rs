@@ -10,14 +10,14 @@ use super::{TokenError, UserInfo};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authenticated {
     pub user: UserInfo,
-    /// Whom the token is for, of those that were asked about.
+    /// The audiences of the token, of those that were asked about.
     pub audiences: Vec<String>,
 }
 
 /// Tells whose a bearer token is.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync {
-    /// Whose `token` is, if it is for one of `audiences`; `None` for a token that somebody else may know.
+    /// The user of `token`, if it is for one of `audiences`; `None` for a token that another authenticator may know.
     ///
     /// Errors: why a token that it knows is not accepted, as clients may see it.
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError>;
@@ -26,13 +26,13 @@ pub trait TokenAuthenticator: Send + Sync {
 /// Everybody who knows tokens.
 #[derive(Default)]
 pub struct Tokens {
-    /// Whom a token must be for that is to be used here.
+    /// The audiences one of which a token needs to be used here.
     pub api_audiences: Vec<String>,
     pub authenticators: Vec<Box<dyn TokenAuthenticator>>,
 }
 
 impl Tokens {
-    /// Whose `token` is, if it is for one of `audiences`, those of this server where there are none.
+    /// The user of `token`, if it is for one of `audiences`, or of this server's where none are given.
     ///
     /// Errors: all that is known of why it is nobody's.
     pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, TokenError> {

@@ -16,7 +16,7 @@ pub struct UserInfo {
 impl UserInfo {
     /// The group whose members may do everything.
     pub const MASTERS: &str = "system:masters";
-    /// The group of everyone who is known.
+    /// The group of all authenticated users.
     pub const AUTHENTICATED: &str = "system:authenticated";
     /// Under what the extra values of a user tell which credential it was.
     pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -36,7 +36,7 @@ impl UserInfo {
         user
     }
 
-    /// Somebody who has shown nothing about themselves.
+    /// A user without credentials.
     pub fn anonymous() -> Self {
         let groups = vec!["system:unauthenticated".to_owned()];
         UserInfo { name: "system:anonymous".to_owned(), groups, ..UserInfo::default() }

@@ -411,7 +411,7 @@ pub enum AdmissionError {
     Plugin { plugin: &'static str, source: Box<PluginError> },
 }
 
-/// Why there is no such plugin.
+/// Why a plugin can't be switched on.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
     #[error(transparent)]

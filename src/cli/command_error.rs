@@ -15,7 +15,7 @@ use super::project::ProjectError;
 use super::record::file::FileError;
 use crate::meta::unmarshal::UnmarshalError;
 
-/// Why there is no result.
+/// Why a command has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     #[error(transparent)]

@@ -80,7 +80,7 @@ struct PricedDefinition {
     place: Option<TextPosition>,
 }
 
-/// What a definition costs, or why it is none.
+/// What a definition costs, or why it can't be read.
 type CostResult = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), CommandError>;
 
 impl Cost {

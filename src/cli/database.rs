@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_override_is_refused() {
+    fn what_is_not_an_override_is_refused() {
         for text in ["events=memory", "/events", "/=memory", "a/b/c=memory", "/events=tape", "/events=sqlite:"] {
             assert!(parse(&["--store-override", text]).is_err(), "{text}");
         }

@@ -9,7 +9,7 @@ use crate::author::{Catalog, DefinedKind};
 use crate::meta::minor::Minor;
 use crate::value::yaml::TextPosition;
 
-/// Why there are no definitions.
+/// Why definitions can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionsError {
     #[error("{}", none_in(.0))]
@@ -69,7 +69,7 @@ impl ReadDefinitions {
 /// is told, and hides nothing else.
 ///
 /// # Errors
-/// That there is none.
+/// The error that there is none.
 pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<ReadDefinitions, DefinitionsError> {
     let definitions = ReadDefinitions::of(minor, &documents::read_each(paths));
     if definitions.catalog.kinds().next().is_none() {
@@ -81,7 +81,7 @@ pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<ReadDefinitions, Defin
     Ok(definitions)
 }
 
-/// That there is no definition in `paths`.
+/// The error that `paths` hold no definition.
 pub fn none_in(paths: &[impl AsRef<Path>]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.as_ref().display())).collect();
     format!("no CustomResourceDefinition in {}", names.join(", "))

@@ -25,7 +25,7 @@ pub enum GitError {
 /// What a file or folder was at `reference`: a commit, a branch or a tag.
 ///
 /// # Errors
-/// What git says, and that there is no git.
+/// What git says, or that git is not installed.
 pub fn read(reference: &str, path: &Path) -> Result<Vec<ManifestText>, GitError> {
     if reference.starts_with('-') {
         return Err(GitError::Reference(reference.to_owned()));

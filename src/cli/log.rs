@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_logs_does_not_wait_and_what_is_lost_is_counted() {
+    fn logging_does_not_wait_and_what_is_lost_is_counted() {
         let out = Slow::default();
         let stuck = out.may_write.lock().expect("no thread panics");
         let log = Log::to(out.clone()).expect("a thread can be made");

@@ -17,7 +17,7 @@ pub struct KnownKinds {
 }
 
 impl KnownKinds {
-    /// The built-in kinds of that minor, and those of `definitions`: documents that are none are left out.
+    /// The built-in kinds of that minor, and those of `definitions`: documents that are not definitions are left out.
     pub fn new<'v>(minor: Minor, definitions: impl Iterator<Item = &'v Value>) -> Self {
         let defined = definitions.filter(|document| is_definition(document)).filter_map(defined_name);
         KnownKinds { names: KnownNames::with(minor, defined), said: Mutex::default() }

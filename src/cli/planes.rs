@@ -60,7 +60,7 @@ const SESSIONS: usize = 8;
 pub struct Origin {
     pub registry: Arc<Registry>,
     pub issuer: Arc<TokenIssuer>,
-    /// Who decides, for requests and for admission.
+    /// The authoriser, for requests and for admission.
     pub authorizer: Arc<dyn Authorizer>,
 }
 
@@ -355,7 +355,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why there is no new one.
+/// Why a new one can't be made.
 enum Failed {
     Status(Status),
     Store(StoreError),

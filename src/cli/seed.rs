@@ -66,7 +66,7 @@ impl Seed {
     /// Applies what changes, as long as the server runs. What is gone from the files stays where it is.
     ///
     /// # Errors
-    /// There is no thread that could look at the files.
+    /// The thread that looks at the files can't be started.
     pub fn follow(mut self, registry: Arc<Registry>) -> io::Result<()> {
         if !self.follows {
             return Ok(());

@@ -143,7 +143,7 @@ pub enum EmulatedError {
     /// It is not the version of kube-apiserver.
     #[error("component not registered: {0}")]
     Component(String),
-    /// There are no answers of it.
+    /// It does not answer.
     #[error(transparent)]
     Minor(#[from] MinorError),
 }

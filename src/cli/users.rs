@@ -16,7 +16,7 @@ use crate::meta::minor::Minor;
 use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
 use crate::store::{Storage, StoreError};
 
-/// Who issues tokens of service accounts, and whom they are for, unless that is said.
+/// The issuer of service accounts' tokens, and their audience, unless others are named.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// The name under which the key is kept that these tokens are signed with.
 pub const SIGNING_KEY: &str = "service-account-key";
@@ -104,8 +104,8 @@ impl Users {
         }
     }
 
-    /// Who decides, in the order of the modes, and the policy of roles and bindings, if it decides about anything. Of a copy, `known` is what its
-    /// origin had taken in.
+    /// The authorisers, in the order of the modes, and the policy of roles and bindings, if it decides about anything. Of a
+    /// copy, `known` is what its origin had taken in.
     pub fn authorizer(
         &self,
         storage: &Storage,
@@ -142,8 +142,8 @@ impl Users {
         self.authorization_mode.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 
-    /// Whether roles and bindings decide about anything. Whoever else decides what users do, nobody grants more than they
-    /// have by roles; where everything is allowed anyway, nobody is asked.
+    /// Whether roles and bindings decide about anything. Whatever else decides what users may do, nobody grants more than
+    /// they have by roles; where everything is allowed anyway, nobody is asked.
     fn needs_roles(&self) -> bool {
         self.authorization_mode.iter().any(|mode| !matches!(mode, AuthorizationMode::AlwaysAllow))
     }
@@ -153,7 +153,7 @@ impl Users {
         self.anonymous_auth && !self.lets_everybody()
     }
 
-    /// Who issues tokens of service accounts, with the key that all servers on the database share.
+    /// The issuer of service accounts' tokens, with the key that all servers on the database share.
     pub async fn token_issuer(&self, storage: &Storage) -> Result<TokenIssuer, KeyError> {
         let key = match &self.service_account_signing_key_file {
             Some(path) => read_key(path, SigningKey::from_pem)?,
@@ -168,7 +168,7 @@ impl Users {
         Ok(if known.is_empty() { issuer } else { issuer.knowing(known) })
     }
 
-    /// Who issues tokens in a control plane beside the main one, with a key of its own that is kept in its database; of a
+    /// The issuer of tokens in a control plane beside the main one, with a key of its own that is kept in its database; of a
     /// copy, one who believes what `origin` has issued until now.
     pub async fn kept_token_issuer(
         &self,
@@ -185,7 +185,7 @@ impl Users {
         })
     }
 
-    /// Whom tokens must be for that are used here.
+    /// The audiences one of which a token needs to be used here.
     fn audiences(&self) -> Vec<String> {
         match self.api_audiences.as_slice() {
             [] => self.service_account_issuer.clone(),
@@ -193,7 +193,7 @@ impl Users {
         }
     }
 
-    /// Who knows bearer tokens: first the file, then the issuer of service accounts' tokens.
+    /// The authenticators of bearer tokens: first the file, then the issuer of service accounts' tokens.
     ///
     /// Errors: what is wrong with the file.
     pub fn tokens(&self, registry: &Arc<Registry>, issuer: &Arc<TokenIssuer>) -> Result<Tokens, TokenFileFailure> {
@@ -237,7 +237,7 @@ fn read_key<K>(path: &Path, read: impl Fn(&[u8]) -> Result<K, NoSigningKey>) -> 
         .map_err(|_| KeyError::File(path.to_owned(), "data does not contain any valid RSA or ECDSA keys".to_owned()))
 }
 
-/// Why there is no key to sign tokens with.
+/// Why the key that signs tokens can't be had.
 #[derive(Debug)]
 pub enum KeyError {
     Store(StoreError),

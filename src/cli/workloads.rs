@@ -44,7 +44,7 @@ enum ProfileArg {
 /// What is wrong with the workloads that are asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadsError {
-    #[error("the profile `{0}` is none of server and cluster")]
+    #[error("the profile `{0}` is not one of server and cluster")]
     Profile(String),
     #[error("the nodes to simulate: {0}")]
     Nodes(#[source] PlanError),
@@ -58,7 +58,7 @@ impl Workloads {
     /// Those of a control plane; what is not said is as without a word.
     ///
     /// # Errors
-    /// A profile that is not known, or nodes that are none.
+    /// A profile that is not known, or nodes that can't be parsed.
     pub fn of_plane(wanted: &WantedWorkloads) -> Result<Self, WorkloadsError> {
         let profile = match wanted.profile.as_deref() {
             None => ProfileArg::Server,

@@ -11,7 +11,7 @@ use memchr::memmem;
 use super::client::{Client, Kind, read};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::auth::{SecretClaims, TokenIssuer};
 use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection, Stored};
@@ -191,12 +191,12 @@ fn is_meant(wanted: &str, uid: &str) -> bool {
 }
 
 /// Starts it; where no tokens are issued there is nothing for it to do.
-pub(super) fn start(means: &Means) -> Running {
-    let Some(issuer) = means.authority.issuer.clone() else { return Box::pin(async {}) };
-    let client = means.client("tokens-controller").of_user("system:kube-controller-manager");
-    let (authority_pem, known) = (means.authority.certificate_pem.clone(), Mutex::default());
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let Some(issuer) = context.authority.issuer.clone() else { return Box::pin(async {}) };
+    let client = context.client("tokens-controller").of_user("system:kube-controller-manager");
+    let (authority_pem, known) = (context.authority.certificate_pem.clone(), Mutex::default());
     let tokens = AccountTokens { client, issuer, authority_pem, known };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), tokens))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), tokens))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::client::{Client, Kind, left, sooner, time_at, written};
 use super::conditions::{self, holds};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::auth::{Attributes, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::{Request, RequestError, blocks};
 use crate::meta::Status;
@@ -116,7 +116,7 @@ fn recognized(request: &Value) -> Option<Vec<(&'static str, &'static str)>> {
     Some(if is_own { vec![own, node] } else { vec![node] })
 }
 
-/// Who made a request.
+/// The user who made a request.
 fn asker(request: &Value) -> UserInfo {
     let texts = |list: &[Value]| list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>();
     let extra = request.at(&["spec", "extra"]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
@@ -342,22 +342,22 @@ fn read(request: &Value) -> Result<Request, RequestError> {
 }
 
 /// Starts the one that approves.
-pub(super) fn start_approving(means: &Means) -> Running {
-    let approving = Approving { client: means.client("certificate-controller") };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), approving))
+pub(super) fn start_approving(context: &ControllerContext) -> Running {
+    let approving = Approving { client: context.client("certificate-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), approving))
 }
 
 /// Starts the one that signs, where there is an authority with its key.
-pub(super) fn start_signing(means: &Means) -> Running {
-    let Some(signer) = means.authority.signer.clone() else { return Box::pin(async {}) };
-    let signing = Signing { client: means.client("certificate-controller"), signer };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), signing))
+pub(super) fn start_signing(context: &ControllerContext) -> Running {
+    let Some(signer) = context.authority.signer.clone() else { return Box::pin(async {}) };
+    let signing = Signing { client: context.client("certificate-controller"), signer };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), signing))
 }
 
 /// Starts the one that removes.
-pub(super) fn start_cleaning(means: &Means) -> Running {
-    let cleaning = Cleaning { client: means.client("certificate-controller") };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), cleaning))
+pub(super) fn start_cleaning(context: &ControllerContext) -> Running {
+    let cleaning = Cleaning { client: context.client("certificate-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), cleaning))
 }
 
 #[cfg(test)]

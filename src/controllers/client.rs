@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::identity::{CONTROLLER_MANAGER, service_account};
-use super::recorder::{Recorder, Told};
+use super::recorder::{RecordedEvent, Recorder};
 use crate::auth::UserInfo;
 use crate::meta::api_version::group_version;
 use crate::meta::{Status, time};
@@ -44,7 +44,7 @@ impl Kind {
 pub(super) struct Client {
     pub registry: Arc<Registry>,
     user: UserInfo,
-    /// Who it is in events.
+    /// The name that events give as their source.
     component: &'static str,
     recorder: Recorder,
 }
@@ -309,7 +309,7 @@ impl Client {
 
     /// Records what was done for an object. Nobody waits for it.
     pub fn tell(&self, object: &Value, type_: &'static str, reason: impl Into<Cow<'static, str>>, message: String) {
-        self.recorder.record(Told::new(self.component, object, type_, reason.into(), message));
+        self.recorder.record(RecordedEvent::new(self.component, object, type_, reason.into(), message));
     }
 
     /// The same in the form of `events.k8s.io`, with what was being done.
@@ -320,7 +320,7 @@ impl Client {
         (type_, reason): (&'static str, &'static str),
         message: String,
     ) {
-        self.recorder.record(Told::new(self.component, object, type_, reason.into(), message).during(action));
+        self.recorder.record(RecordedEvent::new(self.component, object, type_, reason.into(), message).during(action));
     }
 
     pub fn tell_normal(&self, object: &Value, reason: &'static str, message: String) {

@@ -5,7 +5,7 @@ use crate::value::Value;
 
 /// What a condition is to say.
 #[derive(Clone, Debug)]
-pub(super) struct Said<'s> {
+pub(super) struct DesiredCondition<'s> {
     pub type_: &'s str,
     pub status: &'s str,
     pub reason: &'s str,
@@ -33,7 +33,7 @@ pub(super) fn is_finished(job: &Value) -> bool {
 }
 
 /// Sets a condition; the time of its last change stays where its status is the same. One that says the same already stays.
-pub(super) fn set(conditions: &mut Vec<Value>, said: &Said<'_>, now: &Value) {
+pub(super) fn set(conditions: &mut Vec<Value>, said: &DesiredCondition<'_>, now: &Value) {
     let mut condition = object! {
         "type" => said.type_,
         "status" => said.status,
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_time_of_a_change_is_that_of_another_status() {
         let mut conditions = Vec::new();
-        let said = |status| Said { type_: "T", status, reason: "R", message: "" };
+        let said = |status| DesiredCondition { type_: "T", status, reason: "R", message: "" };
         for (status, now, since) in [("True", "1", "1"), ("True", "2", "1"), ("False", "3", "3")] {
             set(&mut conditions, &said(status), &Value::from(now));
             assert_eq!(conditions[0].str_at(&["lastTransitionTime"]), since);

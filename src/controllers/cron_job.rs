@@ -13,7 +13,7 @@ use super::family::Family;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::schedule::Schedule;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::{Status, time_zone};
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -307,10 +307,10 @@ fn too_old<'j>(cron: &Value, jobs: &'j [Value]) -> Vec<&'j Value> {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let family = Family::new(CRON_JOBS, TYPE, JOBS);
-    let cron_jobs = CronJobs { client: means.client("cronjob-controller"), family };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), cron_jobs))
+    let cron_jobs = CronJobs { client: context.client("cronjob-controller"), family };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), cron_jobs))
 }
 
 #[cfg(test)]

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 
 use super::amounts::amount_of;
 use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, key_of, left, place, sooner, written};
-use super::conditions::{self, Said};
+use super::conditions::{self, DesiredCondition};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::selector_text::go_selector;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
@@ -327,7 +327,7 @@ fn still_disrupted(budget: &Value, covered: &[Value], now: Timestamp) -> (Map, O
 }
 
 fn say(conditions: &mut Vec<Value>, (status, reason, message): (&str, &str, &str), generation: i64, now: Timestamp) {
-    let said = Said { type_: "DisruptionAllowed", status, reason, message };
+    let said = DesiredCondition { type_: "DisruptionAllowed", status, reason, message };
     conditions::set(conditions, &said, &written(now));
     if let Some(condition) = conditions.iter_mut().find(|it| it.str_at(&["type"]) == "DisruptionAllowed") {
         let fields = condition.make_object();
@@ -338,12 +338,12 @@ fn say(conditions: &mut Vec<Value>, (status, reason, message): (&str, &str, &str
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let disruption = Disruption {
-        client: means.client("disruption-controller").called("controllermanager"),
+        client: context.client("disruption-controller").called("controllermanager"),
         known: Mutex::default(),
     };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), disruption))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), disruption))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::SERVICES;
 use super::slices::{Changes, Identity, MANAGED_BY, SERVICE_NAME, SLICES, Slices, identity, key_of_ports, prefix};
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -100,7 +100,7 @@ fn is_without_selector(service: &Value) -> bool {
 #[derive(Debug, Default)]
 struct MirroredSlices {
     slices: BTreeMap<SliceKey, Slice>,
-    /// How many addresses are none, and how many are not mirrored for whatever reason.
+    /// How many addresses are not valid, and how many are not mirrored for whatever reason.
     invalid: usize,
     left_out: usize,
 }
@@ -257,10 +257,10 @@ fn new_slice(endpoints: &Value, family: &str) -> Value {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("endpointslicemirroring-controller");
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let client = context.client("endpointslicemirroring-controller");
     let mirror = Mirror { client, slices: Slices::of_manager(MANAGER) };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), mirror))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), mirror))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::{self, Member, SERVICES, Services, is_headless};
 use super::trigger_times::{self, TriggerTimes};
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -156,13 +156,13 @@ fn address_of(member: &Member, address: &str) -> Value {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let endpoints = Endpoints {
-        client: means.client("endpoint-controller"),
+        client: context.client("endpoint-controller"),
         services: Services::default(),
         times: TriggerTimes::default(),
     };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), endpoints))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), endpoints))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::client::{Client, Kind, PODS, controller_of, is_going, place};
 use super::family;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -123,10 +123,10 @@ fn claims_of(pod: &Value) -> Vec<Value> {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("ephemeral-volume-controller").called("ephemeral_volume");
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let client = context.client("ephemeral-volume-controller").called("ephemeral_volume");
     let volumes = EphemeralVolumes { client, pods: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), volumes))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), volumes))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::finalizers;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::SERVICES;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -49,17 +49,17 @@ struct Pool {
 
 /// Why a service has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lack {
+enum NoAddress {
     AllTaken,
     /// The one that it names is another's.
     Taken(IpAddr),
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for NoAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lack::AllTaken => write!(out, "no address is left"),
-            Lack::Taken(address) => write!(out, "another service has the address {address}"),
+            NoAddress::AllTaken => write!(out, "no address is left"),
+            NoAddress::Taken(address) => write!(out, "another service has the address {address}"),
         }
     }
 }
@@ -114,18 +114,18 @@ impl Pool {
     }
 
     /// The addresses of a service, which it keeps: the one that it names, or one of each of its families.
-    fn addresses_of(&mut self, key: &str, service: &Value) -> Result<Vec<IpAddr>, Lack> {
+    fn addresses_of(&mut self, key: &str, service: &Value) -> Result<Vec<IpAddr>, NoAddress> {
         let addresses = match named_address(service) {
             Some(named) => vec![named],
             None => {
                 let families =
                     service.items_at(&["spec", "ipFamilies"]).iter().map(|family| family.as_str() != Some("IPv6"));
                 families
-                    .map(|is_ipv4| self.address_of_family(key, is_ipv4).ok_or(Lack::AllTaken))
+                    .map(|is_ipv4| self.address_of_family(key, is_ipv4).ok_or(NoAddress::AllTaken))
                     .collect::<Result<_, _>>()?
             }
         };
-        self.claim(key, addresses.clone()).map_err(Lack::Taken)?;
+        self.claim(key, addresses.clone()).map_err(NoAddress::Taken)?;
         Ok(addresses)
     }
 
@@ -289,9 +289,9 @@ impl Reconciler for LoadBalancers {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let balancers = LoadBalancers { client: means.client("service-controller"), pool: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), balancers))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let balancers = LoadBalancers { client: context.client("service-controller"), pool: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), balancers))
 }
 
 #[cfg(test)]
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_the_status_of_a_service_takes_one_address_of_a_family_at_most() {
+    fn the_writer_of_a_services_status_takes_one_address_of_a_family_at_most() {
         let mut pool = Pool::default();
         let service = |ip: &str, rest: &str| {
             read_yaml(&format!(

@@ -15,7 +15,7 @@ use super::client::{Client, Kind, NODES, PODS, left, written};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::kinds::pod_object::simulated;
 use crate::meta::{Status, time};
@@ -47,11 +47,11 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 struct Lifecycle {
     client: Client,
     /// The last word of each node.
-    heard: Mutex<HashMap<String, Heard>>,
+    heard: Mutex<HashMap<String, LastHeartbeat>>,
 }
 
 /// The last word of a node.
-struct Heard {
+struct LastHeartbeat {
     /// When it came.
     at: Timestamp,
     /// The heartbeat that its `Ready` condition had; `None` where it had no such condition.
@@ -123,7 +123,7 @@ impl Reconciler for Lifecycle {
 }
 
 impl Lifecycle {
-    fn heard(&self) -> MutexGuard<'_, HashMap<String, Heard>> {
+    fn heard(&self) -> MutexGuard<'_, HashMap<String, LastHeartbeat>> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,7 +146,7 @@ impl Lifecycle {
         let is_own = ready.is_some_and(|ready| ready.str_at(&["reason"]) == NEVER_UPDATED);
         let is_new = heard.get(name).is_none_or(|known| known.heartbeat != heartbeat && !is_own);
         if is_new {
-            heard.insert(name.to_owned(), Heard { at: self.client.now(), heartbeat });
+            heard.insert(name.to_owned(), LastHeartbeat { at: self.client.now(), heartbeat });
         }
     }
 
@@ -270,9 +270,9 @@ fn tainted(node: &Value, now: &Value) -> Option<Value> {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let lifecycle = Lifecycle { client: means.client("node-controller"), heard: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), lifecycle))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let lifecycle = Lifecycle { client: context.client("node-controller"), heard: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), lifecycle))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::client::{Client, NODES, PODS, is_going, left, time_at};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
 use crate::store::{ChangeEvent, Collection, Stored};
@@ -243,9 +243,9 @@ fn is_out_of_service(node: &Value) -> bool {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let garbage = PodGarbage { client: means.client("pod-garbage-collector"), known: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), garbage))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let garbage = PodGarbage { client: context.client("pod-garbage-collector"), known: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), garbage))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::client::{Client, Kind, read};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::kinds::quota::{Counted, all_match};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
@@ -132,9 +132,9 @@ impl Used {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let quotas = Quotas { client: means.client("resourcequota-controller"), known: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), quotas))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let quotas = Quotas { client: context.client("resourcequota-controller"), known: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), quotas))
 }
 
 #[cfg(test)]

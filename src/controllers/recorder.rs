@@ -25,7 +25,7 @@ const REMEMBERED_MAX: usize = 4_096;
 const AT_ONCE: usize = 64;
 
 /// What is recorded of an object.
-pub(super) struct Told {
+pub(super) struct RecordedEvent {
     component: &'static str,
     /// `involvedObject`.
     involved: Value,
@@ -36,7 +36,7 @@ pub(super) struct Told {
     action: Option<&'static str>,
 }
 
-impl Told {
+impl RecordedEvent {
     pub fn new(
         component: &'static str,
         object: &Value,
@@ -56,7 +56,7 @@ impl Told {
                 involved.make_object().insert(field, Value::from(metadata(field)));
             }
         }
-        Told { component, involved, type_, reason, message, action: None }
+        RecordedEvent { component, involved, type_, reason, message, action: None }
     }
 
     /// The same in the form of `events.k8s.io`.
@@ -68,7 +68,7 @@ impl Told {
 
 /// Takes events; cheap to clone. The task that writes them ends with the last clone.
 #[derive(Clone)]
-pub(super) struct Recorder(mpsc::Sender<Told>);
+pub(super) struct Recorder(mpsc::Sender<RecordedEvent>);
 
 impl Recorder {
     pub fn start(registry: &Arc<Registry>) -> Self {
@@ -77,23 +77,23 @@ impl Recorder {
         Recorder(sender)
     }
 
-    pub fn record(&self, told: Told) {
-        if self.0.try_send(told).is_err() {
+    pub fn record(&self, recorded: RecordedEvent) {
+        if self.0.try_send(recorded).is_err() {
             tracing::debug!("an event is left out, as too many wait");
         }
     }
 }
 
 /// Writes events, several at a time, until nobody can tell any more. One that can't be written is left out.
-async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Told>) {
-    let mut known = ToldEvents::default();
+async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<RecordedEvent>) {
+    let mut known = RecordedEvents::default();
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
-            told = waiting.recv(), if under_way.len() < AT_ONCE => {
-                let (Some(told), Some(registry)) = (told, registry.upgrade()) else { return };
+            recorded = waiting.recv(), if under_way.len() < AT_ONCE => {
+                let (Some(recorded), Some(registry)) = (recorded, registry.upgrade()) else { return };
                 let now = registry.clock.now();
-                let write = known.write_of(told, now);
+                let write = known.write_of(recorded, now);
                 under_way.push(carry_out(registry, write));
             }
             Some(outcome) = under_way.next() => {
@@ -105,13 +105,13 @@ async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Told>) 
     }
 }
 
-/// The key of like events: who tells what of which object.
-type Like = (String, Cow<'static, str>, String);
+/// The key of like events: the object, the reason and the message.
+type EventKey = (String, Cow<'static, str>, String);
 
-/// The events that were told before: the name of each, and how often it was told.
+/// The events that were recorded before: the name of each, and how often.
 #[derive(Default)]
-struct ToldEvents {
-    events: HashMap<Like, (String, i64)>,
+struct RecordedEvents {
+    events: HashMap<EventKey, (String, i64)>,
     count: i128,
 }
 
@@ -123,15 +123,15 @@ enum EventWrite {
     Again(String, String, Value),
 }
 
-impl ToldEvents {
-    fn write_of(&mut self, told: Told, now: Timestamp) -> EventWrite {
+impl RecordedEvents {
+    fn write_of(&mut self, recorded: RecordedEvent, now: Timestamp) -> EventWrite {
         if self.events.len() >= REMEMBERED_MAX {
             self.events.clear();
         }
         self.count += 1;
-        let like = (told.involved.str_at(&["uid"]).to_owned(), told.reason.clone(), told.message.clone());
+        let like = (recorded.involved.str_at(&["uid"]).to_owned(), recorded.reason.clone(), recorded.message.clone());
         // Of an object in cluster scope, the event is in the default namespace.
-        let namespace = match told.involved.str_at(&["namespace"]) {
+        let namespace = match recorded.involved.str_at(&["namespace"]) {
             "" => "default".to_owned(),
             namespace => namespace.to_owned(),
         };
@@ -139,13 +139,13 @@ impl ToldEvents {
             Slot::Occupied(mut known) => {
                 let (name, count) = known.get_mut();
                 *count += 1;
-                EventWrite::Again(namespace, name.clone(), told_again(&told, *count, now))
+                EventWrite::Again(namespace, name.clone(), repeated(&recorded, *count, now))
             }
             Slot::Vacant(place) => {
-                let name = told.involved.str_at(&["name"]);
+                let name = recorded.involved.str_at(&["name"]);
                 let name = format!("{name}.{:x}", now.as_nanosecond().wrapping_add(self.count));
                 place.insert((name.clone(), 1));
-                EventWrite::Create(namespace.clone(), event(told, &name, &namespace, now))
+                EventWrite::Create(namespace.clone(), event(recorded, &name, &namespace, now))
             }
         }
     }
@@ -160,24 +160,24 @@ async fn carry_out(registry: Arc<Registry>, write: EventWrite) -> Result<(), Sta
     }
 }
 
-fn event(told: Told, name: &str, namespace: &str, now: Timestamp) -> Value {
+fn event(recorded: RecordedEvent, name: &str, namespace: &str, now: Timestamp) -> Value {
     let mut event = object! {
         "metadata" => object! { "name" => name, "namespace" => namespace },
-        "involvedObject" => told.involved,
-        "reason" => told.reason.into_owned(),
-        "message" => told.message,
-        "type" => told.type_,
-        "reportingComponent" => told.component,
+        "involvedObject" => recorded.involved,
+        "reason" => recorded.reason.into_owned(),
+        "message" => recorded.message,
+        "type" => recorded.type_,
+        "reportingComponent" => recorded.component,
     };
     let fields = event.make_object();
-    if let Some(action) = told.action {
+    if let Some(action) = recorded.action {
         fields.insert("action", Value::from(action));
         fields.insert("eventTime", Value::String(micro(now)));
-        fields.insert("reportingInstance", Value::from(told.component));
+        fields.insert("reportingInstance", Value::from(recorded.component));
         return event;
     }
     let at = time::format_seconds(now);
-    fields.insert("source", object! { "component" => told.component });
+    fields.insert("source", object! { "component" => recorded.component });
     fields.insert("firstTimestamp", Value::from(at.as_str()));
     fields.insert("lastTimestamp", Value::String(at));
     fields.insert("count", Value::Int(1));
@@ -185,9 +185,9 @@ fn event(told: Told, name: &str, namespace: &str, now: Timestamp) -> Value {
     event
 }
 
-/// What changes of an event that is told so often now.
-fn told_again(told: &Told, count: i64, now: Timestamp) -> Value {
-    match told.action {
+/// What changes of an event that is recorded so often now.
+fn repeated(recorded: &RecordedEvent, count: i64, now: Timestamp) -> Value {
+    match recorded.action {
         Some(_) => object! { "series" => object! { "count" => count, "lastObservedTime" => micro(now) } },
         None => object! { "count" => count, "lastTimestamp" => time::format_seconds(now) },
     }
@@ -226,8 +226,8 @@ mod tests {
             "apiVersion" => "v1",
             "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" },
         };
-        let tell = |message: &str| Told::new("c", &object, "Normal", "R".into(), message.to_owned());
-        let mut known = ToldEvents::default();
+        let tell = |message: &str| RecordedEvent::new("c", &object, "Normal", "R".into(), message.to_owned());
+        let mut known = RecordedEvents::default();
         let EventWrite::Create(namespace, event) = known.write_of(tell("one"), Timestamp::UNIX_EPOCH) else {
             panic!("it is new")
         };
@@ -243,8 +243,8 @@ mod tests {
     fn what_is_told_during_an_action_is_told_in_the_newer_form() {
         let object =
             object! { "kind" => "Pod", "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" } };
-        let tell = || Told::new("c", &object, "Normal", "R".into(), "m".to_owned()).during("Binding");
-        let mut known = ToldEvents::default();
+        let tell = || RecordedEvent::new("c", &object, "Normal", "R".into(), "m".to_owned()).during("Binding");
+        let mut known = RecordedEvents::default();
         let EventWrite::Create(_, event) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is new") };
         assert_eq!(event.str_at(&["eventTime"]), "1970-01-01T00:00:00.000000Z");
         assert_eq!((event.str_at(&["action"]), event.str_at(&["reportingInstance"])), ("Binding", "c"));

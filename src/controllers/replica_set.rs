@@ -9,13 +9,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::client::{Client, Kind, PODS, int_at, is_going, sooner, written};
-use super::conditions::{self, Said};
+use super::conditions::{self, DesiredCondition};
 use super::family::{self, Family};
 use super::pod_control::{create_pods, delete_pods};
 use super::pods::{self, Availability};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::Means;
+use super::workload::ControllerContext;
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -33,16 +33,16 @@ pub(super) struct ReplicaSets {
 
 impl ReplicaSets {
     /// The controller of ReplicaSets.
-    pub fn new(means: &Means) -> Self {
+    pub fn new(context: &ControllerContext) -> Self {
         let kind = Kind("apps", "replicasets");
-        let client = means.client("replicaset-controller");
+        let client = context.client("replicaset-controller");
         ReplicaSets { kind, client, family: Family::new(kind, ("apps/v1", "ReplicaSet"), PODS) }
     }
 
     /// The controller of ReplicationControllers.
-    pub fn of_replication_controllers(means: &Means) -> Self {
+    pub fn of_replication_controllers(context: &ControllerContext) -> Self {
         let kind = Kind("", "replicationcontrollers");
-        let client = means.client("replication-controller");
+        let client = context.client("replication-controller");
         ReplicaSets { kind, client, family: Family::new(kind, ("v1", "ReplicationController"), PODS) }
     }
 }
@@ -144,7 +144,7 @@ fn status_of(
     match failure {
         Some((plan, why)) => {
             let reason = if matches!(plan, ReplicaPlan::Create(_)) { "FailedCreate" } else { "FailedDelete" };
-            let said = Said { type_: "ReplicaFailure", status: "True", reason, message: &why.message };
+            let said = DesiredCondition { type_: "ReplicaFailure", status: "True", reason, message: &why.message };
             // One that is there says enough.
             if conditions::find(&conditions, "ReplicaFailure").is_none() {
                 conditions::set(&mut conditions, &said, &written(now));
@@ -171,13 +171,13 @@ impl ReplicaSets {
 }
 
 /// Starts the controller of ReplicaSets.
-pub(super) fn start(means: &Means) -> super::workload::Running {
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), ReplicaSets::new(means)))
+pub(super) fn start(context: &ControllerContext) -> super::workload::Running {
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), ReplicaSets::new(context)))
 }
 
 /// Starts the controller of ReplicationControllers.
-pub(super) fn start_replication(means: &Means) -> super::workload::Running {
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), ReplicaSets::of_replication_controllers(means)))
+pub(super) fn start_replication(context: &ControllerContext) -> super::workload::Running {
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), ReplicaSets::of_replication_controllers(context)))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::policy_types::PolicyTypes;
 use super::recorder::Recorder;
 use super::simulated::NodePlan;
 use super::switches::{ControllerName, Switches};
-use super::workload::Means;
+use super::workload::ControllerContext;
 use crate::processor::background;
 use crate::registry::Registry;
 
@@ -74,13 +74,13 @@ fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority
         keep(&mut running, own(), Garbage::new);
     }
     if switches.has_workloads() {
-        let means = Means {
+        let context = ControllerContext {
             registry: Arc::clone(registry),
             recorder: Recorder::start(registry),
             nodes: nodes.clone(),
             authority: authority.clone(),
         };
-        switches.start_workloads(&Arc::new(means), &mut running);
+        switches.start_workloads(&Arc::new(context), &mut running);
     }
     running
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::WORKLOADS;
 use super::changes::keep_running;
-use super::workload::Means;
+use super::workload::ControllerContext;
 
 /// A controller that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +95,10 @@ impl Switches {
     }
 
     /// Starts the controllers of workloads that are on.
-    pub(super) fn start_workloads(self, means: &Arc<Means>, running: &mut JoinSet<()>) {
+    pub(super) fn start_workloads(self, context: &Arc<ControllerContext>, running: &mut JoinSet<()>) {
         for (workload, _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
-            let means = Arc::clone(means);
-            running.spawn(keep_running(workload.names[0], move || (workload.start)(&means)));
+            let context = Arc::clone(context);
+            running.spawn(keep_running(workload.names[0], move || (workload.start)(&context)));
         }
     }
 

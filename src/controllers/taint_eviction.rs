@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::client::{Client, NODES, PODS, is_going, key_of, left, sooner, time_at};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use super::{nodes, pods};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
@@ -172,11 +172,11 @@ fn stays(pod: &Value, taints: &[Value], since: Timestamp, now: Timestamp) -> Sta
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     // It has the account of the controller that it once was a part of.
-    let client = means.client("node-controller").called("taint-eviction-controller");
+    let client = context.client("node-controller").called("taint-eviction-controller");
     let eviction = TaintEviction { client, bound: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), eviction))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), eviction))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::client::{Client, JOBS, is_going, left, time_at};
 use super::conditions;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
@@ -54,9 +54,9 @@ fn end_of_life(job: &Value, now: Timestamp) -> Option<Option<Duration>> {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let time_to_live = TimeToLive { client: means.client("ttl-after-finished-controller") };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), time_to_live))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let time_to_live = TimeToLive { client: context.client("ttl-after-finished-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), time_to_live))
 }
 
 #[cfg(test)]

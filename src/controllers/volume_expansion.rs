@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::client::{Client, Kind, is_going, place};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::object;
@@ -73,9 +73,9 @@ fn is_less(amount: Option<&Value>, other: &Value) -> bool {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let expansion = Expansion { client: means.client("expand-controller").called("volume_expand") };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), expansion))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let expansion = Expansion { client: context.client("expand-controller").called("volume_expand") };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), expansion))
 }
 
 #[cfg(test)]

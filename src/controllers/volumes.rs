@@ -14,7 +14,7 @@ use super::finalizers;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::meta::selector::LabelSelector;
@@ -383,15 +383,15 @@ impl Protection {
 }
 
 /// Starts what binds claims.
-pub(super) fn start(means: &Means) -> Running {
-    let binder = Binder { client: means.client("persistent-volume-binder").called("persistentvolume-controller") };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), binder))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let binder = Binder { client: context.client("persistent-volume-binder").called("persistentvolume-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), binder))
 }
 
 /// Starts what lets go of claims and volumes.
-pub(super) fn start_protection(means: &Means) -> Running {
-    let protection = Protection { client: means.client("pvc-protection-controller") };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), protection))
+pub(super) fn start_protection(context: &ControllerContext) -> Running {
+    let protection = Protection { client: context.client("pvc-protection-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), protection))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::simulated::NodePlan;
 use crate::registry::Registry;
 
 /// What the controllers of workloads are started with.
-pub(super) struct Means {
+pub(super) struct ControllerContext {
     pub registry: Arc<Registry>,
     pub recorder: Recorder,
     /// The nodes that are simulated.
@@ -19,7 +19,7 @@ pub(super) struct Means {
     pub authority: Authority,
 }
 
-impl Means {
+impl ControllerContext {
     /// A client for the controller of that service account.
     pub fn client(&self, account: &'static str) -> Client {
         Client::new(&self.registry, &self.recorder, account)
@@ -35,16 +35,16 @@ pub(super) struct Workload {
     pub names: [&'static str; 2],
     /// Whether simulated nodes are of no use without it.
     pub is_for_nodes: bool,
-    pub start: fn(&Means) -> Running,
+    pub start: fn(&ControllerContext) -> Running,
 }
 
 impl Workload {
-    pub const fn new(names: [&'static str; 2], start: fn(&Means) -> Running) -> Self {
+    pub const fn new(names: [&'static str; 2], start: fn(&ControllerContext) -> Running) -> Self {
         Workload { names, is_for_nodes: false, start }
     }
 
     /// One that simulated nodes are of no use without.
-    pub const fn for_nodes(names: [&'static str; 2], start: fn(&Means) -> Running) -> Self {
+    pub const fn for_nodes(names: [&'static str; 2], start: fn(&ControllerContext) -> Running) -> Self {
         Workload { names, is_for_nodes: true, start }
     }
 }

@@ -242,7 +242,7 @@ fn fitting(texts: &[String]) -> Vec<&str> {
 pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::HeaderMap) {
     const WARNING: HeaderName = header::WARNING;
     let warnings = exchange.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // Line breaks and other controls can't stand in a header: who sends them is not heard.
+    // Line breaks and other controls can't stand in a header: a text that has them is not sent.
     for text in fitting(warnings.texts()).into_iter().filter(|text| !text.contains(char::is_control)) {
         let mut quoted = String::with_capacity(text.len() + 10);
         quoted.push_str("299 - \"");

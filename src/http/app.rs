@@ -22,7 +22,7 @@ use super::metrics::Metrics;
 use super::observe::Observer;
 use super::planes::Planes;
 
-/// Who issues tokens of service accounts.
+/// The issuer of service accounts' tokens.
 pub struct Issuing {
     pub issuer: Arc<TokenIssuer>,
     /// Where others find the keys that they are signed with.
@@ -53,7 +53,7 @@ impl Shared {
 pub struct App {
     pub registry: Arc<Registry>,
     pub authorizer: Arc<dyn Authorizer>,
-    /// Whose tokens are known, for reviews of them.
+    /// The authenticator of tokens, for reviews of them.
     pub tokens: Arc<Tokens>,
     /// `None` where no tokens are issued.
     pub issuing: Option<Issuing>,
@@ -139,7 +139,7 @@ impl App {
         App { documents, processor, ..self }
     }
 
-    /// Who tells of requests that are not let in.
+    /// Records requests that are refused as unauthenticated.
     pub fn failed_authentication(&self) -> FailedAuthentication {
         FailedAuthentication { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
     }

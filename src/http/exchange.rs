@@ -60,7 +60,7 @@ pub(super) struct Exchange {
     pub warnings: Mutex<Warnings>,
     /// What names the request in the audit log: the client's word for it, or a new one.
     pub audit_id: String,
-    /// Whom the request came through, the first sender first.
+    /// The addresses that the request came through, the first sender first.
     pub source_ips: Vec<String>,
     /// Where a WebSocket is asked for.
     pub upgrade: Option<Upgrade>,
@@ -256,12 +256,12 @@ async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
     Ok(bytes.into())
 }
 
-/// What a request is answered with for which there is no memory.
+/// The answer to a request for which there is no memory.
 pub(super) fn no_memory() -> Status {
     Full.into()
 }
 
-/// Whom a request came through: what proxies wrote down, then the other end of the connection.
+/// The addresses that a request came through: what proxies wrote down, then the other end of the connection.
 fn source_ips(headers: &HeaderMap, peer: Option<PeerAddress>) -> Vec<String> {
     let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_string());
     let forwarded = text(headers, HeaderName::from_static("x-forwarded-for"));

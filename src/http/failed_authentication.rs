@@ -18,7 +18,7 @@ use super::exchange::Exchange;
 use super::path;
 use super::query::Query;
 
-/// Whom it is told.
+/// Where failures are recorded.
 #[derive(Clone)]
 pub struct FailedAuthentication {
     pub(super) logs: Arc<[Log]>,

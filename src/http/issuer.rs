@@ -1,4 +1,4 @@
-//! Who issues the tokens of service accounts, for those that are to verify them without asking.
+//! The documents about the issuer of service accounts' tokens, for programs that verify tokens without asking the server.
 //!
 //! Source: `pkg/routes/openidmetadata.go` of Kubernetes, release 1.36; OpenID Connect Discovery 1.0; RFC 7517.
 

@@ -166,7 +166,7 @@ mod tests {
     use crate::meta::minor::Minor;
 
     #[tokio::test(start_paused = true)]
-    async fn who_finds_no_place_in_time_is_refused() {
+    async fn a_request_that_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
         let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
         let taken = permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
+    async fn a_request_that_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
         let permits = Permits::new(&limits, &Metrics::new(Minor::NEWEST));
         let first = permits.take(RequestKind::ReadOnly, ExpectedWork::Short).await.expect("there is one");

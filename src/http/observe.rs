@@ -22,7 +22,7 @@ use super::metrics::{Metrics, Route};
 /// Under what the audit log has why a request is allowed or not.
 const REASON: &str = "authorization.k8s.io/reason";
 
-/// Whom it is told.
+/// Where requests are recorded.
 #[derive(Clone)]
 pub(super) struct Observer {
     pub metrics: Arc<Metrics>,

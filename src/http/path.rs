@@ -232,7 +232,7 @@ fn parse_version(group: &str, rest: &str) -> Target {
     Target::Resource(path)
 }
 
-/// What a request selects of the objects of a collection; a selector that can't be read is none.
+/// What a request selects of the objects of a collection; one that can't be read counts as none given.
 #[derive(Default)]
 pub struct Selected {
     pub fields: Option<FieldSelector>,

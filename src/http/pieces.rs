@@ -140,7 +140,7 @@ mod tests {
                 }
             }
         });
-        // A piece has five of them, and an allocation for its bytes and one for who shares it.
+        // A piece has five of them, and an allocation for its bytes and one for the count of those that share it.
         assert!(taken.count_total <= 42, "{} allocations", taken.count_total);
         assert!(taken.bytes_total <= 130 * OBJECT_BYTES as u64, "{} bytes", taken.bytes_total);
     }

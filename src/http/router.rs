@@ -113,7 +113,7 @@ async fn respond(
     faults::answer(app, exchange, target, body, serve).await
 }
 
-/// Who the user becomes, as the request is in the name of `wanted`.
+/// The user that the request is made as, in the name of `wanted`.
 ///
 /// Errors: 403 with the right that is missing.
 async fn impersonate(

@@ -55,7 +55,7 @@ pub(super) async fn apart(
     share: Arc<Share>,
     work: impl Future<Output = Response<Body>> + Send + 'static,
 ) -> Response<Body> {
-    let mut task = Apart { share, work: tokio::spawn(work) };
+    let mut task = AbortOnDrop { share, work: tokio::spawn(work) };
     match (&mut task.work).await {
         Ok(response) => response,
         Err(error) => match error.try_into_panic() {
@@ -66,12 +66,12 @@ pub(super) async fn apart(
     }
 }
 
-struct Apart {
+struct AbortOnDrop {
     share: Arc<Share>,
     work: JoinHandle<Response<Body>>,
 }
 
-impl Drop for Apart {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.share.cancel();
         self.work.abort();

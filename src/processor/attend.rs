@@ -107,7 +107,7 @@ impl Attendant {
         let take = || share.turns.take_on_thread(&share.user, || share.is_wanted(Instant::now()));
         match on_blocking_thread(take) {
             Ok(turn) => (self.turn, self.alone) = (Some((turn, Instant::now())), None),
-            // What it may have written stands: who is told to come again would write it twice.
+            // What it may have written stands: a client that is told to come again would write it twice.
             Err(Ended::Overload) if share.is_change => {
                 let alone = self.alone.take().map_or_else(|| share.turns.go_alone(), |(alone, _)| alone);
                 self.alone = Some((alone, Instant::now() + SLICE));

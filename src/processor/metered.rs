@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn who_waits_for_a_service_gives_up_its_turn_until_its_deadline() {
+    async fn a_request_that_waits_for_a_service_gives_up_its_turn_until_its_deadline() {
         let processor = Processor::of(1, THREADS_BESIDE);
         let share = processor.share("jane", "a kind", ExpectedWork::Long);
         let joe = Arc::from("joe");

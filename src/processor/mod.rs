@@ -86,7 +86,7 @@ type IsOutOfMemory = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// One request's share.
 pub struct Share {
-    /// Whose turn it takes.
+    /// The user whose turn it takes.
     user: Arc<str>,
     turns: Arc<Turns>,
     /// When the server was told to stop.

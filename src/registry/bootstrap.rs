@@ -57,7 +57,7 @@ impl Registry {
     }
 
     /// Makes what a start need not wait for, as soon as the server is ready or somebody asks for its group: once, whoever is
-    /// first. What can't be made is tried again by who asks next.
+    /// first. What can't be made is tried again by the next one who asks.
     pub async fn make_deferred_objects(self: &Arc<Self>) {
         // Boxed: every request carries this future, and all but the first find nothing to do.
         let make = || {

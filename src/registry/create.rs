@@ -16,7 +16,7 @@ const GENERATED_NAME_TRIES: usize = 8;
 pub struct CreateRequest {
     pub body: Body,
     pub field_validation: FieldValidation,
-    /// Who owns the fields that this sets.
+    /// The manager who owns the fields that this sets.
     pub manager: String,
     pub dry_run: bool,
     /// The fields of the options that were sent, for admission.

@@ -23,7 +23,7 @@ const GROUP: &str = "policy";
 const BUDGETS: &str = "poddisruptionbudgets";
 /// How often something is tried that somebody else interferes with.
 const TRIES: usize = 20;
-/// Who writes the status of a budget.
+/// The field manager of a budget's status.
 const MANAGER: &str = "kube-apiserver";
 
 impl Registry {

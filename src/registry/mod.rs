@@ -101,9 +101,9 @@ pub struct Registry {
     pub definitions: Definitions,
     pub admission: Arc<dyn Admission>,
     pub convert: Arc<dyn Convert>,
-    /// Who may do what.
+    /// The authoriser.
     pub authorizer: Arc<dyn Authorizer>,
-    /// Who may grant what; `None` where everybody may do everything, or nobody reads roles.
+    /// The check of what users may grant; `None` where everybody may do everything, or nobody reads roles.
     pub policy: Option<Arc<StoredPolicy>>,
     /// What everything goes by that a client sees.
     pub clock: Clock,

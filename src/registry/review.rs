@@ -3,11 +3,8 @@
 //! The authoriser says who may do what, the token authenticator whose a token is. Admission is asked as for what is
 //! stored, but for policies.
 
-use super::admit::Admitted;
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, asked_selectors};
-use crate::admission::Operation;
-use crate::admission::plugins::Charges;
 use crate::auth::{
     Attributes, Authorizer, NonResourceRule, ResourceAttributes, ResourceRule, Tokens, UserInfo, Verdict, bearer_token,
 };
@@ -21,7 +18,7 @@ use crate::write::metadata::{ensure_namespace, wipe_system_fields};
 
 const ACCESS_GROUP: &str = "authorization.k8s.io";
 
-/// Who knows the answers.
+/// What answers questions: about access, and about tokens.
 pub struct Reviewers<'a> {
     pub authorizer: &'a dyn Authorizer,
     pub tokens: &'a Tokens,
@@ -43,19 +40,8 @@ impl Registry {
         let (manager, now) = (&request.manager, self.now());
         object = self.manage_fields(target, |fields| fields.update(None, object.clone(), manager, &now)).await;
         let name = object.str_at(&["metadata", "name"]).to_owned();
-        let admitted = Admitted {
-            operation: Operation::Create,
-            target,
-            name: &name,
-            old: None,
-            user,
-            dry_run: request.dry_run,
-            options: &request.options,
-            charges: &Charges::default(),
-        };
-        self.admit_mutating(&admitted, &mut object, warnings).await?;
-        check(&object, review)?;
-        self.admit_validating(&admitted, &object, warnings).await?;
+        let check = |object: &Value| check(object, review).map(|()| object.clone());
+        let object = self.admit_sent((target, &name), user, request, object, check, warnings).await?;
         self.answer((target, review), user, object, reviewers).await
     }
 

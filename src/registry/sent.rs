@@ -1,5 +1,5 @@
-//! Objects that are sent to a part of another and not stored: a Binding, an Eviction. What they ask for is done to the other
-//! object without asking admission again.
+//! Objects that are sent and not stored: questions, and those sent to a part of another object, as a Binding or an Eviction. What
+//! the latter ask for is done to the other object without asking admission again.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

@@ -24,7 +24,7 @@ use super::cors;
 use super::gate::{self, Gate};
 use super::host;
 use super::loopback;
-use super::open::{Activity, ConnectionSlot, Doing, OpenConnections, Placed};
+use super::open::{Activity, ConnectionActivity, ConnectionSlot, OpenConnections, Placed};
 use super::pace;
 use super::plain;
 use super::stall::{self, Backlog, CutStalled};
@@ -140,7 +140,7 @@ impl<S: Service> Connections<S> {
                     () = activity.close_requested() => return,
                 };
                 let peer = tls.peer(stream.get_ref().1);
-                connection.serve(stream, backlog, Door::Tls(peer), address, activity).await;
+                connection.serve(stream, backlog, ListenerKind::Tls(peer), address, activity).await;
             }
         });
     }
@@ -156,7 +156,7 @@ impl<S: Service> Connections<S> {
                 let stream = CutStalled::new(stream, STALLED_MAX);
                 let backlog = stream.backlog();
                 let stream = Placed::new(stream, place);
-                connection.serve(stream, backlog, Door::Loopback, address, activity).await;
+                connection.serve(stream, backlog, ListenerKind::Loopback, address, activity).await;
             }
         });
     }
@@ -188,9 +188,9 @@ impl<S: Service> Connections<S> {
     {
         let (mut stopping, alive, open) = (self.stopping.clone(), self.alive.clone(), self.open.clone());
         tokio::spawn(async move {
-            let mut trouble = Trouble::default();
+            let mut errors = AcceptErrors::default();
             loop {
-                let next = next(&listener, &open, &alive, &mut trouble);
+                let next = next(&listener, &open, &alive, &mut errors);
                 let accepted = tokio::select! {
                     accepted = next => accepted,
                     () = stopping.stopped() => return,
@@ -206,17 +206,17 @@ impl<S: Service> Connections<S> {
     }
 }
 
-/// The next connection, and its place; `None` where there was trouble.
+/// The next connection, and its place; `None` where accepting failed.
 async fn next(
     listener: &TcpListener,
     open: &OpenConnections,
     alive: &mpsc::Sender<Infallible>,
-    trouble: &mut Trouble,
+    errors: &mut AcceptErrors,
 ) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, _)) => open.admit(alive.clone()).await.map(|place| (stream, place)),
         Err(error) => {
-            trouble.tell(&error);
+            errors.tell(&error);
             open.close_longest_idle();
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
@@ -226,11 +226,11 @@ async fn next(
 
 /// What kept connections from being accepted, which lasts and is told now and then.
 #[derive(Default)]
-struct Trouble {
+struct AcceptErrors {
     told: Option<Instant>,
 }
 
-impl Trouble {
+impl AcceptErrors {
     fn tell(&mut self, error: &std::io::Error) {
         if self.told.is_none_or(|told| told.elapsed() >= ACCEPT_TOLD_INTERVAL) {
             tracing::warn!(%error, "cannot accept a connection");
@@ -241,7 +241,7 @@ impl Trouble {
 
 /// How a connection came in.
 #[derive(Clone)]
-enum Door {
+enum ListenerKind {
     Tls(Peer),
     Loopback,
 }
@@ -260,7 +260,7 @@ impl<S: Service> Connection<S> {
         self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         backlog: Backlog,
-        door: Door,
+        listener: ListenerKind,
         address: Option<PeerAddress>,
         activity: Arc<Activity>,
     ) {
@@ -270,7 +270,7 @@ impl<S: Service> Connection<S> {
                 request.extensions_mut().insert(address);
             }
             let in_flight = activity.begin();
-            let answer = self.answer(request, &backlog, &door);
+            let answer = self.answer(request, &backlog, &listener);
             async move {
                 let Ok(answer) = answer.await;
                 match answer.extensions().get::<Cut>() {
@@ -297,7 +297,7 @@ impl<S: Service> Connection<S> {
                 () = activity.close_requested(), if !ending => Some(CLOSE_MAX),
                 () = sleep_until(deadline) => {
                     let (doing, now) = (activity.doing(), Instant::now());
-                    if ending && (doing != Doing::Something || stopping.is_stopping()) {
+                    if ending && (doing != ConnectionActivity::Something || stopping.is_stopping()) {
                         return;
                     }
                     deadline = idle_until(doing);
@@ -318,11 +318,11 @@ impl<S: Service> Connection<S> {
         &self,
         mut request: Request<Incoming>,
         backlog: &Backlog,
-        door: &Door,
+        listener: &ListenerKind,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<S> {
         request.extensions_mut().insert(self.stopping.clone());
         let (service, gate) = (self.service.clone(), self.gate.clone());
-        let (backlog, door) = (backlog.clone(), door.clone());
+        let (backlog, listener) = (backlog.clone(), listener.clone());
         async move {
             if let Some(refusal) = host::refusal(request.version(), request.method(), request.headers()) {
                 return Ok(refusal);
@@ -331,7 +331,7 @@ impl<S: Service> Connection<S> {
             let mut answer = if origin.is_some() && request.method() == Method::OPTIONS {
                 gate::with_audit_id(gate::preflight(), request.headers())
             } else {
-                match gate.admit(&door, &mut request).await {
+                match gate.admit(&listener, &mut request).await {
                     Some(refusal) => gate::with_audit_id(refusal, request.headers()),
                     None => pace::follow(service.oneshot(request).await?, &backlog),
                 }
@@ -345,23 +345,23 @@ impl<S: Service> Connection<S> {
 }
 
 /// Until when a connection may stay without a request.
-fn idle_until(doing: Doing) -> Instant {
+fn idle_until(doing: ConnectionActivity) -> Instant {
     match doing {
-        Doing::Something => Instant::now() + IDLE_MAX,
-        Doing::NothingYet(since) => since + FIRST_REQUEST_MAX,
-        Doing::Nothing(since) => since + IDLE_MAX,
+        ConnectionActivity::Something => Instant::now() + IDLE_MAX,
+        ConnectionActivity::NothingYet(since) => since + FIRST_REQUEST_MAX,
+        ConnectionActivity::Nothing(since) => since + IDLE_MAX,
     }
 }
 
 impl Gate {
-    /// Notes among the extensions of a request who sends it; the answer to one who is not let in.
-    async fn admit(&self, door: &Door, request: &mut Request<Incoming>) -> Option<Response<Body>> {
-        let user = match door {
-            Door::Loopback if !loopback::is_local_request(request.uri(), request.headers()) => {
+    /// Puts the sender of a request among its extensions; returns the answer to one who is refused.
+    async fn admit(&self, listener: &ListenerKind, request: &mut Request<Incoming>) -> Option<Response<Body>> {
+        let user = match listener {
+            ListenerKind::Loopback if !loopback::is_local_request(request.uri(), request.headers()) => {
                 return Some(gate::not_local());
             }
-            Door::Loopback => UserInfo::unsecured(),
-            Door::Tls(peer) => match self.authenticate(peer, request.headers()).await {
+            ListenerKind::Loopback => UserInfo::unsecured(),
+            ListenerKind::Tls(peer) => match self.authenticate(peer, request.headers()).await {
                 Some(user) => user,
                 None if gate::is_health_path(request.uri().path()) => return None,
                 None => return Some(self.refuse(peer, request)),
@@ -410,7 +410,7 @@ mod tests {
         let connection = connections.connection();
         let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 16));
         let started = Instant::now();
-        tokio::spawn(connection.serve(ours, Backlog::default(), Door::Tls(Peer::Unnamed), None, activity));
+        tokio::spawn(connection.serve(ours, Backlog::default(), ListenerKind::Tls(Peer::Unnamed), None, activity));
         theirs.write_all(sent).await.expect("it is read");
         let mut answer = Vec::new();
         theirs.read_to_end(&mut answer).await.expect("it is closed");

@@ -1,4 +1,4 @@
-//! The first question to every request: who sends it?
+//! Authentication, which every request passes first.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::tls::Peer;
 use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
 use crate::http::{FailedAuthentication, audit_id, websocket};
 
-/// Paths that answer whoever asks.
+/// Paths that are answered without an identity.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_shows_nothing_is_anonymous_and_who_shows_a_fault_is_not() {
+    async fn a_request_without_credentials_is_anonymous_and_one_with_wrong_ones_is_not() {
         let gate = gate().with_anonymous(true);
         let who = async |peer, authorization: Option<&'static str>| {
             let mut headers = HeaderMap::new();

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_no_name_is_shown_that_of_the_address() {
+    fn a_client_that_names_no_host_is_shown_the_certificate_of_the_address() {
         let authority = Authority::generate().expect("a key is made");
         let issue = |name: &str| authority.issue_server(&[name.to_owned()]).expect("a certificate is made");
         let chain = |identity: &Identity| identity.to_der().expect("it is a certificate").0;

@@ -33,7 +33,7 @@ pub struct OpenConnections {
     idle: Arc<Mutex<Idle>>,
     /// Those of the places that these connections may have; all, if there is none.
     share: Option<Arc<Semaphore>>,
-    /// Whose connections these are.
+    /// The server or control plane that these connections belong to.
     owner: u64,
 }
 
@@ -76,7 +76,7 @@ struct ConnectionState {
 
 /// What a connection is doing with respect to the time it may do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum ConnectionActivity {
     Something,
     /// No request has come on it.
     NothingYet(Instant),
@@ -182,12 +182,12 @@ impl Activity {
         AtWork(Arc::clone(self))
     }
 
-    pub fn doing(&self) -> Doing {
+    pub fn doing(&self) -> ConnectionActivity {
         let state = lock(&self.state);
         match state.idle {
-            None => Doing::Something,
-            Some((_, since)) if state.was_asked => Doing::Nothing(since),
-            Some((_, since)) => Doing::NothingYet(since),
+            None => ConnectionActivity::Something,
+            Some((_, since)) if state.was_asked => ConnectionActivity::Nothing(since),
+            Some((_, since)) => ConnectionActivity::NothingYet(since),
         }
     }
 
@@ -293,15 +293,15 @@ mod tests {
         assert!(!admitted.is_finished(), "its place is not free yet");
         places.pop();
         assert!(admitted.await.expect("it does not panic"));
-        assert_eq!(first.doing(), Doing::Something);
+        assert_eq!(first.doing(), ConnectionActivity::Something);
         drop(in_flight);
-        assert!(matches!(first.doing(), Doing::Nothing(_)));
+        assert!(matches!(first.doing(), ConnectionActivity::Nothing(_)));
         open.close_longest_idle();
         first.close_requested().await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_has_used_up_its_share_waits_for_connections_of_its_own() {
+    async fn a_client_that_has_used_up_its_share_waits_for_its_own_connections() {
         let all = OpenConnections::new(4);
         let [greedy, other] = [all.half(), all.half()];
         let activities = [greedy.activity(), greedy.activity()];
@@ -326,12 +326,12 @@ mod tests {
     async fn a_request_is_at_work_until_its_answer_is_sent() {
         let open = OpenConnections::new(1);
         let activity = open.activity();
-        assert!(matches!(activity.doing(), Doing::NothingYet(_)));
+        assert!(matches!(activity.doing(), ConnectionActivity::NothingYet(_)));
         let answer = activity.begin().during(Response::new(Body::from("text")));
         assert_eq!(answer.body().size_hint().exact(), Some(4));
-        assert_eq!(activity.doing(), Doing::Something);
+        assert_eq!(activity.doing(), ConnectionActivity::Something);
         drop(answer);
-        assert!(matches!(activity.doing(), Doing::Nothing(_)));
+        assert!(matches!(activity.doing(), ConnectionActivity::Nothing(_)));
         drop(activity);
         assert!(lock(&open.idle).connections.is_empty());
     }

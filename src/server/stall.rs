@@ -157,7 +157,7 @@ mod tests {
     const AFTER: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_nothing_is_cut_off_and_who_reads_slowly_is_not() {
+    async fn a_client_that_reads_nothing_is_cut_off_and_a_slow_one_is_not() {
         let (ours, mut theirs) = duplex(4);
         let mut ours = CutStalled::new(ours, AFTER);
         let reader = tokio::spawn(async move {

@@ -22,12 +22,12 @@ use super::named_certificates::{ByName, NamedIdentity};
 use super::version_1::{Version1, is_valid};
 use crate::auth::{UserInfo, user_of_certificate};
 
-/// Whose certificates are believed.
+/// The authorities whose certificates are trusted.
 #[derive(Clone, Default)]
 pub struct Trust {
-    /// Who signs clients' certificates; one of these that a client shows itself is believed as well.
+    /// The authorities that sign clients' certificates; such a certificate itself is trusted from a client, too.
     pub clients: Vec<CertificateDer<'static>>,
-    /// Who signs those of proxies.
+    /// The authorities that sign those of proxies.
     pub proxies: Vec<CertificateDer<'static>>,
     /// The names that a proxy may have; empty for all.
     pub proxy_names: Vec<String>,
@@ -46,12 +46,12 @@ pub struct Tls {
     config: Arc<ServerConfig>,
     /// Of addresses that have a certificate of their own.
     by_address: Arc<HashMap<IpAddr, Arc<ServerConfig>>>,
-    clients: Arc<Believed>,
-    proxies: Arc<Believed>,
+    clients: Arc<TrustedCertificates>,
+    proxies: Arc<TrustedCertificates>,
     proxy_names: Arc<[String]>,
 }
 
-/// Whom a connection's client certificate stands for.
+/// The identity in a connection's client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     User(UserInfo),
@@ -59,7 +59,7 @@ pub enum Peer {
     Unnamed,
     /// A certificate that our CA did not sign, has expired or names nobody.
     Refused,
-    /// One who may tell in whose name it asks, with what it is itself.
+    /// A proxy that may name the user it asks for, with its own identity.
     Proxy(Box<Peer>),
 }
 
@@ -67,8 +67,8 @@ impl Tls {
     /// Serves as `identity`; clients may show certificates that are believed.
     pub fn new(trust: Trust, identity: &Identity) -> Result<Self, CertificateError> {
         let provider = Arc::new(ring::default_provider());
-        let clients = Arc::new(Believed::new(trust.clients, &provider)?);
-        let proxies = Arc::new(Believed::new(trust.proxies, &provider)?);
+        let clients = Arc::new(TrustedCertificates::new(trust.clients, &provider)?);
+        let proxies = Arc::new(TrustedCertificates::new(trust.proxies, &provider)?);
         let hints = [&clients, &proxies].into_iter().flat_map(|believed| believed.subjects()).collect();
         let any = AnyClient { hints, algorithms: provider.signature_verification_algorithms };
         let (chain, key) = identity.to_der()?;
@@ -110,7 +110,7 @@ impl Tls {
         Arc::clone(own.unwrap_or(&self.config))
     }
 
-    /// Whom the client's certificate stands for, once the handshake is done.
+    /// The identity in the client's certificate, once the handshake is done.
     pub(super) fn peer(&self, connection: &ServerConnection) -> Peer {
         let Some([certificate, intermediates @ ..]) = connection.peer_certificates() else {
             return Peer::Unnamed;
@@ -138,13 +138,13 @@ impl Tls {
 }
 
 /// Certificates that are believed, and those that they sign.
-struct Believed {
+struct TrustedCertificates {
     roots: Vec<CertificateDer<'static>>,
     /// `None` where there are none.
     signed: Option<Arc<dyn ClientCertVerifier>>,
 }
 
-impl Believed {
+impl TrustedCertificates {
     fn new(roots: Vec<CertificateDer<'static>>, provider: &Arc<CryptoProvider>) -> Result<Self, CertificateError> {
         let mut store = RootCertStore::empty();
         for root in &roots {
@@ -160,7 +160,7 @@ impl Believed {
                     .map_err(CertificateError::Verifier)?,
             )
         };
-        Ok(Believed { roots, signed })
+        Ok(TrustedCertificates { roots, signed })
     }
 
     fn subjects(&self) -> Vec<DistinguishedName> {
@@ -205,7 +205,7 @@ impl TimeProvider for TlsClock {
 /// asked afterwards: a stranger gets a 401 that says so, as from Kubernetes, and not a broken connection.
 #[derive(Debug)]
 struct AnyClient {
-    /// Whose certificates a client may best show.
+    /// The authorities whose certificates a client should choose from.
     hints: Vec<DistinguishedName>,
     algorithms: WebPkiSupportedAlgorithms,
 }

@@ -135,7 +135,7 @@ mod tests {
         Authority::generate().expect("a key is made")
     }
 
-    /// Whom a server that believes `trusted` takes a client for that shows this certificate.
+    /// The identity that a server which trusts `trusted` gives a client with this certificate.
     fn peer(trusted: &Authority, client: &Identity, version: &'static SupportedProtocolVersion) -> Peer {
         shaken(trusted, client, version).expect("the handshake goes on")
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shows_one_has_its_key() {
+    fn a_client_that_shows_one_has_its_key() {
         let trusted = authority();
         let certificate_pem = in_version_1(&trusted, "jane").certificate_pem;
         let key_pem = in_version_1(&trusted, "eve").key_pem;

@@ -51,7 +51,7 @@ struct Inner {
     collection_bytes_max: usize,
 }
 
-/// Readings of the newest revision: who asks while one runs shares the next.
+/// Readings of the newest revision: those who ask while one runs share the next.
 #[derive(Default)]
 struct Probe {
     begun: AtomicU64,

@@ -39,7 +39,7 @@ impl Feed {
     /// before those who refer to it. Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<ChangeEvent>> {
         if self.gathered.is_empty() {
-            // The one that was asked first is asked last the next time: who has much to tell does not silence the others.
+            // The one that was asked first is asked last the next time: one with much to tell does not silence the others.
             // INVARIANT: there is at least the main database.
             self.databases.rotate_left(1);
             let nexts = self.databases.iter_mut().map(|database| database.next().boxed());

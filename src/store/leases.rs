@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Who has which lease, and until when.
+/// Leases: their holders, and until when each is held.
 #[derive(Default)]
 pub(super) struct Leases(Mutex<HashMap<String, Lease>>);
 

@@ -22,7 +22,7 @@ use super::{Change, Collection, Stored, Write};
 const RECENT_MAX: usize = 2_000;
 /// How many bytes of former states stay in memory with the recent changes of a collection, beside the present state.
 const RECENT_BYTES_MAX: usize = 2 << 20;
-/// How many changes of a collection keep what their watches are told: who reads as they come is never further behind.
+/// How many changes of a collection keep what their watches are told: a reader that keeps up is never further behind.
 const WITH_FORMS_MAX: usize = 64;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;

@@ -33,7 +33,7 @@ pub(super) enum CallError {
     Answer(String),
 }
 
-/// Why there is no connection. The texts of what Go's client can meet are its own.
+/// Why a connection failed. The texts of what Go's client can meet are its own.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Who calls a webhook, by where it is: users of a kubeconfig that are called by hosts.
+//! The credentials for calls to webhooks, by address: users of a kubeconfig that are called by hosts.
 //!
 //! In: the users of the file by their names. Out: the user for an address. A name is that of a host with its port, which may
 //! be left out where it is 443, or `*` and the end of a host's name, or `*` alone.
@@ -31,7 +31,7 @@ impl Credentials {
         Credentials { named, others }
     }
 
-    /// Who calls an address; `None` for callers without a name.
+    /// The credentials for calls to an address; `None` for anonymous calls.
     pub fn of(&self, address: &Address) -> Option<Arc<EndpointAccess>> {
         if self.named.is_empty() {
             return None;

@@ -63,7 +63,7 @@ pub struct Endpoint {
     pub access: Option<Arc<EndpointAccess>>,
 }
 
-/// Who calls an endpoint, and whom it believes.
+/// As whom an endpoint is called, and which certificates of it are trusted.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct EndpointAccess {
     /// Whether anybody is believed to be the webhook.

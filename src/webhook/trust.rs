@@ -1,4 +1,4 @@
-//! Whom a webhook's certificate may be signed by.
+//! The authorities that may have signed a webhook's certificate.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 
 use super::certificates::{self, Flaws, RELIES_ON_COMMON_NAME};
 
-/// Why there is no client's side of TLS.
+/// Why the client's side of TLS can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error(transparent)]
@@ -43,7 +43,7 @@ pub(crate) fn identified(
     config.with_client_auth_cert(chain?, key).map_err(TrustError::Identity)
 }
 
-/// Believes those whom these authorities have signed, in PEM, or the system's if there are none.
+/// TrustedServers those whom these authorities have signed, in PEM, or the system's if there are none.
 pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
@@ -54,15 +54,15 @@ pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, 
         roots.add_parsable_certificates(trusted.iter().cloned());
     }
     if roots.is_empty() {
-        return Ok(Arc::new(Trust { provider: provider(), believes: Believes::Nobody }));
+        return Ok(Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Nobody }));
     }
     let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build()?;
-    Ok(Arc::new(Trust { provider: provider(), believes: Believes::Chains { chain, trusted } }))
+    Ok(Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Chains { chain, trusted } }))
 }
 
-/// Believes anybody.
+/// TrustedServers anybody.
 pub(crate) fn anybody() -> Arc<dyn ServerCertVerifier> {
-    Arc::new(Trust { provider: provider(), believes: Believes::Anybody })
+    Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Anybody })
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -129,13 +129,13 @@ fn explained(error: Error, end_entity: &CertificateDer<'_>, trusted: &[Certifica
 #[derive(Debug)]
 struct Trust {
     provider: Arc<CryptoProvider>,
-    believes: Believes,
+    trusted_servers: TrustedServers,
 }
 
 #[derive(Debug)]
-enum Believes {
+enum TrustedServers {
     Anybody,
-    /// There is no authority to believe.
+    /// No authority is trusted.
     Nobody,
     /// A chain up to a trusted certificate, or a trusted certificate itself: Go believes both, webpki the former alone.
     Chains {
@@ -153,10 +153,10 @@ impl ServerCertVerifier for Trust {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let (chain, trusted) = match &self.believes {
-            Believes::Anybody => return Ok(ServerCertVerified::assertion()),
-            Believes::Nobody => return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
-            Believes::Chains { chain, trusted } => (chain, trusted),
+        let (chain, trusted) = match &self.trusted_servers {
+            TrustedServers::Anybody => return Ok(ServerCertVerified::assertion()),
+            TrustedServers::Nobody => return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+            TrustedServers::Chains { chain, trusted } => (chain, trusted),
         };
         let outcome = chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         if outcome.is_err() && certificates::relies_on_common_name(end_entity, &server_name.to_str()) {

@@ -34,7 +34,7 @@ fn check(answer: &Answer, code: u16, message: &str) {
 }
 
 #[test]
-fn who_wants_to_speak_with_a_container_needs_the_node_of_its_pod() {
+fn speaking_with_a_container_needs_the_node_of_its_pod() {
     let (server, _folder) = start();
     for part in ["exec?command=ls", "exec", "attach", "portforward"] {
         for method in ["GET", "POST"] {

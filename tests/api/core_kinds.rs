@@ -395,7 +395,7 @@ fn published_schemas_say_how_lists_are_patched() {
 }
 
 #[test]
-fn who_watches_sees_that_a_pod_ends_before_it_is_gone() {
+fn a_watch_sees_that_a_pod_ends_before_it_is_gone() {
     let folder = Folder::for_test();
     let server = memory(&folder);
     let pods = "/api/v1/namespaces/default/pods";

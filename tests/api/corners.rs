@@ -56,7 +56,7 @@ fn a_malformed_token_is_told_before_a_revision_beside_it() {
 }
 
 #[test]
-fn what_is_no_list_and_what_is_one_is_told_in_types_of_go() {
+fn what_is_not_a_list_and_what_is_one_is_told_in_types_of_go() {
     let (server, _folder) = serve_nightly();
     let no_list = "the requested object is not a list (*v1.Scale)";
     check(&get(&server, &format!("{CRONTABS}/nightly/scale"), METADATA_LIST), 406, no_list);

@@ -52,7 +52,7 @@ fn owned(name: &str, reference: &Value, blocks: bool) -> Value {
 }
 
 #[test]
-fn who_blocks_an_owner_may_update_its_finalizers() {
+fn blocking_an_owner_needs_the_right_to_update_its_finalizers() {
     let (server, reference, _folder) = start(&["--enable-admission-plugins", PLUGIN]);
     let create = |name: &str, reference: &Value, blocks| {
         let answer = send(&server, "POST", CONFIG_MAPS, &owned(name, reference, blocks));

@@ -84,7 +84,7 @@ fn roles() -> String {
 }
 
 #[test]
-fn who_may_do_everything_is_told_at_the_start() {
+fn that_everybody_may_do_everything_is_told_at_the_start() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);
     assert_eq!(server.stderr().matches("Authorization is off").count(), 1, "{}", server.stderr());

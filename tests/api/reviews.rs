@@ -29,7 +29,7 @@ fn check_refused(answer: &Answer, status: u16, message: &str) {
 }
 
 #[test]
-fn who_asks_is_told_who_they_are() {
+fn a_user_is_told_who_they_are() {
     let folder = Folder::for_test();
     let server = memory(&folder);
     let answer = ask(&server, &format!("{IDENTITY}/selfsubjectreviews"), &json!({}));
@@ -114,7 +114,7 @@ fn questions_are_asked_and_not_read() {
 }
 
 #[test]
-fn who_has_a_token_is_told_with_its_audiences() {
+fn the_user_of_a_token_is_told_with_its_audiences() {
     let folder = Folder::for_test();
     let file = folder.0.join("tokens.csv");
     std::fs::write(&file, "s3cret,jane,u-1,dev\n").expect("the folder is ours");

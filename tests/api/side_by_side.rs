@@ -143,7 +143,7 @@ fn jobs_that_are_not_deleted_for_their_revision_are_warned_of_all_the_same() {
 }
 
 #[test]
-fn who_makes_a_taint_rule_owns_its_time() {
+fn the_manager_that_makes_a_taint_rule_owns_its_time() {
     let folder = Folder::for_test();
     let server = memory(&folder, &[]);
     let rules = "/apis/resource.k8s.io/v1/devicetaintrules";

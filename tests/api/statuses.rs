@@ -109,7 +109,7 @@ fn each_reason_has_its_code_and_details() {
 }
 
 #[test]
-fn who_is_nobody_is_unauthorized() {
+fn a_request_without_an_identity_is_unauthorized() {
     let folder = Folder::for_test();
     let server = serve_crontabs(&folder, &["--store", "memory"]);
     let answer = get_without_identity(&server, CRONTABS);

@@ -241,7 +241,7 @@ fn controllers_may_do_what_they_do_where_roles_count() {
 }
 
 #[test]
-fn who_asks_for_a_certificate_gets_one_once_that_is_approved() {
+fn a_certificate_is_issued_once_its_request_is_approved() {
     let Some(cluster) = cluster(&["--controllers", "*,csrsigning,csrapproving"]) else { return };
     let (organization, name) = (rcgen::DnType::OrganizationName, rcgen::DnType::CommonName);
     cluster.apply(&request("jane", "kube-apiserver-client", "client auth", &[(name.clone(), "jane")]));

@@ -6,7 +6,7 @@ use crate::client::{Client, Folder};
 use crate::session::BOATS;
 
 #[test]
-fn what_is_no_message_ends_nothing() {
+fn what_is_not_a_message_ends_nothing() {
     let mut client = Client::unstarted();
     let id = client.ask("textDocument/hover", json!({}));
     assert_eq!(client.answer(id)["error"]["code"], -32002);

@@ -190,7 +190,7 @@ fn a_last_line_that_is_cut_off_does_not_count() {
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
+fn what_is_not_a_record_is_refused() {
     let folder = Folder::for_test();
     std::fs::write(folder.0.join("a"), "{}\n").expect("the folder is ours");
     let refused = skiff(&folder.0, &["replay", "a", "--", "true"], &[]);

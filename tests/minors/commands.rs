@@ -257,7 +257,7 @@ fn other_commands_take_minors_too() {
 }
 
 #[test]
-fn what_is_no_minor_is_refused() {
+fn what_is_not_a_minor_is_refused() {
     let folder = folder("minors-wrong");
     for wrong in ["1.28", "1.38", "1.31-1.30", "newest"] {
         let output = skiff(&folder, &["validate", "--kubernetes-version", wrong, "crd.yaml"]);

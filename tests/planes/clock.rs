@@ -30,7 +30,7 @@ async fn what_is_written_has_the_time_of_the_clock() {
 }
 
 #[tokio::test]
-async fn what_is_no_time_is_refused_and_changes_nothing() {
+async fn what_is_not_a_time_is_refused_and_changes_nothing() {
     let server = Server::start(&[]).await;
     server.main.set_clock(json!({ "time": NEW_YEAR, "frozen": true })).await;
     for (fields, says) in [

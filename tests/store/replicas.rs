@@ -210,7 +210,7 @@ async fn what_a_database_loses_by_a_crash_its_processes_forget() {
 }
 
 #[tokio::test]
-async fn who_stops_with_the_counter_does_not_stop_the_others() {
+async fn a_replica_that_stops_with_the_counter_does_not_stop_the_others() {
     let Some(url) = postgres::new_database().await else { return };
     let storage = Database::Postgres(PostgresUrl::new(&url)).open().await;
     // What a frozen process leaves on the server: a session in a transaction that has the counter, with its limits.

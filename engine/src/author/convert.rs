@@ -56,7 +56,7 @@ pub fn read(kind: &DefinedKind, object: &mut Value) -> Result<Vec<String>, Versi
     Ok(unknown)
 }
 
-/// What the version of `object`, which was converted, has against it: who writes it back as it is gets these.
+/// What the version of `object`, which was converted, has against it: a client that writes it back as it is gets these.
 pub fn errors(kind: &DefinedKind, object: &Value) -> Vec<String> {
     let checked = update(kind, object, object, CheckOptions::default());
     let ratcheted = checked.ratcheted.iter().map(ToString::to_string);

@@ -26,7 +26,7 @@ use crate::schema::structural::Structural;
 use crate::schema::{coerce, default, list_type, prune, validate};
 use crate::value::Value;
 
-/// Who is told each evaluation of a rule.
+/// A receiver of each evaluation of a rule.
 pub type Observe<'o, 'a> = &'o mut dyn FnMut(RuleEvaluation<'_, 'a>);
 
 const METADATA: Path<'static> = Path::new("metadata");

@@ -383,7 +383,7 @@ pub trait Strategy: Send + Sync {
         false
     }
 
-    /// The warning for who deletes an object and does not say what becomes of its dependents.
+    /// The warning for a deletion that does not say what becomes of the object's dependents.
     fn deletion_warning(&self) -> Option<&'static str> {
         None
     }
@@ -435,7 +435,7 @@ pub const fn reset_beside_status(subresource: Subresource) -> &'static [&'static
     }
 }
 
-/// The strategy of kinds that others check: questions, by who answers them, and Scale, by the resource behind it.
+/// The strategy of kinds that others check: reviews, by what answers them, and Scale, by the resource behind it.
 pub struct Unchecked;
 
 impl Strategy for Unchecked {

@@ -5,8 +5,10 @@ mod minors;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::*;
+use crate::crd::Scope;
 use crate::object;
 use crate::value::{json, yaml};
 

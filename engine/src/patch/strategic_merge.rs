@@ -28,7 +28,7 @@ const ORDER_PREFIX: &str = "$setElementOrder";
 /// Why a patch was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// 400: a directive has not the form that it must have.
+    /// 400: a directive does not have the form that it must have.
     Malformed(&'static str),
     /// 422: the patch can't be merged into any object.
     Unprocessable,

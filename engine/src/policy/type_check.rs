@@ -42,7 +42,7 @@ type KindName = (String, String, String);
 
 /// What is wrong with the expressions of a policy, given everything that is served.
 ///
-/// The reference hides [`Quantities`] from the check; who wants no warning of these shows them.
+/// The reference hides [`Quantities`] from the check; callers that want no warning of these show them.
 pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Vec<Warning> {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let kinds = matched(spec, served);

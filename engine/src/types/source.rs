@@ -160,7 +160,7 @@ impl Named {
         word?.strip_prefix("1.")?.parse().ok()
     }
 
-    /// What everybody is warned of who uses the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
+    /// The warning for everybody who uses the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
     pub fn deprecation(&self, now: u32) -> Option<String> {
         let (group, version) = self.group_version()?;
         let word =

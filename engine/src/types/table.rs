@@ -20,7 +20,7 @@ pub struct Message {
     pub fields: &'static [Field],
     /// How it is written where it is not written field by field.
     pub codec: Codec,
-    /// Whether it stands on its own: its JSON has `kind` and `apiVersion`, which the bytes have not.
+    /// Whether it stands on its own: its JSON has `kind` and `apiVersion`, which the bytes do not have.
     pub is_object: bool,
     /// Whether its fields have one owner: `+structType=atomic`.
     pub is_atomic: bool,

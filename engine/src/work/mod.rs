@@ -1,7 +1,7 @@
 //! Counting of work: every long loop says how far it has come, and may be told to go no further.
 //!
 //! In: the steps of the passes, as they take them. Out: their number, and now and then a look at whoever watches over
-//! the work of this thread, who may end it. A pass calls [`steps`] in its loops and needs to know nothing else.
+//! the work of this thread, which may end it. A pass calls [`steps`] in its loops and needs to know nothing else.
 //!
 //! A step is some 20 to 100 ns: a value that is visited, a key that is compared, 64 bytes that are copied or scanned. What
 //! moves or copies `n` items takes `n` steps; see [`bytes()`] for texts.

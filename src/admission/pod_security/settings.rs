@@ -1,4 +1,4 @@
-//! What the plugin is told at the start: what namespaces ask for that say nothing, and who is exempt.
+//! The plugin's configuration: the defaults of namespaces that ask for nothing, and who is exempt.
 //!
 //! Source: `k8s.io/pod-security-admission/admission/api`, release 1.37.
 

@@ -63,7 +63,7 @@ impl<S: WebhookSource> Webhooks<S> {
             let seen = versioned.as_ref().map_or(&*object, |versioned| &versioned.object);
             let Some(version) = self.concerned(webhook, &matcher, seen).await? else { continue };
             let name = format!("{}/{}", webhook.configuration, webhook.name);
-            // Conditions are asked of who will not be called again, too: they may refuse the request.
+            // The conditions of webhooks that will not be called again are evaluated, too: they may refuse the request.
             let asks = !webhook.conditions.is_empty();
             let is_called = asked.asks(&name, round);
             if !asks && !is_called {

@@ -1,6 +1,6 @@
 //! Requests to a server, one after the other over one connection.
 //!
-//! Not kube-client: with its kubeconfig and rustls alone it brings 35 packages that the program has not, k8s-openapi with the
+//! Not kube-client: with its kubeconfig and rustls alone it brings 35 packages that the program does not have, k8s-openapi with the
 //! types of all kinds among them. What is needed here is one request at a time, of bytes.
 
 use std::io;
@@ -68,7 +68,7 @@ pub struct Forwarded {
     pub held: SendRequest<Full<Bytes>>,
 }
 
-/// Why there is no good answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Unanswered {

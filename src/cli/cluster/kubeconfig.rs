@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::object;
 use crate::value::{Value, json, yaml};
 
-/// Why there is no [`Config`].
+/// Why a [`Config`] can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
     #[error("the kubeconfig can't be read: {0}")]

@@ -322,7 +322,7 @@ impl LanguageServer {
         let found = if self.restarts < RESTARTS_MAX {
             Meter::new(Overseer::Check { shared: Arc::clone(&self.shared), taken: self.taken }).run(check)
         } else {
-            Meter::new(Unhurried).run(check)
+            Meter::new(Uninterrupted).run(check)
         };
         if matches!(found, Err(Broken::Ended(_))) {
             self.restarts += 1;
@@ -356,9 +356,9 @@ fn tell_of_settings(folder: &Folder, documents: &Documents) {
 }
 
 /// Lets work go to its end.
-struct Unhurried;
+struct Uninterrupted;
 
-impl Oversee for Unhurried {
+impl Oversee for Uninterrupted {
     fn look(&mut self) -> Result<(), Ended> {
         Ok(())
     }

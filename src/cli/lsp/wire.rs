@@ -1,6 +1,6 @@
 //! Frames of the protocol: headers, an empty line, and a body of JSON.
 //!
-//! In: bytes of a client. Out: messages, and what is to be said to those that are none. A frame is read with bounds: no header
+//! In: bytes of a client. Out: messages, and the answers to bytes that are not messages. A frame is read with bounds: no header
 //! makes anything be allocated.
 
 use std::io::{self, BufRead, Read as _, Write};
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told_and_passed_over() {
+    fn what_is_not_a_message_is_told_and_passed_over() {
         let good = framed(r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#);
         let bytes = [
             good.clone(),

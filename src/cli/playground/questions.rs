@@ -123,7 +123,7 @@ impl Oversee for TimeLimit {
     }
 }
 
-/// Why there is no answer to a question.
+/// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 enum QuestionError {
     #[error("the body is not JSON: {0}")]

@@ -27,7 +27,7 @@ use crate::value::Value;
 
 pub use prices::{PolicyPrices, has_prices, prices, show_prices};
 
-/// Who writes, for policies.
+/// The writer, for policies.
 #[derive(Args)]
 pub struct Requester {
     /// Who policies take the writer for; somebody who may do everything unless named

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_told_where_it_ends() {
+    fn what_is_not_toml_is_told_where_it_ends() {
         let faults = parse("a = \"ä\nb").expect_err("a mistake");
         assert_eq!((faults[0].place.line, faults[0].text.as_str()), (2, "key with no value, expected `=`"));
     }

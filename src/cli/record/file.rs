@@ -185,7 +185,7 @@ impl RecordWriter {
     }
 }
 
-/// Why there is no record, or not all of it.
+/// Why a record can't be read, or not all of it.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error(transparent)]

@@ -75,7 +75,7 @@ pub struct Replay {
     program: Program,
 }
 
-/// Who asks.
+/// The user who asks.
 #[derive(Args)]
 struct Program {
     /// The address and port to listen on; port 0 picks a free one

@@ -15,7 +15,7 @@ const SIZE_MIB_MAX: i64 = 100;
 const OLDER_FILES_MAX: i64 = 100;
 const AGE_DAYS_MAX: i64 = 366;
 
-/// Why there is no log, in kube-apiserver's words.
+/// Why the log can't be opened, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditLogError {
     #[error("ensureLogFile: open {path}: {source}")]

@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
 const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
 
-/// Why there are no authorisers, in kube-apiserver's words.
+/// Why the authorisers can't be made, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizationError {
     #[error(
@@ -108,8 +108,11 @@ pub fn authorization_modes(
         Some(path) => configuration::parse(&read(path)?, minor)?,
         None => of_flags(flags)?,
     };
-    let with =
-        Means { client: Arc::new(WebhookClient::new(Vec::new(), Vec::new())), figures: Arc::clone(figures), minor };
+    let with = AuthorizationSetup {
+        client: Arc::new(WebhookClient::new(Vec::new(), Vec::new())),
+        figures: Arc::clone(figures),
+        minor,
+    };
     let ready = configured.into_iter().map(|one| make(one, flags, &with));
     ready.collect::<Result<_, _>>().map_err(AuthorizationError::Config)
 }
@@ -175,13 +178,17 @@ fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
 }
 
 /// What webhooks need beside what they are configured with.
-struct Means {
+struct AuthorizationSetup {
     client: Arc<WebhookClient>,
     figures: Arc<Figures>,
     minor: Minor,
 }
 
-fn make(configured: Configured, flags: &Flags, with: &Means) -> Result<AuthorizationMode, AuthorizerError> {
+fn make(
+    configured: Configured,
+    flags: &Flags,
+    with: &AuthorizationSetup,
+) -> Result<AuthorizationMode, AuthorizerError> {
     match configured {
         Configured::Webhook(webhook) => webhook_mode(webhook, with),
         Configured::Mode(mode) => match mode.as_str() {
@@ -201,7 +208,7 @@ fn abac_mode(path: &str) -> Result<AuthorizationMode, AuthorizerError> {
     Ok(AuthorizationMode::Ready(name, Arc::new(policies)))
 }
 
-fn webhook_mode(webhook: ConfiguredWebhook, with: &Means) -> Result<AuthorizationMode, AuthorizerError> {
+fn webhook_mode(webhook: ConfiguredWebhook, with: &AuthorizationSetup) -> Result<AuthorizationMode, AuthorizerError> {
     let Some(kubeconfig) = &webhook.kubeconfig else { return Err(AuthorizerError::NotInCluster) };
     let unseen = |source| PathError { call: "stat", path: kubeconfig.clone(), source };
     fs::metadata(kubeconfig).map_err(unseen)?;

@@ -78,7 +78,7 @@ fn help(table: &Table) -> String {
     text
 }
 
-/// Why there is no etcd.
+/// Why the stand-in for etcd can't start.
 #[derive(Debug, thiserror::Error)]
 enum EtcdError {
     /// The process can't be told when to end.

@@ -25,7 +25,7 @@ const PREFIX: &[u8] = b"/registry";
 /// How much of a prefix's hash is in the name of its file.
 const HASH_BYTES: usize = 16;
 
-/// Why there is no store.
+/// Why the store can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     #[error("--etcd-servers must be specified")]

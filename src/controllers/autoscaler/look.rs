@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::client::{Client, Kind, PODS, int_at, place, written};
-use super::super::conditions::{self, Said};
+use super::super::conditions::{self, DesiredCondition};
 use super::replicas::{Scene, Tolerances};
 use super::sources::{MetricProposal, Unable, of_object, of_others, of_pods, of_resource};
 use crate::meta::Status;
@@ -34,7 +34,7 @@ impl ScaleDecision {
     }
 }
 
-/// Why there is no scale to be had, in the words of kube-controller-manager.
+/// Why a scale can't be read, in the words of kube-controller-manager.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScaleError {
     #[error("no matches for kind \"{kind}\" in group \"{group}\"")]
@@ -94,7 +94,7 @@ impl<'l> Look<'l> {
     }
 
     pub fn say(&mut self, (type_, status, reason): (&str, &str, &str), message: &str) {
-        let said = Said { type_, status, reason, message };
+        let said = DesiredCondition { type_, status, reason, message };
         conditions::set(&mut self.conditions, &said, &written(self.now));
     }
 

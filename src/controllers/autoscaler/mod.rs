@@ -27,7 +27,7 @@ use super::client::{Client, PODS, int_at, left};
 use super::conditions;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
@@ -222,10 +222,10 @@ fn beside<'k>(
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("horizontal-pod-autoscaler");
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let client = context.client("horizontal-pod-autoscaler");
     let autoscalers = Autoscalers { client, known: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), autoscalers))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), autoscalers))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::history::{self, POD_HASH};
 use super::pod_control::{create_pods, delete_pods};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
@@ -102,10 +102,10 @@ impl DaemonSets {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let family = Family::new(SETS, TYPE, PODS);
     let failures = Mutex::new(BackOff::new(FAILURE_S, FAILURE_S_MAX));
-    let client = means.client("daemon-set-controller").called("daemonset-controller");
+    let client = context.client("daemon-set-controller").called("daemonset-controller");
     let sets = DaemonSets { client, family, sets: Mutex::default(), failures };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), sets))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), sets))
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::figures::{self, Wanted, replicas};
 use crate::controllers::client::{int_at, left, time_at, written};
-use crate::controllers::conditions::{self, Said};
+use crate::controllers::conditions::{self, DesiredCondition};
 use crate::object;
 use crate::value::Value;
 
@@ -208,7 +208,7 @@ fn say(conditions: &mut Vec<Value>, type_: &str, (status, reason, message): (&st
         return;
     }
     let now = written(now);
-    conditions::set(conditions, &Said { type_, status, reason, message }, &now);
+    conditions::set(conditions, &DesiredCondition { type_, status, reason, message }, &now);
     if let Some(condition) = conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == type_) {
         condition.make_object().insert("lastUpdateTime", now);
     }

@@ -13,7 +13,7 @@ use crate::controllers::slices::{Changes, Identity, MANAGED_BY, SERVICE_NAME, id
 use crate::object;
 use crate::value::{Map, Value};
 
-/// Who the slices say that they are managed by.
+/// The controller that the slices name as the one that manages them.
 pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 const TYPE: (&str, &str) = ("v1", "Service");

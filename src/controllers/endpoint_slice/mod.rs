@@ -15,7 +15,7 @@ use super::reconcile::Reconciler;
 use super::services::{self, Member, SERVICES, Services};
 use super::slices::{Changes, SLICES, Slices};
 use super::trigger_times::{self, TriggerTimes};
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
@@ -162,13 +162,13 @@ impl EndpointSlices {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let slices = EndpointSlices {
-        client: means.client("endpointslice-controller"),
+        client: context.client("endpointslice-controller"),
         services: Services::default(),
         slices: Slices::of_manager(layout::MANAGER),
         times: TriggerTimes::default(),
         topology: Mutex::default(),
     };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), slices))
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), slices))
 }

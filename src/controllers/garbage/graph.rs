@@ -1,4 +1,4 @@
-//! Who refers to whom: the objects that have owners, by their owners' uids, and those that wait for their dependents.
+//! References between objects: those that have owners, by their owners' uids, and those that wait for their dependents.
 //!
 //! It holds uids, keys and references of objects that own or are owned, and nothing else of them. All of it follows from
 //! what is stored.

@@ -25,7 +25,7 @@ use super::pod_control::{create_pods, delete_pods};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -197,10 +197,10 @@ fn new_pod(job: &Value, reference: Value, index: Option<i64>, failures: Option<I
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let family = Family::new(JOBS, ("batch/v1", "Job"), PODS);
-    let jobs = Jobs { client: means.client("job-controller"), family, failures: Mutex::default() };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), jobs))
+    let jobs = Jobs { client: context.client("job-controller"), family, failures: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), jobs))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::client::{is_going, left, sooner, written};
-use super::super::conditions::{self, Said};
+use super::super::conditions::{self, DesiredCondition};
 use super::super::index_set::IndexSet;
 use super::super::pods;
 use super::tally::{End, Tally, completions, finished_at, index_failures, index_of, is_indexed, outcome};
@@ -45,7 +45,7 @@ impl JobPlan {
         let (target, done) =
             if self.counts_deleted { ("FailureTarget", "Failed") } else { ("SuccessCriteriaMet", "Complete") };
         for type_ in [Some(target), is_over.then_some(done)].into_iter().flatten() {
-            set_condition(conditions, &Said { type_, status: "True", reason, message }, now);
+            set_condition(conditions, &DesiredCondition { type_, status: "True", reason, message }, now);
         }
         if is_over && self.counts_deleted {
             self.events.push(("Warning", reason_of(reason), message.clone()));
@@ -143,7 +143,7 @@ pub(super) fn plan(
 }
 
 /// Sets a condition, which says of Jobs, too, when it was looked at: at its last change.
-pub(super) fn set_condition(conditions: &mut Vec<Value>, said: &Said<'_>, now: Timestamp) {
+pub(super) fn set_condition(conditions: &mut Vec<Value>, said: &DesiredCondition<'_>, now: Timestamp) {
     conditions::set(conditions, said, &written(now));
     let set = conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == said.type_);
     if let Some(condition) = set {
@@ -158,7 +158,7 @@ pub(super) fn suspend(
     plan: &mut JobPlan,
     now: Timestamp,
 ) {
-    set_condition(conditions, &Said { type_: "Suspended", status, reason, message }, now);
+    set_condition(conditions, &DesiredCondition { type_: "Suspended", status, reason, message }, now);
     let event = if status == "True" { "Suspended" } else { "Resumed" };
     plan.events.push(("Normal", event, message.to_owned()));
 }

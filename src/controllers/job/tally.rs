@@ -47,7 +47,7 @@ fn limit_per_index(job: &Value) -> Option<i64> {
 pub(super) enum End {
     Succeeded,
     Failed,
-    /// By the job's policy, this failure is none.
+    /// By the job's policy, this does not count as a failure.
     Ignored,
     /// By the job's policy, nothing more is to be tried of its index.
     IndexFailed,

@@ -23,7 +23,7 @@ use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, place};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
 use crate::object;
@@ -313,9 +313,9 @@ fn note_generation(status: &mut Value, generation: i64) {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("kube-scheduler").of_user("system:kube-scheduler").called(NAME);
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), Scheduler { client, state: Mutex::default() }))
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let client = context.client("kube-scheduler").of_user("system:kube-scheduler").called(NAME);
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), Scheduler { client, state: Mutex::default() }))
 }
 
 #[cfg(test)]

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_for_several_things_waits_for_any() {
+    fn a_pod_that_lacks_several_things_waits_for_any() {
         let both = Awaits::DISTANCE.and(Awaits::VOLUMES);
         let events = [Event::PodGone, Event::PodCame, Event::Relabelled, Event::NodeGone, Event::Volume];
         assert_eq!(events.map(|event| both.may_come_by(event)), [true, false, true, false, true]);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::stage::deletion_since;
-use super::stages::{self, Deed, Stage, Told};
+use super::pod::deletion_since;
+use super::stages::{self, Stage, StageAction, StageEvent};
 use super::template::TemplateContext;
 use crate::controllers::client::{Client, time_at};
 use crate::controllers::finalizers;
@@ -23,7 +23,7 @@ pub(super) struct Followed {
     /// When it was begun to follow them.
     begun: Timestamp,
     stays: Mutex<Stays>,
-    /// The stages of which it was told that they patch a part that their kind has not.
+    /// The stages that a warning named because they patch a subresource that their kind does not have.
     warned: Mutex<HashSet<usize>>,
 }
 
@@ -108,8 +108,8 @@ impl Followed {
         if let Some(left) = left.filter(|_| stay.done == 0) {
             return Ok(Some(Progress::After(left)));
         }
-        match stage.deeds(object, context) {
-            Ok(deeds) => self.carry_out(client, key, object, &stay, deeds).await?,
+        match stage.actions(object, context) {
+            Ok(actions) => self.carry_out(client, key, object, &stay, actions).await?,
             Err(why) => tracing::warn!(key, "{why}"),
         }
         // What it is in next is told by the change; where that is the same stage, it begins anew.
@@ -140,28 +140,28 @@ impl Followed {
         key: &str,
         object: &Value,
         stay: &Stay,
-        deeds: Vec<Deed>,
+        actions: Vec<StageAction>,
     ) -> Result<(), Status> {
         let mut object = object.clone();
         let mut is_deleted = false;
-        for (at, deed) in deeds.into_iter().enumerate().skip(stay.done) {
-            match deed {
-                Deed::Tell(Told { is_warning, reason, message }) => {
+        for (at, action) in actions.into_iter().enumerate().skip(stay.done) {
+            match action {
+                StageAction::Event(StageEvent { is_warning, reason, message }) => {
                     let type_ = if is_warning { "Warning" } else { "Normal" };
                     client.tell(&object, type_, reason, message);
                 }
                 _ if is_deleted => {}
-                Deed::Finalize(change) => {
+                StageAction::Finalizers(change) => {
                     if let Some(names) = change.of(&object) {
                         let patch = json::encode(&finalizers::patch(&object, names));
                         object = client.patch(&object, Subresource::Main, (PatchType::Merge, patch)).await?;
                     }
                 }
-                Deed::Patch(Subresource::Status, ..) if !client.has_status(&object).await? => {
+                StageAction::Patch(Subresource::Status, ..) if !client.has_status(&object).await? => {
                     self.warn(stay.stage, &object);
                 }
-                Deed::Patch(part, type_, bytes) => object = client.patch(&object, part, (type_, bytes)).await?,
-                Deed::Delete => {
+                StageAction::Patch(part, type_, bytes) => object = client.patch(&object, part, (type_, bytes)).await?,
+                StageAction::Delete => {
                     client.delete_at_once(&object).await?;
                     is_deleted = true;
                 }

@@ -1,17 +1,16 @@
 //! Nodes that nothing is behind: they are ready, and so is what is bound to them. No image and no command is run.
 //!
 //! They and the pods on them go through the stages that files say ([`stages`]); where a pod fits none, it goes the usual way, which
-//! its annotations change ([`stage`]). Stages of other kinds are followed beside that ([`others`]).
+//! its annotations change ([`mod@pod`]). Stages of other kinds are followed beside that ([`others`]).
 //!
-//! Simulated is a node with kwok's annotation, and those of `--simulate-nodes`, which are made at the start. Nothing is
+//! A node with kwok's annotation is simulated, and so are those of `--simulate-nodes`, which are made at the start. Nothing is
 //! renewed while nothing happens: such nodes have no leases, and nobody judges them by the time of their last word.
 
+mod addresses;
 mod node_conditions;
 mod node;
 mod plan;
-mod probes;
-mod pod_status;
-mod stage;
+mod pod;
 mod stages;
 mod query;
 mod template;
@@ -24,14 +23,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
 
+use self::addresses::Addresses;
 use self::follow::Followed;
 use self::node::AddressBlock;
-use self::stage::{Addresses, Step};
+use self::pod::Step;
 use self::template::TemplateContext;
 use super::client::{Client, NODES, PODS, written};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::simulated;
 use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection};
@@ -146,7 +146,7 @@ impl Simulated {
         if let Some(progress) = self.follow(&self.stages_of_pods, key, &pod, addresses).await? {
             return Ok(progress);
         }
-        match stage::next(&pod, addresses, self.client.now()) {
+        match pod::next(&pod, addresses, self.client.now()) {
             Step::Nothing => Ok(Progress::Done),
             Step::After(pause) => Ok(Progress::After(pause)),
             Step::Delete => self.client.delete(PODS, &pod, Some(0)).await.map(|()| Progress::Done),
@@ -241,20 +241,20 @@ impl Reconciler for Simulated {
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
-    let client = means.client("kubelet");
+pub(super) fn start(context: &ControllerContext) -> Running {
+    let client = context.client("kubelet");
     let (of_pods, rest): (Vec<_>, Vec<_>) =
-        means.nodes.stages.iter().cloned().partition(|stage| stage.of.is_core("Pod"));
+        context.nodes.stages.iter().cloned().partition(|stage| stage.of.is_core("Pod"));
     let (of_nodes, others) = rest.into_iter().partition(|stage| stage.of.is_core("Node"));
     let simulated = Simulated {
         client: client.clone(),
-        plan: means.nodes.clone(),
+        plan: context.nodes.clone(),
         nodes: Mutex::default(),
         stages_of_nodes: Followed::new(of_nodes, client.now()),
         stages_of_pods: Followed::new(of_pods, client.now()),
     };
-    let run = super::reconcile::run(Arc::clone(&means.registry), simulated);
-    let follow = others::run(Arc::clone(&means.registry), client, others);
+    let run = super::reconcile::run(Arc::clone(&context.registry), simulated);
+    let follow = others::run(Arc::clone(&context.registry), client, others);
     Box::pin(async {
         tokio::join!(run, follow);
     })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use memchr::memmem;
 
 use super::follow::Followed;
-use super::stages::{KindOfStage, Stage};
+use super::stages::{Stage, StagedKind};
 use super::template::TemplateContext;
 use crate::controllers::client::Client;
 use crate::controllers::queue::Progress;
@@ -25,7 +25,7 @@ struct Others {
 
 /// A kind in a version, with its stages.
 struct Staged {
-    kind: KindOfStage,
+    kind: StagedKind,
     /// The group that its objects are stored under: of a kind that is served in several groups, the first.
     group: String,
     /// What the bytes of each of its objects contain.
@@ -41,7 +41,7 @@ impl Others {
 }
 
 /// Where the objects of a kind are stored; `None` where nothing serves it yet.
-async fn collection_of(client: &Client, kind: &KindOfStage) -> Option<Collection> {
+async fn collection_of(client: &Client, kind: &StagedKind) -> Option<Collection> {
     let reference = object! { "apiVersion" => kind.api_version.as_str(), "kind" => kind.kind.as_str() };
     match client.target_of(&reference, "").await {
         Ok(found) => found.map(|target| target.resource.collection.clone()),
@@ -116,7 +116,7 @@ impl Reconciler for Others {
 
 impl Others {
     async fn of(client: Client, stages: Vec<Stage>) -> Self {
-        let mut kinds: Vec<(KindOfStage, Vec<Stage>)> = Vec::new();
+        let mut kinds: Vec<(StagedKind, Vec<Stage>)> = Vec::new();
         for stage in stages {
             match kinds.iter_mut().find(|(kind, _)| *kind == stage.of) {
                 Some((_, stages)) => stages.push(stage),

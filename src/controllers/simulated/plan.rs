@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_told() {
+    fn what_is_not_a_plan_is_told() {
         for text in ["", "x", "2000", "1,cpu", "1,cpu=x", "1,cpu=-1", "1,label=/=", "1,a b=1"] {
             assert!(text.parse::<NodePlan>().is_err(), "{text}");
         }

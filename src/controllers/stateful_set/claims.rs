@@ -35,9 +35,9 @@ pub(super) fn claim_of(set: &Value, template: &Value, ordinal: i64) -> Value {
     claim
 }
 
-/// Whom the claims of a pod are to belong to, so that they go with it.
+/// The owner that the claims of a pod are to have, so that they are deleted with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GoesWith {
+pub(super) enum ClaimOwner {
     Nobody,
     Set,
     Pod,
@@ -52,12 +52,12 @@ pub(super) fn goes_with_pods(set: &Value) -> bool {
     deletes(set, "whenScaled")
 }
 
-/// Whom the claims of a pod belong to by the policy of its set; `has_place`: the set wants the pod.
-pub(super) fn goes_with(set: &Value, has_place: bool) -> GoesWith {
+/// The owner of the claims of a pod by the policy of its set; `has_place`: the set wants the pod.
+pub(super) fn claim_owner(set: &Value, has_place: bool) -> ClaimOwner {
     match (has_place, goes_with_pods(set), deletes(set, "whenDeleted")) {
-        (false, true, _) => GoesWith::Pod,
-        (true, _, true) | (false, false, true) => GoesWith::Set,
-        _ => GoesWith::Nobody,
+        (false, true, _) => ClaimOwner::Pod,
+        (true, _, true) | (false, false, true) => ClaimOwner::Set,
+        _ => ClaimOwner::Nobody,
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn is_managed_by_others(set: &Value, pod: &Value, claim: &Value) -> b
 }
 
 /// The owners that the claim of a pod is to have; `None` where it has them, or where it is not to be touched.
-pub(super) fn owners_of_claim(set: &Value, pod: &Value, claim: &Value, goes_with: GoesWith) -> Option<Vec<Value>> {
+pub(super) fn owners_of_claim(set: &Value, pod: &Value, claim: &Value, claim_owner: ClaimOwner) -> Option<Vec<Value>> {
     if is_stale(claim, TYPE, set) || is_stale(claim, POD_TYPE, pod) {
         return None;
     }
@@ -98,10 +98,10 @@ pub(super) fn owners_of_claim(set: &Value, pod: &Value, claim: &Value, goes_with
     let others = present.iter().filter(|it| !names(it, TYPE, set) && !names(it, POD_TYPE, pod));
     let mut wanted: Vec<Value> = others.cloned().collect();
     if !is_managed_by_others(set, pod, claim) {
-        match goes_with {
-            GoesWith::Nobody => {}
-            GoesWith::Set => wanted.push(reference(TYPE, set)),
-            GoesWith::Pod => wanted.push(reference(POD_TYPE, pod)),
+        match claim_owner {
+            ClaimOwner::Nobody => {}
+            ClaimOwner::Set => wanted.push(reference(TYPE, set)),
+            ClaimOwner::Pod => wanted.push(reference(POD_TYPE, pod)),
         }
     }
     let is_there = |owner: &Value| present.iter().any(|it| is_same(it, owner));
@@ -144,20 +144,20 @@ mod tests {
 
     #[test]
     fn claims_go_as_their_policy_says() {
-        let check = |policy: &str, expected: [GoesWith; 2]| {
-            assert_eq!([true, false].map(|has_place| goes_with(&set(policy), has_place)), expected, "{policy}");
+        let check = |policy: &str, expected: [ClaimOwner; 2]| {
+            assert_eq!([true, false].map(|has_place| claim_owner(&set(policy), has_place)), expected, "{policy}");
         };
-        check("{}", [GoesWith::Nobody; 2]);
-        check("{whenDeleted: Delete, whenScaled: Retain}", [GoesWith::Set; 2]);
-        check("{whenDeleted: Retain, whenScaled: Delete}", [GoesWith::Nobody, GoesWith::Pod]);
-        check("{whenDeleted: Delete, whenScaled: Delete}", [GoesWith::Set, GoesWith::Pod]);
+        check("{}", [ClaimOwner::Nobody; 2]);
+        check("{whenDeleted: Delete, whenScaled: Retain}", [ClaimOwner::Set; 2]);
+        check("{whenDeleted: Retain, whenScaled: Delete}", [ClaimOwner::Nobody, ClaimOwner::Pod]);
+        check("{whenDeleted: Delete, whenScaled: Delete}", [ClaimOwner::Set, ClaimOwner::Pod]);
     }
 
     /// The owners that a claim gets, by their kinds; `None` where it stays.
-    fn owners(references: &str, goes_with: GoesWith) -> Option<Vec<String>> {
+    fn owners(references: &str, claim_owner: ClaimOwner) -> Option<Vec<String>> {
         let (set, pod) = (set("{whenDeleted: Delete}"), read("metadata: {name: s-0, uid: p}"));
         let claim = read(&format!("metadata: {{ownerReferences: [{references}]}}"));
-        let owners = owners_of_claim(&set, &pod, &claim, goes_with)?;
+        let owners = owners_of_claim(&set, &pod, &claim, claim_owner)?;
         Some(owners.iter().map(|owner| owner.str_at(&["kind"]).to_owned()).collect())
     }
 
@@ -165,17 +165,20 @@ mod tests {
     fn claims_belong_to_their_set_or_their_pod() {
         let ours = "{apiVersion: apps/v1, kind: StatefulSet, name: s, uid: u, controller: true}";
         let names = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(owners("", GoesWith::Set), names(&["StatefulSet"]));
-        assert_eq!(owners(ours, GoesWith::Set), None);
-        assert_eq!(owners(ours, GoesWith::Nobody), names(&[]));
-        assert_eq!(owners(ours, GoesWith::Pod), names(&["Pod"]));
-        assert_eq!(owners(&ours.replace("true", "false"), GoesWith::Set), names(&["StatefulSet"]));
+        assert_eq!(owners("", ClaimOwner::Set), names(&["StatefulSet"]));
+        assert_eq!(owners(ours, ClaimOwner::Set), None);
+        assert_eq!(owners(ours, ClaimOwner::Nobody), names(&[]));
+        assert_eq!(owners(ours, ClaimOwner::Pod), names(&["Pod"]));
+        assert_eq!(owners(&ours.replace("true", "false"), ClaimOwner::Set), names(&["StatefulSet"]));
         // What belongs to an earlier one of that name is left to the garbage collector.
-        assert_eq!(owners(&ours.replace("uid: u", "uid: v"), GoesWith::Nobody), None);
+        assert_eq!(owners(&ours.replace("uid: u", "uid: v"), ClaimOwner::Nobody), None);
         // What somebody else manages gets nobody beside.
         let other = "{apiVersion: v1, kind: Other, name: o, uid: o, controller: true}";
-        assert_eq!(owners(other, GoesWith::Set), None);
-        assert_eq!(owners(&format!("{ours}, {other}").replacen("true", "false", 1), GoesWith::Set), names(&["Other"]));
+        assert_eq!(owners(other, ClaimOwner::Set), None);
+        assert_eq!(
+            owners(&format!("{ours}, {other}").replacen("true", "false", 1), ClaimOwner::Set),
+            names(&["Other"])
+        );
     }
 
     #[test]

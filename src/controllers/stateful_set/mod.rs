@@ -17,7 +17,7 @@ use super::history::{self, POD_HASH};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::workload::{Means, Running};
+use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
@@ -158,9 +158,9 @@ impl StatefulSets {
             if pod.str_at(&["status", "phase"]) == "Pending" && !is_going(pod) {
                 self.make_claims(seen.set, *ordinal).await?;
             }
-            let goes_with = claims::goes_with(seen.set, seen.has_place(*ordinal));
+            let claim_owner = claims::claim_owner(seen.set, seen.has_place(*ordinal));
             for claim in self.claims_of(seen.set, *ordinal).await? {
-                if let Some(owners) = claims::owners_of_claim(seen.set, pod, &claim, goes_with) {
+                if let Some(owners) = claims::owners_of_claim(seen.set, pod, &claim, claim_owner) {
                     self.give_owners(seen.set, pod, &claim, owners).await?;
                 }
             }
@@ -260,10 +260,10 @@ fn new_pod(set: &Value, revision: &Value, ordinal: i64, reference: Value) -> Val
 }
 
 /// Starts it.
-pub(super) fn start(means: &Means) -> Running {
+pub(super) fn start(context: &ControllerContext) -> Running {
     let family = Family::new(SETS, TYPE, PODS);
-    let sets = StatefulSets { client: means.client("statefulset-controller"), family };
-    Box::pin(super::reconcile::run(Arc::clone(&means.registry), sets))
+    let sets = StatefulSets { client: context.client("statefulset-controller"), family };
+    Box::pin(super::reconcile::run(Arc::clone(&context.registry), sets))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Why there is no object to answer.
+//! Why a request has no object as its answer.
 
 use crate::meta::Status;
 
 use super::super::query::QueryError;
 
-/// Why there is no object to answer.
+/// Why a request has no object as its answer.
 pub(super) enum RequestRefusal {
     Status(Box<Status>),
     /// The user may not do it.

@@ -187,7 +187,7 @@ impl Registry {
 
     /// The object that the write finds, and that it may find.
     ///
-    /// Errors: 404 where there is none, and it does not make one; 409 where it has not the uid that was named, or is not there
+    /// Errors: 404 where there is none, and it does not make one; 409 where it does not have the uid that was named, or is not there
     /// to have one.
     async fn live(&self, target: &Target, presence: &Presence, dry_run: bool) -> Result<Option<Live>, Status> {
         let uid = match presence {

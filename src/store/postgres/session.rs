@@ -20,7 +20,7 @@ const MIGRATIONS: [&str; 2] = [
 const MIGRATION_LOCK: i64 = 0x73_6b_69_66_66;
 /// The first and the longest pause before the database is tried again.
 pub const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
-/// Where who has written says so; the payload is the writer.
+/// Where a writer says that it has written; the payload is the writer.
 const CHANNEL: &str = "skiff_log";
 
 pub async fn connect(options: &PgConnectOptions, within: Duration) -> Result<PgConnection, StoreError> {

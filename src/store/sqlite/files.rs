@@ -1,4 +1,4 @@
-//! The files of a database beside what SQLite does with them: who owns them, and who may read them.
+//! The files of a database beside what SQLite does with them: their owner and their mode.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -12,7 +12,7 @@
 //! - A lock file beside the database keeps a second process out; SQLite's own locks would let one in between two
 //!   writes.
 //! - A file may be shared instead (`peers`): every batch is made under the condition that nobody else has written since it
-//!   was decided, who reads at the newest first looks whether somebody has, and leases stand in a table.
+//!   was decided, a read of the newest state first looks whether another has written, and leases stand in a table.
 
 mod commit;
 mod compact;

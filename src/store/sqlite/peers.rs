@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_shares_a_file_learns_of_each_other() {
+    async fn processes_that_share_a_file_learn_of_each_other() {
         let folder = std::env::temp_dir().join(format!("skiff-peers-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the folder can be made");
         let database = folder.join("state.db");
@@ -249,7 +249,7 @@ mod tests {
         one.tell(Revision::new(7));
         other.told().await;
         assert!(other.are_ahead_of(Revision::new(6)) && !other.are_ahead_of(Revision::new(7)));
-        // What was said stays true of who is gone.
+        // What a peer said stays true when it is gone.
         let slot = one.own_slot();
         assert!(other.is_alive(slot) && other.is_alive(other.own_slot()));
         drop(one);

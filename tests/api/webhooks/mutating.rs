@@ -113,7 +113,7 @@ fn a_deletion_has_no_object_to_change() {
 }
 
 #[test]
-fn who_owns_which_fields_is_restored_where_a_webhook_breaks_it() {
+fn the_owners_of_fields_are_restored_where_a_webhook_breaks_them() {
     let (server, _folder) = start(&[]);
     let broken = patch(|_| json!([{"op": "replace", "path": "/metadata/managedFields/0/operation", "value": "Write"}]));
     let hook = Hook::new([("/break", broken)]);

@@ -37,7 +37,7 @@ fn undefine(server: &Server, path: &str) {
 }
 
 #[test]
-fn who_may_write_definitions_takes_no_webhook_away() {
+fn a_right_to_write_definitions_takes_no_webhook_away() {
     let refusing = respond(|_| json!({"allowed": false}));
     let hook = Hook::new([("/refuse", refusing)]);
     let (server, _folder) = start(&[]);

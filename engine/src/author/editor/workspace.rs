@@ -101,7 +101,7 @@ pub(super) enum ManifestKind {
 }
 
 impl Workspace {
-    /// Nothing yet; `find_user` tells who is behind a UserInfo.
+    /// Nothing yet; `find_user` gives the user that a UserInfo names.
     pub fn new(find_user: UserLookup) -> Self {
         Workspace::of_minors(find_user, &[])
     }

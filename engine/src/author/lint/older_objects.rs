@@ -57,7 +57,7 @@ fn is_within(field: &str, other: &str) -> bool {
     field.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The paths of what is written and `newest` has and `older` has not, the outermost each.
+/// The paths of written fields that `newest` has and `older` lacks, the outermost of each.
 fn collect_dropped(newest: &Value, older: &Value, written: &Value, path: &str, dropped: &mut Vec<String>) {
     work::step();
     match (newest, older) {

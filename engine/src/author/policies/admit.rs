@@ -20,7 +20,7 @@ pub struct AdmissionSetup<'a> {
     pub policies: &'a Policies,
     /// The kinds of definitions.
     pub catalog: &'a Catalog,
-    /// Who asks.
+    /// The user who asks.
     pub request_user: &'a RequestUser,
     /// Parameters and namespaces that go before those among the manifests.
     pub beside: &'a [Value],

@@ -5,7 +5,7 @@ use crate::object;
 use crate::policy::Operation;
 use crate::value::Value;
 
-/// Who asks unless a case says so: somebody who may do everything.
+/// The user of cases that name none: one who may do everything.
 const ADMINISTRATOR: &str = "kubernetes-admin";
 const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";

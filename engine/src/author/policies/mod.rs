@@ -129,7 +129,7 @@ pub enum PolicyOutcome {
     Broke,
 }
 
-/// Who is told what expressions come to.
+/// A receiver of what expressions evaluate to.
 pub type Tell<'t> = &'t mut dyn FnMut(Note<'_>);
 
 impl PolicyOutcome {

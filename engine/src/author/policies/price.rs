@@ -72,12 +72,12 @@ pub fn price(policy: &Value, catalog: &Catalog) -> Prices {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let kinds = type_check::matched(spec, &served);
     let params = param_type(spec, &served);
-    let worlds: Vec<World> =
-        kinds.values().map(|kind| World::new(catalog.minor(), spec, kind, params.as_ref())).collect();
+    let scopes: Vec<ExpressionScope> =
+        kinds.values().map(|kind| ExpressionScope::new(catalog.minor(), spec, kind, params.as_ref())).collect();
     let mut priced = Vec::new();
     let mut groups: BTreeMap<ExpressionGroup, u64> = BTreeMap::new();
     for written in expressions(policy) {
-        let costs = worlds.iter().filter_map(|world| world.cost(written.text));
+        let costs = scopes.iter().filter_map(|scope| scope.cost(written.text));
         let cost = costs.max();
         let sum = groups.entry(written.group).or_default();
         *sum = sum.saturating_add(cost.unwrap_or_default());
@@ -99,10 +99,11 @@ pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[V
     let params = param_type(spec, &served(catalog));
     let fits = |bounds: &[Bound]| {
         let structural = Arc::new(with_bounds(&kind.structural, bounds));
-        let world = World::new(catalog.minor(), spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
+        let scope =
+            ExpressionScope::new(catalog.minor(), spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
         let mut groups: BTreeMap<ExpressionGroup, u64> = BTreeMap::new();
         let is_cheap = expressions(policy).iter().all(|written| {
-            let cost = world.cost(written.text).unwrap_or_default();
+            let cost = scope.cost(written.text).unwrap_or_default();
             let sum = groups.entry(written.group).or_default();
             *sum = sum.saturating_add(cost);
             cost <= LIMIT
@@ -122,7 +123,7 @@ fn param_type(spec: &Value, served: &[Arc<ServedVersion>]) -> Option<DeclType> {
 }
 
 /// What expressions see of one kind.
-struct World {
+struct ExpressionScope {
     env: Env,
     /// By the names of variables.
     roots: BTreeMap<&'static str, DeclType>,
@@ -134,7 +135,7 @@ struct PricedVariable {
     reads: BTreeSet<String>,
 }
 
-impl World {
+impl ExpressionScope {
     fn new(minor: Minor, spec: &Value, kind: &ServedVersion, params: Option<&DeclType>) -> Self {
         let mut roots = BTreeMap::from([("request", environment::REQUEST.clone())]);
         if let Some(object) = type_check::declared(kind, Quantities::Shown) {
@@ -152,17 +153,17 @@ impl World {
             minor,
             ..Declarations::default()
         };
-        let mut world = World { env: Env::standard(), roots, variables: BTreeMap::new() };
+        let mut scope = ExpressionScope { env: Env::standard(), roots, variables: BTreeMap::new() };
         for variable in spec.items_at(&["variables"]) {
             let (name, text) = (variable.str_at(&["name"]), variable.str_at(&["expression"]));
             let checked = declared.checking_environment().compile(text).ok();
             declared.add_variable(name, checked.as_ref().map(CheckedExpr::result_type));
             if let Some(checked) = checked {
-                world.add(name, &checked);
+                scope.add(name, &checked);
             }
         }
-        world.env = declared.checking_environment().with_mutations();
-        world
+        scope.env = declared.checking_environment().with_mutations();
+        scope
     }
 
     fn add(&mut self, name: &str, checked: &CheckedExpr) {

@@ -145,7 +145,7 @@ fn a_creation_is_denied_with_its_defaults_seen() {
 }
 
 #[test]
-fn who_asks_and_where_is_seen() {
+fn policies_see_the_user_and_the_namespace() {
     let rule = validating(
         "validations: [{expression: request.userInfo.username == 'jane' && 'crew' in request.userInfo.groups}, \
          {expression: namespaceObject.metadata.labels.env == 'prod', message: not here}, \

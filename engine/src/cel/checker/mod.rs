@@ -1,13 +1,12 @@
 //! The type checker: an [`Ast`] and an [`Env`] make a [`CheckedExpr`], or positioned errors.
 //!
 //! Overloads are resolved by the types of the arguments; of several that fit, all are kept, and the result is dyn unless
-//! they agree. Faults have the texts and the order of cel-go. What checks is then looked over by [`literals`].
+//! they agree. Faults have the texts and the order of cel-go. [`literals`] looks over what has passed.
 
 use std::sync::Arc;
 
 use crate::cel::ast::{
-    Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, Location, MapEntry, Select, SourceInfo,
-    Struct, operators,
+    Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, Location, Select, SourceInfo, operators,
 };
 pub use crate::cel::checked::{CheckedExpr, Reference};
 use crate::cel::declared::ObjectType;
@@ -22,14 +21,17 @@ use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
 use crate::work;
 
+mod aggregate;
 mod assign;
 mod format;
 mod literals;
 mod names;
+mod text;
 
 pub use names::resolve;
 
-use assign::{Substitutions, is_exact, most_general};
+use assign::{Substitutions, is_exact};
+use text::{in_words_of, qualified_name, signature};
 
 /// Checks `ast` against the declarations of `env`.
 ///
@@ -342,106 +344,6 @@ impl Checker<'_> {
         self.report(id, format!("expected type '{expected}' but found '{actual}'"));
     }
 
-    fn check_list(&mut self, id: ExprId, list: &mut ListExpr) {
-        let mut joined = None;
-        for (index, element) in list.elements.iter_mut().enumerate() {
-            self.check(element);
-            let mut ty = self.ty(element.id);
-            if list.optional.contains(&index) {
-                ty = self.optional_content(element.id, ty);
-            }
-            joined = Some(self.join(joined, ty));
-        }
-        let element = joined.unwrap_or_else(|| self.substitutions.fresh());
-        self.set_type(id, Type::list(element));
-    }
-
-    /// What the optional value of an optional entry holds.
-    fn optional_content(&mut self, id: ExprId, ty: Type) -> Type {
-        if let Some(content) = ty.optional_content() {
-            return content.clone();
-        }
-        if !ty.is_dyn() {
-            self.report_mismatch(id, &Type::optional(ty.clone()), &ty);
-        }
-        ty
-    }
-
-    /// The most general of two types; dyn if neither is.
-    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
-        match previous {
-            None => current,
-            Some(previous) if self.substitutions.is_assignable(&previous, &current) => {
-                most_general(&previous, &current).clone()
-            }
-            Some(_) => Type::Dyn,
-        }
-    }
-
-    fn check_map(&mut self, id: ExprId, entries: &mut [MapEntry]) {
-        let (mut keys, mut values) = (None, None);
-        for MapEntry { key, value, optional, .. } in entries {
-            self.check(key);
-            let ty = self.ty(key.id);
-            keys = Some(self.join(keys, ty));
-            self.check(value);
-            let mut ty = self.ty(value.id);
-            if *optional {
-                ty = self.optional_content(value.id, ty);
-            }
-            values = Some(self.join(values, ty));
-        }
-        let key = keys.unwrap_or_else(|| self.substitutions.fresh());
-        let value = values.unwrap_or_else(|| self.substitutions.fresh());
-        self.set_type(id, Type::map(key, value));
-    }
-
-    /// Messages: there are none but those that the language takes for values of its own, and those of mutations.
-    fn check_struct(&mut self, id: ExprId, message: &mut Struct) {
-        let Struct { type_name, fields } = message;
-        let name = type_name.strip_prefix('.').unwrap_or(type_name).to_owned();
-        if self.env.declared_type(&name).is_none() {
-            self.set_type(id, Type::Error);
-            return self.report_undeclared(id, Undeclared::Name(type_name.clone()));
-        }
-        let message = self.env.mutation(&name).or_else(|| wellknown::message(&name));
-        if message.is_none() {
-            self.report(id, format!("'{name}' is not a message type"));
-        }
-        type_name.clone_from(&name);
-        self.refer(id, &name);
-        self.set_type(id, message.clone().unwrap_or(Type::Error));
-        for field in fields {
-            self.check(&mut field.value);
-            let declared = message.as_ref().and_then(|message| self.env.message_field(message, &name, &field.name));
-            if declared.is_none() {
-                self.report_no_field(field.id, &name, &field.name);
-            }
-            let mut value = self.ty(field.value.id);
-            if field.optional {
-                value = self.optional_content(field.value.id, value);
-            }
-            let declared = declared.unwrap_or(Type::Error);
-            if !self.substitutions.is_assignable(&declared, &value) {
-                let name = &field.name;
-                let message = format!("expected type of field '{name}' is '{declared}' but provided type is '{value}'");
-                self.report(field.id, message);
-            }
-        }
-    }
-
-    /// A message of the type called `name` has no such `field`. Kubernetes declares the scalars once more, as types without
-    /// fields, and maps as a type with any.
-    fn report_no_field(&mut self, id: ExprId, name: &str, field: &str) {
-        let unresolved = match name {
-            "map" => return,
-            "null_type" => "google.protobuf.NullValue",
-            "type" | Type::OPTIONAL | "net.IP" | "net.CIDR" => name,
-            _ => return self.report(id, format!("undefined field '{field}'")),
-        };
-        self.report(id, format!("unexpected failed resolution of '{unresolved}'"));
-    }
-
     fn check_comprehension(&mut self, id: ExprId, comprehension: &mut Comprehension) {
         let Comprehension { iter_range, iter_var, iter_var2, accu_var, accu_init, .. } = comprehension;
         self.check(iter_range);
@@ -497,48 +399,12 @@ impl Checker<'_> {
     }
 }
 
-/// The message as `minor` words it: with the name that it had for optional types.
-fn in_words_of(minor: Minor, message: String) -> String {
-    if minor < Type::OPTIONAL_SINCE { message.replace("optional_type(", "optional(") } else { message }
-}
-
 fn set<T>(values: &mut Vec<Option<T>>, id: ExprId, value: T) {
     let at = id.0 as usize;
     if values.len() <= at {
         values.resize_with(at + 1, || None);
     }
     values[at] = Some(value);
-}
-
-/// The first name and the whole text of a chain of selections; of a name alone unless `selected`.
-fn qualified_name(expr: &Expr, selected: bool) -> Option<(&str, String)> {
-    let mut fields = Vec::new();
-    let mut expr = expr;
-    loop {
-        match &expr.kind {
-            ExprKind::Select(select) if !select.test_only => {
-                fields.push(select.field.as_str());
-                expr = &select.operand;
-            }
-            ExprKind::Ident(_) if fields.is_empty() && selected => return None,
-            ExprKind::Ident(name) => {
-                fields.push(name);
-                fields.reverse();
-                return Some((name, fields.join(".")));
-            }
-            _ => return None,
-        }
-    }
-}
-
-/// The arguments of a call as messages show them: `int.(string, bool)`.
-fn signature(types: &[Type], has_target: bool) -> String {
-    let (target, args) = match types {
-        [target, args @ ..] if has_target => (format!("{target}."), args),
-        args => (String::new(), args),
-    };
-    let args: Vec<String> = args.iter().map(Type::to_string).collect();
-    format!("{target}({})", args.join(", "))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What names stand for, where nobody checks the types.
 
-use super::{CheckedExpr, Reference, qualified_name, set};
+use super::text::qualified_name;
+use super::{CheckedExpr, Reference, set};
 use crate::cel::ast::{Ast, Call, Comprehension, Expr, ExprId, ExprKind};
 use crate::cel::env::Env;
 use crate::cel::types::Type;

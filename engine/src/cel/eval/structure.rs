@@ -1,7 +1,7 @@
 //! Structs that mutations are made of: `Object{…}` and its parts, and `JSONPatch{…}`.
 //!
 //! The fields of an object are not part of its value: who selects one that the checker knows to be one gets what Go has
-//! for it, in which parts of objects are maps; to who does not know it, an object is as opaque as a number.
+//! for it, in which parts of objects are maps; to code that does not know it, an object is as opaque as a number.
 
 use std::sync::Arc;
 

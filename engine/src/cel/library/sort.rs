@@ -1,7 +1,7 @@
 //! Sorting that leaves equal items where Go's `sort.Slice` leaves them.
 //!
 //! That is the pattern-defeating quicksort of Go 1.19 and later: not stable, but without chance, so the order of equal
-//! items can be seen by who sorts by a key. Time is `n log n`.
+//! items can be seen by sorting by a key. Time is `n log n`.
 
 /// Up to here items are sorted by insertion.
 const INSERTION_MAX: usize = 12;

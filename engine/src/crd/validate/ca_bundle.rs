@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_certificate_is_told_in_gos_words() {
+    fn what_is_not_a_certificate_is_told_in_gos_words() {
         let check =
             |bundle: &str, expected: &str| assert_eq!(certificates_fault(bundle.as_bytes()).as_deref(), Some(expected));
         check("nonsense", "unable to parse bytes as PEM block");

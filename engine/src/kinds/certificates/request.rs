@@ -111,7 +111,7 @@ impl Request {
         Ok(Request { organizations: subject.organizations().to_vec(), common_name, names: Names::of(&request)? })
     }
 
-    /// [`Request::parse`], and whether who asks has the key.
+    /// [`Request::parse`], and whether the sender has the key.
     ///
     /// # Errors
     ///
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_request_is_told_in_gos_words() {
+    fn what_is_not_a_request_is_told_in_gos_words() {
         let wrong_type = Err(RequestError::BlockType);
         assert_eq!(Request::verify(b""), wrong_type);
         assert_eq!(Request::verify(b"-----BEGIN X-----\nAQID\n-----END X-----\n"), wrong_type);

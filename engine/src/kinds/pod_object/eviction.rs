@@ -10,7 +10,7 @@ use crate::value::{Value, go_print};
 
 use super::conditions::{self, Condition};
 
-/// Evicted pods of which the controller of budgets has not heard yet.
+/// Evicted pods that the controller of budgets does not know of yet.
 const DISRUPTED_MAX: usize = 2000;
 const ALLOWED: &str = "DisruptionAllowed";
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";

@@ -14,7 +14,7 @@ const PARAMETERS_MAX: i64 = 512;
 const DEFAULT_ANNOTATIONS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
-/// What is wrong with the name of who provides storage.
+/// What is wrong with the name of a provisioner.
 pub fn validate_provisioner(name: &FieldRef<'_>) -> ErrorList {
     if name.is_empty() {
         return [name.required("")].into_iter().collect();

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::super::*;
+use crate::crd::Scope;
 use crate::kinds::strategy::Subresource;
 use crate::meta::gate::Gates;
+use crate::meta::minor::Minor;
 use crate::value::yaml;
 
 #[test]

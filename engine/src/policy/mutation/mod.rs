@@ -74,7 +74,7 @@ impl Misread {
     }
 }
 
-/// Checks that `value`, of which an object is to be made, is no larger than what is stored.
+/// Checks that `value`, of which an object is to be made, is not larger than what may be stored.
 ///
 /// # Errors
 /// It is.
@@ -82,7 +82,7 @@ pub fn check_value(value: &Cel<'_>) -> Result<(), Misread> {
     if size::fits(value, OBJECT_BYTES_MAX) { Ok(()) } else { Err(Misread::TooLarge) }
 }
 
-/// Checks that an object that was changed is no larger than what is stored.
+/// Checks that an object that was changed is not larger than what may be stored.
 ///
 /// # Errors
 /// It is.

@@ -319,25 +319,36 @@ impl YamlParser {
         }
     }
 
+    /// Whether a flow collection goes on before `end`: with its first entry, or behind a comma with another.
+    fn has_flow_entry(
+        &mut self,
+        end: &YamlTokenKind,
+        is_first: bool,
+        expected: &str,
+        context_line: usize,
+    ) -> Parsed<bool> {
+        if self.peek()? == end {
+            return Ok(false);
+        }
+        if !is_first {
+            if self.peek()? != &YamlTokenKind::FlowEntry {
+                let line = self.line()?;
+                return fault(expected, line, context_line);
+            }
+            self.scanner.take();
+        }
+        Ok(self.peek()? != end)
+    }
+
     fn flow_sequence(&mut self, context_line: usize) -> Parsed<YamlContent> {
         self.scanner.take();
         let mut items = Vec::new();
-        loop {
-            if self.peek()? == &YamlTokenKind::FlowSequenceEnd {
-                break;
-            }
-            if !items.is_empty() {
-                if self.peek()? != &YamlTokenKind::FlowEntry {
-                    let line = self.line()?;
-                    return fault("did not find expected ',' or ']'", line, context_line);
-                }
-                self.scanner.take();
-            }
-            match self.peek()? {
-                YamlTokenKind::FlowSequenceEnd => break,
-                YamlTokenKind::Key => items.push(self.single_pair()?),
-                _ => items.push(self.node(false, false)?),
-            }
+        let expected = "did not find expected ',' or ']'";
+        while self.has_flow_entry(&YamlTokenKind::FlowSequenceEnd, items.is_empty(), expected, context_line)? {
+            items.push(match self.peek()? {
+                YamlTokenKind::Key => self.single_pair()?,
+                _ => self.node(false, false)?,
+            });
         }
         self.scanner.take();
         Ok(YamlContent::Sequence(items))
@@ -376,19 +387,9 @@ impl YamlParser {
             &[YamlTokenKind::Value, YamlTokenKind::FlowEntry, YamlTokenKind::FlowMappingEnd];
         self.scanner.take();
         let mut fields = Vec::new();
-        loop {
-            if self.peek()? == &YamlTokenKind::FlowMappingEnd {
-                break;
-            }
-            if !fields.is_empty() {
-                if self.peek()? != &YamlTokenKind::FlowEntry {
-                    let line = self.line()?;
-                    return fault("did not find expected ',' or '}'", line, context_line);
-                }
-                self.scanner.take();
-            }
+        let expected = "did not find expected ',' or '}'";
+        while self.has_flow_entry(&YamlTokenKind::FlowMappingEnd, fields.is_empty(), expected, context_line)? {
             match self.peek()? {
-                YamlTokenKind::FlowMappingEnd => break,
                 YamlTokenKind::Key => {
                     self.scanner.take();
                     let line = self.line()?;

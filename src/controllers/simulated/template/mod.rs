@@ -34,7 +34,7 @@ impl Template {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use super::super::stage::Addresses;
+    use super::super::addresses::Addresses;
     use super::*;
     use crate::value::yaml;
 

@@ -4,9 +4,9 @@ use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
 
+use super::super::addresses::Addresses;
 use super::super::node_conditions;
 use super::super::query::text_of;
-use super::super::stage::Addresses;
 use super::nodes::{BYTES_MAX, DEPTH_MAX, Operand, STEPS_MAX, TemplateError, TemplateNode};
 use crate::value::{Map, Value, json, yaml};
 

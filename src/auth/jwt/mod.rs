@@ -1,0 +1,335 @@
+//! Tokens of service accounts: JSON web tokens that this server signs and knows again.
+//!
+//! In: whom a token is for and what it is bound to; later, the token. Out: the token; later, its [`Claims`], once signature,
+//! issuer, audience and time are right. Whether the account is still there is not known here.
+//!
+//! Source: `pkg/serviceaccount` of Kubernetes and its error texts, release 1.36.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Header, Validation};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::keys::{SigningKey, VerifyingKey};
+use super::{TokenError, UserInfo};
+use crate::object;
+use crate::value::{Value, json};
+
+/// Why claims can't be signed.
+pub type SignError = jsonwebtoken::errors::Error;
+
+/// How far clocks may be apart.
+pub const LEEWAY_S: i64 = 60;
+/// How many tokens are remembered whose signature was verified.
+const VERIFIED_MAX: usize = 1_000;
+/// What a token says, in the order of its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    #[serde(default, rename = "aud")]
+    pub audiences: Vec<String>,
+    #[serde(rename = "exp")]
+    pub expires_at_s: i64,
+    #[serde(rename = "iat")]
+    pub issued_at_s: i64,
+    #[serde(rename = "iss")]
+    pub issuer: String,
+    #[serde(rename = "jti")]
+    pub id: String,
+    #[serde(rename = "kubernetes.io")]
+    pub about: About,
+    #[serde(rename = "nbf")]
+    pub not_before_s: i64,
+    #[serde(rename = "sub")]
+    pub subject: String,
+}
+
+/// The account that a token is for, and the objects without which the token is not valid.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    pub namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NamedObject>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<NamedObject>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<NamedObject>,
+    pub serviceaccount: NamedObject,
+    /// From when on its use is worth a warning, in seconds since 1970, where it lives longer than it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnafter: Option<i64>,
+}
+
+/// One object, and no other of its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedObject {
+    pub name: String,
+    pub uid: String,
+}
+
+impl Claims {
+    /// Whether the token is valid at a time, in seconds since 1970; the error tells why not.
+    pub fn check_time(&self, now_s: i64) -> Result<(), TokenError> {
+        if now_s.saturating_add(LEEWAY_S) < self.not_before_s {
+            Err(TokenError::NotYetValid)
+        } else if now_s.saturating_sub(LEEWAY_S) > self.expires_at_s {
+            Err(TokenError::Expired)
+        } else if now_s.saturating_add(LEEWAY_S) < self.issued_at_s {
+            Err(TokenError::IssuedInFuture)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What tells this token from all others.
+    pub fn credential_id(&self) -> String {
+        format!("JTI={}", self.id)
+    }
+
+    /// The user that the account is.
+    pub fn user(&self) -> UserInfo {
+        let About { namespace, node, pod, serviceaccount, .. } = &self.about;
+        let groups = UserInfo::account_groups(namespace);
+        let mut user = UserInfo::authenticated(UserInfo::account_name(namespace, &serviceaccount.name), groups);
+        user.uid.clone_from(&serviceaccount.uid);
+        let mut extra = |key: &str, value: String| user.extra.insert(key.to_owned(), vec![value]);
+        extra(UserInfo::CREDENTIAL_ID, self.credential_id());
+        if let Some(pod) = pod {
+            extra(UserInfo::POD_NAME, pod.name.clone());
+            extra(UserInfo::POD_UID, pod.uid.clone());
+        }
+        if let Some(node) = node {
+            extra(UserInfo::NODE_NAME, node.name.clone());
+            extra(UserInfo::NODE_UID, node.uid.clone());
+        }
+        user
+    }
+}
+
+/// A token that was issued here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnToken {
+    pub claims: Arc<Claims>,
+    /// Its audiences, of those that were asked about.
+    pub audiences: Vec<String>,
+}
+
+/// Issues tokens, and knows them again.
+pub struct TokenIssuer {
+    /// URLs; clients compare them, nobody needs to reach them. The first issues, all are believed.
+    names: Vec<String>,
+    /// The audiences of tokens that name none, one of which a token needs to be used here.
+    api_audiences: Vec<String>,
+    key: SigningKey,
+    /// Those that tokens may be signed with.
+    known: Vec<VerifyingKey>,
+    /// Those that signed before this issuer's ways and another's parted.
+    inherited: Vec<Inherited>,
+    /// By digest, tokens whose signature was verified, which takes longer than all the rest.
+    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+}
+
+impl TokenIssuer {
+    /// Issues in the first of `names` with `key`; believes tokens of all of them that are signed with it.
+    pub fn new(names: Vec<String>, api_audiences: Vec<String>, key: SigningKey) -> Self {
+        let known = vec![key.public.clone()];
+        TokenIssuer { names, api_audiences, key, known, inherited: Vec::new(), verified: Mutex::default() }
+    }
+
+    /// The issuer of a copy of the control plane: it signs with `key`, and believes what was issued until now here. What is
+    /// issued from now on is accepted by its issuer.
+    pub fn heir(&self, key: SigningKey) -> Self {
+        let until = Stamp::now();
+        let own = self.known.iter().map(|key| Inherited { key: key.clone(), until });
+        let inherited = self.inherited.iter().cloned().chain(own).collect();
+        TokenIssuer { inherited, ..TokenIssuer::new(self.names.clone(), self.api_audiences.clone(), key) }
+    }
+
+    /// The keys that tokens may be signed with.
+    fn keys(&self) -> impl Iterator<Item = &VerifyingKey> {
+        self.known.iter().chain(self.inherited.iter().map(|inherited| &inherited.key))
+    }
+
+    /// The same, with tokens believed that are signed with one of `known`, and no others.
+    pub fn knowing(self, known: Vec<VerifyingKey>) -> Self {
+        TokenIssuer { known, ..self }
+    }
+
+    fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    pub fn api_audiences(&self) -> &[String] {
+        &self.api_audiences
+    }
+
+    /// Signs `claims`, of which the issuer is filled in.
+    pub fn issue(&self, claims: Claims) -> Result<String, SignError> {
+        self.sign(&Claims { issuer: self.name().to_owned(), ..claims })
+    }
+
+    /// A token that says what `claims` do.
+    pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, SignError> {
+        let header =
+            Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
+        jsonwebtoken::encode(&header, claims, &self.key.private)
+    }
+
+    /// What a token says that is for one of `audiences`, and those of them; `None` for a token of somebody else.
+    ///
+    /// Errors: why a token that names us as its issuer is not ours, or not for these.
+    pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, TokenError> {
+        let Some(key_id) = key_id_of(token, |issuer| self.names.iter().any(|name| issuer == *name)) else {
+            return Ok(None);
+        };
+        let claims = self.verify(token, &key_id)?;
+        let audiences = common_audiences(&claims.audiences, audiences)?;
+        Ok(Some(OwnToken { claims, audiences }))
+    }
+
+    fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, TokenError> {
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        if let Some(claims) = self.verified().get(&digest) {
+            return Ok(Arc::clone(claims));
+        }
+        let claims: Claims = self.signed(token, key_id, |claims: &Claims| Stamp::of(&claims.id))?;
+        let claims = Arc::new(claims);
+        let mut verified = self.verified();
+        if verified.len() >= VERIFIED_MAX {
+            verified.clear();
+        }
+        verified.insert(digest, Arc::clone(&claims));
+        Ok(claims)
+    }
+
+    /// What a token says that one of the keys has signed; `issued` is when that was, as far as it tells.
+    ///
+    /// Errors: none of the keys has.
+    pub(super) fn signed<C: DeserializeOwned>(
+        &self,
+        token: &str,
+        key_id: &str,
+        issued: impl Fn(&C) -> Option<Stamp>,
+    ) -> Result<C, TokenError> {
+        let is_meant = |key: &VerifyingKey| key_id.is_empty() || key_id == key.id;
+        if !self.keys().any(is_meant) {
+            return Err(TokenError::NoKey);
+        }
+        let own = self.known.iter().filter(|key| is_meant(key)).find_map(|key| signed_with(token, key));
+        let inherited = || {
+            let meant = self.inherited.iter().filter(|inherited| is_meant(&inherited.key));
+            let mut signed = meant.filter_map(|inherited| Some((signed_with(token, &inherited.key)?, inherited.until)));
+            signed.find(|(claims, until)| issued(claims).is_none_or(|issued| issued <= *until))
+        };
+        own.or_else(|| inherited().map(|(claims, _)| claims)).ok_or(TokenError::Signature)
+    }
+
+    fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Claims>>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The document at `/.well-known/openid-configuration`; `None` where the issuer's name may not have one.
+    pub fn discovery(&self, key_set_url: &str) -> Option<Value> {
+        let name = self.name();
+        let may = name.starts_with("https://") && !name.contains(['?', '#']);
+        let algorithms: BTreeSet<_> = self.keys().map(VerifyingKey::algorithm_name).collect();
+        may.then(|| {
+            object! {
+                "issuer" => name,
+                "jwks_uri" => key_set_url,
+                "response_types_supported" => vec![Value::from("id_token")],
+                "subject_types_supported" => vec![Value::from("public")],
+                "id_token_signing_alg_values_supported" => algorithms.into_iter().map(Value::from).collect::<Vec<_>>(),
+            }
+        })
+    }
+
+    /// The JSON web key set.
+    pub fn key_set(&self) -> Value {
+        object! { "keys" => self.keys().map(VerifyingKey::to_jwk).collect::<Vec<_>>() }
+    }
+}
+
+/// The id of the key that a token says it was signed with, if it is well formed and its issuer is one of ours; nothing of it is
+/// verified.
+pub(super) fn key_id_of(token: &str, is_ours: impl Fn(&str) -> bool) -> Option<String> {
+    let mut parts = token.split('.');
+    let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+    let object = |part: &str| json::decode(&decode(part)?).ok().filter(|value| value.as_object().is_some());
+    let is_whole = parts.next().is_none() && decode(signature).is_some();
+    let payload = object(payload)?;
+    let key_id = object(header)?.str_at(&["kid"]).to_owned();
+    (is_whole && is_ours(payload.str_at(&["iss"]))).then_some(key_id)
+}
+
+/// The audiences of a token, of those that were asked about.
+pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<String>, TokenError> {
+    let common: Vec<_> = wanted.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
+    if common.is_empty() {
+        return Err(TokenError::Audience { own: own.to_vec(), wanted: wanted.to_vec() });
+    }
+    Ok(common)
+}
+
+/// A key that another signs with, too.
+#[derive(Clone)]
+struct Inherited {
+    key: VerifyingKey,
+    /// What it signed later is another's.
+    until: Stamp,
+}
+
+/// When a token was issued, by the machine's clock: milliseconds since 1970 and 12 bits of their fractions, in some 0.25 µs.
+///
+/// It is in the token's id, which is a UUID of version 7. What the token says itself of its time follows a clock that may be
+/// set, in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp(u64);
+
+const FRACTION_BITS: u32 = 12;
+
+impl Stamp {
+    fn now() -> Self {
+        let nanos = jiff::Timestamp::now().as_nanosecond();
+        let millis = u64::try_from(nanos.div_euclid(1_000_000)).unwrap_or_default();
+        let fraction = u64::try_from((nanos.rem_euclid(1_000_000) << FRACTION_BITS) / 1_000_000).unwrap_or_default();
+        Stamp(millis << FRACTION_BITS | fraction)
+    }
+
+    /// That of an id; `None` for one that does not tell.
+    fn of(id: &str) -> Option<Self> {
+        const VERSION: usize = 7;
+        let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == VERSION)?;
+        let (high, _) = id.as_u64_pair();
+        Some(Stamp(high >> 16 << FRACTION_BITS | high & ((1 << FRACTION_BITS) - 1)))
+    }
+}
+
+/// A new id for a token.
+pub fn new_token_id() -> String {
+    let Stamp(stamp) = Stamp::now();
+    let mut rest = [0; 10];
+    rest.copy_from_slice(&Uuid::new_v4().as_bytes()[6..]);
+    let fraction = (stamp & ((1 << FRACTION_BITS) - 1)).to_be_bytes();
+    rest[..2].copy_from_slice(&fraction[6..]);
+    uuid::Builder::from_unix_timestamp_millis(stamp >> FRACTION_BITS, &rest).into_uuid().to_string()
+}
+
+/// What a token says, if it was signed with the private half of `key`.
+fn signed_with<C: DeserializeOwned>(token: &str, key: &VerifyingKey) -> Option<C> {
+    let mut validation = Validation::new(key.algorithm);
+    // These are checked elsewhere, with Kubernetes' words.
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    jsonwebtoken::decode::<C>(token, &key.public, &validation).ok().map(|read| read.claims)
+}
+
+#[cfg(test)]
+mod tests;

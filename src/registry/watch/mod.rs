@@ -1,0 +1,476 @@
+//! WATCH: the changes of a collection as a stream of events, from a revision on.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep_until};
+
+use crate::crd::ServedVersion;
+use crate::meta::{Revision, Status};
+use crate::store::{self, At, Encoded, Snapshot, Stored, WatchError};
+use crate::value::json;
+use crate::work;
+
+use super::derive::Undecodable;
+use super::list::{ListRequest, key_prefix, split_key};
+use super::{Registry, Target, store_failed};
+
+/// How often a watch tells how far it is.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// How long before its end a watch tells how far it is.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// How often a watch tries again to convert what could not be converted. Source: answers recorded from Kubernetes 1.37.
+const RETRY_EVERY: Duration = Duration::from_millis(100);
+
+/// How many of its initial objects a watch looks up at a time.
+const INITIAL_ROWS: usize = 32;
+
+/// Where a watch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With every object there is, as ADDED, at this revision or a newer one.
+    State(Option<Revision>),
+    /// With every object that there was at this revision, as ADDED, and the changes after it.
+    Past(Revision),
+    /// With the changes after this revision.
+    After(Revision),
+    /// With the changes from now on.
+    Now,
+}
+
+/// What a WATCH asks for.
+#[derive(Clone, Debug)]
+pub struct WatchRequest {
+    pub start: Start,
+    /// The selectors.
+    pub select: ListRequest,
+    pub bookmarks: bool,
+    /// Whether a bookmark marks the end of the initial events.
+    pub marks_initial_end: bool,
+    pub timeout: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventType {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+impl EventType {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EventType::Added => "ADDED",
+            EventType::Modified => "MODIFIED",
+            EventType::Deleted => "DELETED",
+            EventType::Bookmark => "BOOKMARK",
+            EventType::Error => "ERROR",
+        }
+    }
+}
+
+/// One event, ready to be framed.
+pub enum WatchEvent {
+    /// An object in the state after the change, or, for a deletion, before it; the revision is that of the change.
+    Object {
+        kind: EventType,
+        object: Encoded,
+        revision: Revision,
+        /// `None` for an initial object.
+        shared: Option<SharedChange>,
+    },
+    Bookmark {
+        revision: Revision,
+        initial_end: bool,
+    },
+    /// The last event of a watch that can't go on.
+    Error(Status),
+}
+
+/// What an event is made of that others have, too.
+pub struct SharedChange {
+    pub change: Arc<store::Change>,
+    /// The version that its object is in.
+    pub version: Arc<ServedVersion>,
+}
+
+/// A running watch.
+pub struct Watch {
+    registry: Arc<Registry>,
+    target: Target,
+    select: ListRequest,
+    events: store::LogWatch,
+    waiting: VecDeque<WatchEvent>,
+    initial: Option<Initial>,
+    /// The change that is being turned into an event.
+    change: Option<Arc<store::Change>>,
+    bookmarks: Option<Bookmarks>,
+    /// `None` for a built-in kind.
+    definition: Option<DefinitionChanges>,
+    /// Set once, not anew for each event.
+    ends: Pin<Box<Sleep>>,
+    ended: bool,
+}
+
+/// The changes of the definition that the watched resource comes from.
+struct DefinitionChanges {
+    key: Arc<str>,
+    changes: store::LogWatch,
+}
+
+impl DefinitionChanges {
+    /// Waits until the definition defines something else, or is gone. Source: kube-apiserver ends the watches of a custom
+    /// resource whose spec or accepted names change. Cancel-safe.
+    async fn changed(&mut self) {
+        while let Some(change) = self.changes.next().await {
+            if change.object.key == self.key && (change.deleted || redefines(&change)) {
+                return;
+            }
+        }
+    }
+}
+
+fn redefines(change: &store::Change) -> bool {
+    let parts = |stored: &Stored| {
+        let definition = json::decode(&stored.bytes).unwrap_or_default();
+        ["spec", "status"].map(|part| match part {
+            "spec" => definition.get(part).cloned(),
+            _ => definition.at(&[part, "acceptedNames"]).cloned(),
+        })
+    };
+    change.previous.as_ref().is_some_and(|previous| parts(previous) != parts(&change.object))
+}
+
+/// Objects still to be sent as ADDED.
+struct Initial {
+    snapshot: Snapshot,
+    prefix: String,
+    /// The next of them.
+    rows: VecDeque<Arc<Stored>>,
+    /// Those in `rows` are the last.
+    read_out: bool,
+    marks_end: bool,
+}
+
+impl Initial {
+    fn new(snapshot: Snapshot, prefix: String, marks_end: bool) -> Self {
+        let mut initial = Initial { snapshot, prefix, rows: VecDeque::new(), read_out: false, marks_end };
+        initial.read(None);
+        initial
+    }
+
+    /// Goes on to the next object; false where there is none.
+    fn advance(&mut self) -> bool {
+        let Some(sent) = self.rows.pop_front() else { return false };
+        if self.rows.is_empty() && !self.read_out {
+            self.read(Some(&format!("{}\0", sent.key)));
+        }
+        true
+    }
+
+    fn read(&mut self, start: Option<&str>) {
+        self.rows.extend(self.snapshot.range(&self.prefix, start).take(INITIAL_ROWS).cloned());
+        self.read_out = self.rows.len() < INITIAL_ROWS;
+    }
+}
+
+/// Why a watch has no event.
+enum NoEvent {
+    /// An object can't be brought into the version of the watch now.
+    Undecodable,
+    Refused(Status),
+}
+
+impl From<Undecodable> for NoEvent {
+    fn from(_: Undecodable) -> Self {
+        NoEvent::Undecodable
+    }
+}
+
+struct Bookmarks {
+    interval: Interval,
+    before_end: Option<Pin<Box<Sleep>>>,
+    /// Where the watch began: the client knows so much.
+    start: Revision,
+}
+
+impl Bookmarks {
+    fn new(timeout: Duration, ends: Instant, start: Revision) -> Self {
+        let mut interval = interval_at(Instant::now() + BOOKMARK_EVERY, BOOKMARK_EVERY);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let before_end = (timeout > BOOKMARK_BEFORE_END).then(|| Box::pin(sleep_until(ends - BOOKMARK_BEFORE_END)));
+        Bookmarks { interval, before_end, start }
+    }
+}
+
+impl Registry {
+    /// Starts to watch `target`'s collection.
+    ///
+    /// A revision that is gone, or is not there yet and the initial events are asked for at it, is an event.
+    pub async fn watch(self: &Arc<Self>, target: &Target, request: &WatchRequest) -> Result<Watch, Status> {
+        let collection = &target.resource.collection;
+        let mut waiting = VecDeque::new();
+        let (after, initial) = self.begin(target, request, &mut waiting).await?;
+        let mut ended = !waiting.is_empty();
+        let events = match self.storage.watch(collection, after).await {
+            Ok(events) => events,
+            Err(WatchError::Expired { compacted }) => {
+                let message = format!("too old resource version: {after} ({compacted})");
+                waiting.push_back(WatchEvent::Error(Status::expired(&message)));
+                ended = true;
+                store::LogWatch::empty()
+            }
+            Err(WatchError::Store(error)) => return Err(store_failed(collection, "list", error)),
+        };
+        let definition = self.follow_definition(target).await;
+        let ends = Instant::now() + request.timeout;
+        let bookmarks = request.bookmarks.then(|| Bookmarks::new(request.timeout, ends, after));
+        Ok(Watch {
+            registry: Arc::clone(self),
+            target: target.clone(),
+            select: request.select.clone(),
+            events,
+            waiting,
+            initial,
+            change: None,
+            bookmarks,
+            definition,
+            ends: Box::pin(sleep_until(ends)),
+            ended,
+        })
+    }
+
+    /// The revision from which on changes are told, and the objects that are told before them. A revision that is not there
+    /// yet is an event, after which the watch ends.
+    async fn begin(
+        &self,
+        target: &Target,
+        request: &WatchRequest,
+        waiting: &mut VecDeque<WatchEvent>,
+    ) -> Result<(Revision, Option<Initial>), Status> {
+        let collection = &target.resource.collection;
+        match request.start {
+            Start::State(revision) => {
+                if let Err(too_large) = self.wait_for(collection, revision).await {
+                    waiting.push_back(WatchEvent::Error(too_large));
+                }
+                let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
+                    store::SnapshotError::Expired { .. } => Status::expired("too old resource version"),
+                    store::SnapshotError::Store(error) => store_failed(collection, "list", error),
+                })?;
+                let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
+                let revision = snapshot.revision();
+                Ok((revision, Some(Initial::new(snapshot, prefix, request.marks_initial_end))))
+            }
+            Start::Past(revision) => {
+                let snapshot = self.snapshot(target, At::Exact(revision)).await?;
+                Ok((revision, Some(Initial::new(snapshot, key_prefix(target), request.marks_initial_end))))
+            }
+            Start::After(revision) => Ok((revision, None)),
+            Start::Now => Ok((self.storage.revision(collection), None)),
+        }
+    }
+
+    /// The changes of the definition of a custom resource, from the state on that the target was resolved from.
+    async fn follow_definition(&self, target: &Target) -> Option<DefinitionChanges> {
+        let definition = target.resource.definition.as_ref()?;
+        let collection = self.definitions.collection();
+        let changes = match self.storage.watch(&collection, definition.revision).await {
+            Ok(changes) => changes,
+            // That state is long past; it is the present one as well.
+            Err(_) => self.storage.watch(&collection, self.storage.revision(&collection)).await.ok()?,
+        };
+        Some(DefinitionChanges { key: Arc::clone(&definition.key), changes })
+    }
+}
+
+impl Watch {
+    /// Whether what is known to have changed makes no event: `next` would most likely wait.
+    pub fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.initial.is_none() && self.change.is_none() && self.events.is_quiet()
+    }
+
+    /// The next event; `None` at the end. Cancel-safe.
+    pub async fn next(&mut self) -> Option<WatchEvent> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            if self.ended {
+                return None;
+            }
+            if self.initial.is_some() || self.change.is_some() {
+                self.make_event().await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                change = self.events.next() => match change {
+                    Some(change) => self.change = Some(change),
+                    None => self.ended = true,
+                },
+                () = redefined(&mut self.definition) => self.ended = true,
+                due = tick(&mut self.bookmarks) => self.add_bookmark(due),
+                () = &mut self.ends => self.ended = true,
+            }
+        }
+    }
+
+    /// Turns the next initial object or the change at hand into an event. One that can't be converted stalls the watch
+    /// until it can, as nothing may be left out.
+    async fn make_event(&mut self) {
+        let ends = self.ends.deadline();
+        let made = tokio::select! {
+            biased;
+            made = self.try_make_event() => made,
+            () = sleep_until(ends) => return self.ended = true,
+        };
+        match made {
+            Ok(event) => {
+                self.waiting.extend(event);
+                match &mut self.initial {
+                    Some(initial) => {
+                        if !initial.advance() {
+                            self.finish_initial();
+                        }
+                    }
+                    None => self.change = None,
+                }
+            }
+            Err(NoEvent::Undecodable) => {
+                let again = Instant::now() + RETRY_EVERY;
+                sleep_until(again.min(ends)).await;
+                self.ended = Instant::now() >= ends;
+            }
+            Err(NoEvent::Refused(status)) => self.fail(status),
+        }
+    }
+
+    async fn try_make_event(&self) -> Result<Option<WatchEvent>, NoEvent> {
+        match (&self.initial, &self.change) {
+            (Some(initial), _) => {
+                let Some(stored) = initial.rows.front() else { return Ok(None) };
+                let target = self.refreshed().await?;
+                if !self.registry.selects(&target, &self.select, stored).await? {
+                    return Ok(None);
+                }
+                let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
+                let (kind, revision) = (EventType::Added, stored.revision);
+                Ok(Some(WatchEvent::Object { kind, object, revision, shared: None }))
+            }
+            (None, Some(change)) => self.event_of(change).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn finish_initial(&mut self) {
+        let Some(initial) = self.initial.take() else { return };
+        if initial.marks_end && self.bookmarks.is_some() {
+            self.waiting.push_back(WatchEvent::Bookmark { revision: initial.snapshot.revision(), initial_end: true });
+        }
+    }
+
+    /// What a change is for this watch depends on whether the selectors selected its object before and select it now.
+    async fn event_of(&self, change: &Arc<store::Change>) -> Result<Option<WatchEvent>, NoEvent> {
+        work::step();
+        if !self.concerns(&change.object) {
+            return Ok(None);
+        }
+        let target = self.refreshed().await?;
+        let is_selected = |stored| self.registry.selects(&target, &self.select, stored);
+        let now = Some(&change.object).filter(|_| !change.deleted);
+        let now = match now {
+            Some(object) if is_selected(object).await? => Some(object),
+            _ => None,
+        };
+        let before = match &change.previous {
+            Some(previous) if is_selected(previous).await? => Some(previous),
+            _ => None,
+        };
+        let (kind, stored) = match (now, before) {
+            (Some(object), None) => (EventType::Added, object),
+            (Some(object), Some(_)) => (EventType::Modified, object),
+            (None, Some(previous)) => (EventType::Deleted, previous),
+            (None, None) => return Ok(None),
+        };
+        let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
+        let shared = SharedChange { change: Arc::clone(change), version: Arc::clone(&target.version) };
+        Ok(Some(WatchEvent::Object { kind, object, revision: change.revision, shared: Some(shared) }))
+    }
+
+    fn concerns(&self, stored: &Stored) -> bool {
+        let namespace = &self.target.namespace;
+        namespace.is_empty() || split_key(&self.target, &stored.key).0 == namespace
+    }
+
+    /// What is watched, as it is defined now.
+    async fn refreshed(&self) -> Result<Cow<'_, Target>, NoEvent> {
+        self.registry.refresh(&self.target).await.map_err(NoEvent::Refused)
+    }
+
+    /// Tells how far the watch is, once that is further than its beginning.
+    ///
+    /// Each minute that is how far the whole database is, so that a quiet watch does not grow too old to be taken up
+    /// again. Before the end it is the last change of the collection: Kubernetes learns of others only now and then, and
+    /// so sends no bookmark at the end of a short and quiet watch.
+    fn add_bookmark(&mut self, due: BookmarkDue) {
+        let seen = match due {
+            BookmarkDue::Minute => self.events.progress(),
+            BookmarkDue::End => self.events.seen(),
+        };
+        if self.bookmarks.as_ref().is_some_and(|bookmarks| seen > bookmarks.start) {
+            self.waiting.push_back(WatchEvent::Bookmark { revision: seen, initial_end: false });
+        }
+    }
+
+    /// A resource that is gone ends its watches; anything else is told.
+    fn fail(&mut self, status: Status) {
+        self.ended = true;
+        if status.code != 404 {
+            self.waiting.push_back(WatchEvent::Error(status));
+        }
+    }
+}
+
+/// Waits until what is watched is defined in another way; forever for a built-in kind.
+async fn redefined(definition: &mut Option<DefinitionChanges>) {
+    match definition {
+        Some(definition) => definition.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Why a bookmark is due.
+#[derive(Clone, Copy)]
+enum BookmarkDue {
+    Minute,
+    End,
+}
+
+/// Waits for the next time to tell how far a watch is; forever where it does not tell.
+async fn tick(bookmarks: &mut Option<Bookmarks>) -> BookmarkDue {
+    let Some(bookmarks) = bookmarks else { return std::future::pending().await };
+    match &mut bookmarks.before_end {
+        Some(before_end) => tokio::select! {
+            _ = bookmarks.interval.tick() => BookmarkDue::Minute,
+            () = before_end => {
+                bookmarks.before_end = None;
+                BookmarkDue::End
+            }
+        },
+        None => {
+            bookmarks.interval.tick().await;
+            BookmarkDue::Minute
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
