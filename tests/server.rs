@@ -274,7 +274,9 @@ impl Answer {
             (answer.body, answer.complete) = unchunk(rest);
         } else {
             answer.body = rest.to_vec();
-            answer.complete = answer.header("content-length").parse().is_ok_and(|length: usize| rest.len() == length);
+            let is_whole = |length: usize| rest.len() == length;
+            // What a client has already has no length.
+            answer.complete = status == 304 || answer.header("content-length").parse().is_ok_and(is_whole);
         }
         Some(answer)
     }

@@ -22,6 +22,7 @@ use super::app::App;
 use super::discovery::AggregatedForm;
 use super::document_cache::CachedDocument;
 use super::exchange::Exchange;
+use super::known_document::names_tag;
 use super::negotiate::{self, AnswerFormat, Encoding, Endpoint, built_in_route};
 use super::path::{NOT_FOUND_TEXT, Target};
 use super::{discovery, openapi, version_of};
@@ -78,7 +79,10 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::CoreVersions | Target::Groups => {
             let resources = resources(&served);
             let core = *target == Target::CoreVersions;
-            match discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor) {
+            // `/apis/` is another path, whose handler knows the plain form alone.
+            let is_other = !core && exchange.path.ends_with('/');
+            let form = discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor);
+            match form.filter(|_| !is_other) {
                 Some(form) => aggregated(exchange, form, discovery::aggregated(core, form.version, &resources)),
                 None if core => value(exchange, discovery::core_versions(""))?,
                 None => value(exchange, discovery::groups(&resources))?,
@@ -98,8 +102,8 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, document)| (path.as_str(), document.hash()));
-            let index = CachedDocument::new(json::encode(&openapi::v3_index(index)));
-            tagged(exchange, Encoding::Json.content_type(), &index)
+            // As recorded: it has a type of text, and no tag.
+            answer::text(exchange, 200, json::encode_to_string(&openapi::v3_index(index)))
         }
         Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
         _ => not_found(),
@@ -117,8 +121,8 @@ fn root_paths(served: &[DocumentedVersion]) -> Vec<Value> {
 /// Whether a document is behind a route for GET. Others answer any method as they answer GET.
 fn is_route(app: &App, target: &Target) -> bool {
     match target {
-        Target::Version | Target::CoreVersions | Target::Groups => true,
-        Target::Group(group) | Target::GroupVersion { group, .. } => app.registry.definitions.is_built_in(group),
+        Target::Version | Target::CoreVersions => true,
+        Target::GroupVersion { group, .. } => app.registry.definitions.is_built_in(group),
         _ => false,
     }
 }
@@ -148,29 +152,43 @@ fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Respons
     let pretty = form.pretty || negotiate::wants_pretty(&exchange.user_agent, &exchange.query);
     let format =
         AnswerFormat { encoding: form.encoding, pretty: pretty && form.encoding == Encoding::Json, transform: None };
-    let mut response = if is_known(exchange, &tag) {
-        answer::body(exchange, 304, &form.content_type(), Vec::new())
-    } else {
-        answer::content(exchange, 200, format, AnswerContent::Value(list))
-    };
+    // Unlike that of other documents, the tag is looked for as it is.
+    if exchange.if_none_match == tag {
+        let mut known = without_content(StatusCode::NOT_MODIFIED, &["Accept"]);
+        known.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+        add_tag(&mut known, &tag);
+        return known;
+    }
+    let mut response = answer::content(exchange, 200, format, AnswerContent::Value(list));
     if let Ok(content_type) = HeaderValue::from_str(&form.content_type()) {
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
     add_tag(&mut response, &tag);
     response
-}
-
-/// Whether the client has what that tag is of.
-fn is_known(exchange: &Exchange, tag: &str) -> bool {
-    exchange.if_none_match.split(',').any(|known| known.trim() == tag)
 }
 
 fn add_tag(response: &mut Response<Body>, tag: &str) {
     if let Ok(tag) = HeaderValue::from_str(tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+}
+
+/// An answer of which its headers say all.
+fn without_content(code: StatusCode, vary: &[&'static str]) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = code;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    set_vary(&mut response, vary);
+    response
+}
+
+fn set_vary(response: &mut Response<Body>, vary: &[&'static str]) {
+    response.headers_mut().remove(header::VARY);
+    for name in vary {
+        response.headers_mut().append(header::VARY, HeaderValue::from_static(name));
+    }
 }
 
 /// Pretty JSON, whatever the client accepts.
@@ -179,49 +197,59 @@ fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body
     answer::body(exchange, 200, Encoding::Json.content_type(), bytes)
 }
 
-/// JSON with a tag: a client that has it already gets 304.
-fn tagged(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
-    let mut response = if is_known(exchange, &document.tag) {
-        answer::body(exchange, 304, content_type, Vec::new())
-    } else {
-        answer::document(exchange, content_type, document)
+/// What the answers to requests for OpenAPI documents depend on.
+const V2_VARY: [&str; 2] = ["Accept-Encoding", "Accept"];
+const V3_VARY: [&str; 1] = ["Accept"];
+
+/// A document with a tag: a client that has it already gets 304, or 412 where it does not read.
+fn tagged(
+    exchange: &Exchange,
+    content_type: &'static str,
+    document: &CachedDocument,
+    vary: &[&'static str],
+) -> Response<Body> {
+    let mut response = match exchange.method {
+        _ if !names_tag(&exchange.if_none_match, &document.tag) => answer::document(exchange, content_type, document),
+        Method::GET | Method::HEAD => without_content(StatusCode::NOT_MODIFIED, vary),
+        _ => typed(without_content(StatusCode::PRECONDITION_FAILED, vary), content_type),
     };
+    set_vary(&mut response, vary);
     add_tag(&mut response, &document.tag);
+    response
+}
+
+fn typed(mut response: Response<Body>, content_type: &'static str) -> Response<Body> {
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
 fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> Response<Body> {
     let Some(encoding) = negotiate::open_api_v2(&exchange.accept) else {
-        let mut refused = Response::new(Body::empty());
-        *refused.status_mut() = StatusCode::NOT_ACCEPTABLE;
-        refused.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-        return refused;
+        return without_content(StatusCode::NOT_ACCEPTABLE, &V2_VARY);
     };
     let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
     let document = || {
-        let versions: Vec<_> = served.iter().map(|served| Arc::clone(&served.version)).collect();
+        let versions = served.iter().filter(|served| served.version.served);
+        let versions: Vec<_> = versions.map(|served| Arc::clone(&served.version)).collect();
         openapi::v2_document(&versions, app.registry.definitions.minor)
     };
     if encoding == Encoding::Protobuf {
         let make = || protobuf::encode(&protobuf::messages::OPEN_API_V2, &document());
-        return tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &app.documents.get("v2-protobuf", &hash, make));
+        let document = app.documents.get("v2-protobuf", &hash, make);
+        return tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &document, &V2_VARY);
     }
     let document = app.documents.get("v2", &hash, || json::encode(&document()));
-    tagged(exchange, Encoding::Json.content_type(), &document)
+    tagged(exchange, Encoding::Json.content_type(), &document, &V2_VARY)
 }
 
 fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], path: &str) -> Response<Body> {
     let minor = app.registry.definitions.minor;
     let documents = v3_documents(served, minor);
-    let Some(document) = documents.get(path) else { return answer::text(exchange, 404, NOT_FOUND_TEXT) };
-    let hash = document.hash();
-    if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
-        let mut moved = answer::text(exchange, 301, "");
-        if let Ok(location) = HeaderValue::from_str(&openapi::v3_url(path, hash)) {
-            moved.headers_mut().insert(header::LOCATION, location);
-        }
-        return moved;
+    let Some(document) = documents.get(path) else { return without_content(StatusCode::NOT_FOUND, &[]) };
+    if negotiate::open_api_v3(&exchange.accept).is_none() {
+        return without_content(StatusCode::NOT_ACCEPTABLE, &V3_VARY);
     }
+    let hash = document.hash();
     let made = match document {
         V3Document::Discovery { path: discovery, .. } => {
             app.documents.get(path, hash, || json::encode(&openapi::v3_discovery_document(discovery, minor)))
@@ -229,14 +257,22 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], pat
         V3Document::Versions { versions, .. } => {
             let served: Vec<_> = versions.iter().filter(|version| version.served).cloned().collect();
             if served.is_empty() {
-                let mut empty = Response::new(Body::empty());
-                empty.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-                return empty;
+                return without_content(StatusCode::OK, &[]);
             }
             app.documents.get(path, hash, || json::encode(&openapi::v3_document(&served)))
         }
     };
-    tagged(exchange, Encoding::Json.content_type(), &made)
+    // DIFFERS: those who accept protobuf alone get JSON, too.
+    let content_type = Encoding::Json.content_type();
+    if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
+        let mut moved = typed(without_content(StatusCode::MOVED_PERMANENTLY, &V3_VARY), content_type);
+        if let Ok(location) = HeaderValue::from_str(&openapi::v3_url(path, hash)) {
+            moved.headers_mut().insert(header::LOCATION, location);
+        }
+        add_tag(&mut moved, &made.tag);
+        return moved;
+    }
+    tagged(exchange, content_type, &made, &V3_VARY)
 }
 
 /// A v3 document before it is made. Clients keep documents by the hash. Another version of the server has others, so it is

@@ -27,6 +27,7 @@ mod observe;
 mod authorization;
 mod answer;
 mod health;
+mod known_document;
 mod documents;
 mod issuer;
 mod skiff;

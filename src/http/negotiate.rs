@@ -148,6 +148,17 @@ pub const OPEN_API_V2_PROTOBUF: &str = "application/com.github.proto-openapi.spe
 /// Chooses the form of the OpenAPI v2 document; `None` where the client accepts neither JSON nor protobuf, which also has
 /// an older name.
 pub fn open_api_v2(accept: &str) -> Option<Encoding> {
+    let names = ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
+    open_api(accept, names)
+}
+
+/// The same for a v3 document.
+pub fn open_api_v3(accept: &str) -> Option<Encoding> {
+    let names = ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
+    open_api(accept, names)
+}
+
+fn open_api(accept: &str, protobuf: [&str; 2]) -> Option<Encoding> {
     if accept.is_empty() {
         return Some(Encoding::Json);
     }
@@ -155,11 +166,7 @@ pub fn open_api_v2(accept: &str) -> Option<Encoding> {
         let of_any_type = ["application", "*"].contains(&clause.type_);
         match clause.subtype {
             "json" | "*" if of_any_type => Some(Encoding::Json),
-            "com.github.proto-openapi.spec.v2.v1.0+protobuf" | "com.github.proto-openapi.spec.v2@v1.0+protobuf"
-                if of_any_type =>
-            {
-                Some(Encoding::Protobuf)
-            }
+            subtype if of_any_type && protobuf.contains(&subtype) => Some(Encoding::Protobuf),
             _ => None,
         }
     })

@@ -153,7 +153,7 @@ enum Patience {
 impl Patience {
     /// Errors: 400 for a timeout that makes no sense.
     fn of(app: &App, exchange: &Exchange, observed: &Observed, target: &Target) -> Result<Self, Status> {
-        if observed.kind() == RequestKind::LongRunning || matches!(target, Target::Probe { .. }) {
+        if observed.kind() == RequestKind::LongRunning {
             return Ok(Patience::Unlimited);
         }
         let allowed = match exchange.query.timeout() {
@@ -164,6 +164,9 @@ impl Patience {
                 return Err(Status::bad_request(&message));
             }
         };
+        if matches!(target, Target::Probe { .. }) {
+            return Ok(Patience::Unlimited);
+        }
         let is_change = observed.kind() == RequestKind::Mutating
             && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
         Ok(if is_change {

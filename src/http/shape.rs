@@ -7,7 +7,7 @@ use crate::registry::{Subresource, Target};
 use crate::value::Value;
 
 use super::negotiate::{Transform, TransformKind};
-use super::query::IncludeObject;
+use super::query::{IncludeObject, QueryError};
 use super::table::{self, Columns};
 
 /// What an answer makes of objects.
@@ -15,6 +15,8 @@ use super::table::{self, Columns};
 pub(super) struct AnswerShape {
     pub transform: Option<Transform>,
     pub include: IncludeObject,
+    /// What is wrong with what a Table is to include: only those are told for whom there is something to show.
+    pub fault: Option<QueryError>,
     /// Of a Table.
     pub columns: Option<Arc<Columns>>,
     /// What ages in a Table go by.
@@ -22,6 +24,11 @@ pub(super) struct AnswerShape {
 }
 
 impl AnswerShape {
+    /// Errors: what is shown can't be told.
+    pub fn check(&self) -> Result<(), QueryError> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+
     /// Whether objects can't take the form, as it is that of lists.
     pub fn is_for_lists(&self) -> bool {
         self.transform.is_some_and(|transform| transform.kind == TransformKind::PartialObjectMetadataList)

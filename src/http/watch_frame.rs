@@ -195,8 +195,13 @@ mod tests {
     const WATCHERS: usize = 50;
 
     fn framing(encoding: Encoding, transform: Option<Transform>, target: &Target) -> Framing {
-        let shape =
-            AnswerShape { transform, include: IncludeObject::default(), columns: None, clock: Clock::default() };
+        let shape = AnswerShape {
+            transform,
+            include: IncludeObject::default(),
+            fault: None,
+            columns: None,
+            clock: Clock::default(),
+        };
         Framing::new(encoding, shape, target.clone())
     }
 

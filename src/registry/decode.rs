@@ -109,7 +109,7 @@ pub fn decode_object(
     }
     if decoded.is_typed && body.format == Format::Json {
         strict = in_document_order(&body.bytes, repeated, &decoded.findings);
-    } else {
+    } else if body.format != Format::Protobuf {
         strict.extend(repeated.iter().map(ToString::to_string));
         strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field {}", quote_path(path))));
     }

@@ -250,7 +250,7 @@ impl Namespaces for StoredNamespaces {
         let stored = self.0.get(&NAMESPACES, name).await;
         let Some(stored) = stored.map_err(|error| store_failed(&NAMESPACES, "get", error))? else { return Ok(None) };
         // Nearly all are told so without being decoded.
-        if memmem::find(&stored.bytes, TERMINATING).is_none() {
+        if memmem::find(&stored.bytes, TERMINATING).is_none() && !stored.is_damaged() {
             return Ok(Some(Phase::Active));
         }
         let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
@@ -263,6 +263,7 @@ impl Namespaces for StoredNamespaces {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::object;
     use crate::registry::fixture;
     use crate::store;
@@ -304,5 +305,25 @@ mod tests {
         assert!(registry.resolve_kind(group, "v9", "X").await.expect("definitions are there").is_none());
         let listed = registry.resources().await.expect("definitions are there");
         assert!(listed.iter().all(|listed| listed.definition.is_none()));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_namespace_is_in_no_phase() {
+        let registry = fixture::registry().await;
+        let namespaces = StoredNamespaces(registry.storage.clone());
+        let put = store::Put {
+            object: store::Encoded::new(""),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        };
+        let (collection, op) = (NAMESPACES.clone(), store::Op::Put(put));
+        let write = store::Write { collection, key: "damaged".into(), op, guards: Vec::new() };
+        registry.storage.write(write).await.expect("it is written");
+        assert_eq!(namespaces.phase("default").await.expect("it is readable"), Some(Phase::Active));
+        assert_eq!(namespaces.phase("damaged").await.expect_err("it is not").code, 500);
+        assert_eq!(namespaces.phase("absent").await.expect("it is none"), None);
     }
 }

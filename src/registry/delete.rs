@@ -471,7 +471,7 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
         format!("the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). {hint}");
     let version = &target.version;
     // The reference names the kind here, where every other conflict names the resource.
-    Status::conflict(&version.group, &version.names.kind, &target.name, &why)
+    Status::conflict(target.resource.kind_group(version), &version.names.kind, &target.name, &why)
 }
 
 /// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.

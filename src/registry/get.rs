@@ -12,6 +12,9 @@ use super::{Registry, Resource, Subresource, Target, scaled, store_failed};
 /// How long a read waits for a revision that this process has not seen.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
 
+/// Where events are stored, in each of their groups.
+const EVENTS: [&str; 2] = ["/events", "events.k8s.io/events"];
+
 impl Registry {
     /// The object of `target` as it is to be sent.
     ///
@@ -84,7 +87,12 @@ impl Registry {
         if self.storage.wait_for(collection, revision, FRESH_WAIT).await {
             Ok(())
         } else {
-            Err(Status::too_large_resource_version(revision, self.storage.revision(collection)))
+            let mut status = Status::too_large_resource_version(revision, self.storage.revision(collection));
+            if EVENTS.contains(&collection.as_str()) {
+                // They are read where they are stored, and not from a cache that may come to it.
+                status.details.get_or_insert_default().retry_after_seconds = 0;
+            }
+            Err(status)
         }
     }
 }

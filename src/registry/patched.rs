@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 use bytes::Bytes;
 
 use crate::apply::{Applied, ApplyError, FieldManager};
+use crate::crd::write::ReadError;
 use crate::kinds::{self, layout};
 use crate::meta::api_version::{ApiVersionError, split_api_version};
 use crate::meta::field::{self, Path};
@@ -66,6 +67,7 @@ pub(super) fn patched(
             let merge = if other == PatchType::StrategicMerge { merge_strategically } else { patch_object };
             let mut patched = merge(target, present, request, warnings)?;
             target.resource.strategy.set_times(&mut patched, now);
+            target.resource.strategy.drop_empty(&mut patched);
             fields.update_sent(Some(present), patched, warnings.sent_empty(), &request.manager, now)
         }
     };
@@ -228,7 +230,10 @@ pub(super) fn merge_strategically(
         fields.insert("kind", version.names.kind.as_str().into());
     }
     let decoded = kinds::decode(target.resource.strategy, version, patched, &target.resource.versions);
-    let decoded = decoded.map_err(|error| unfit(&error.to_string()))?;
+    let decoded = decoded.map_err(|error| match error {
+        ReadError::Internal(why) => Status::plain(500, &why),
+        error => unfit(&error.to_string()),
+    })?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     if let Some(error) = tell_strict(&errors, request.field_validation, warnings) {
         return Err(unfit(&error));
@@ -324,18 +329,24 @@ fn set_defaults(target: &Target, applied: &Value, merged: Applied, warnings: &mu
     let message = kinds::type_of(&api_version, kind);
     let unfit = message.and_then(|message| message.restore_error(&merged.object));
     let object = restored(merged.object, message);
+    let mut is_internal = false;
     let defaulted = match unfit {
         Some(why) => Err(why),
-        None => strategy.set_defaults(object, &target.resource.versions).map_err(|error| error.to_string()),
+        None => strategy.set_defaults(object, &target.resource.versions).map_err(|error| {
+            is_internal = matches!(error, ReadError::Internal(_));
+            error.to_string()
+        }),
     };
     let decoded = defaulted.map_err(|error| match message {
         None => Status::plain(500, &error),
         Some(_) => {
             let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));
             let group_version = if version.group.is_empty() { format!("/{api_version}") } else { api_version.clone() };
-            let what = format!(
-                "failed to convert new object ({namespace}/{name}; {group_version}, Kind={kind}) to proper version"
-            );
+            let object = format!("({namespace}/{name}; {group_version}, Kind={kind})");
+            if is_internal {
+                return Status::plain(500, &format!("failed to convert to unversioned {object}: {error}"));
+            }
+            let what = format!("failed to convert new object {object} to proper version");
             let why = format!("unable to convert unstructured object to {group_version}, Kind={kind}: {error}");
             Status::plain(500, &format!("{what}: {why}"))
         }

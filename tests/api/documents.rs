@@ -127,3 +127,116 @@ fn the_list_of_the_core_group_has_no_version_and_hashes_of_what_is_stored() {
     };
     assert_eq!(["configmaps", "componentstatuses", "bindings"].map(has_hash), [true, false, false]);
 }
+
+/// Recorded from kube-apiserver 1.36.
+#[test]
+fn headers_of_documents_say_what_a_client_has_already() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let ask = |method: &str, path: &str, accept: &str, known: &str| {
+        let answer = server.send(method, path, &[("Accept", accept), ("If-None-Match", known)], None);
+        let all = |name: &str| {
+            let values = answer.headers.iter().filter(|(found, _)| found == name).map(|(_, value)| value.as_str());
+            values.collect::<Vec<_>>().join("|")
+        };
+        let told = ["content-type", "cache-control", "vary"].map(all);
+        (answer.status, told, answer.header("etag").to_owned())
+    };
+    let check = |asked: (&str, &str, &str, &str), status: u16, told: [&str; 3]| {
+        let (found, headers, _) = ask(asked.0, asked.1, asked.2, asked.3);
+        assert_eq!((found, headers), (status, told.map(str::to_owned)), "{asked:?}");
+    };
+    let private = "no-cache, private";
+    let json = "application/json";
+    for path in ["/api", "/apis"] {
+        let (_, _, tag) = ask("GET", path, aggregated, "");
+        check(("GET", path, aggregated, &tag), 304, ["", "public", "Accept"]);
+        for other in [format!("\"x\", {tag}"), "*".to_owned(), format!("W/{tag}")] {
+            check(("GET", path, aggregated, &other), 200, [aggregated, "public", "Accept"]);
+        }
+    }
+    check(("GET", "/apis/", &format!("{aggregated},{json}"), ""), 200, [json, private, ""]);
+    check(("GET", "/apis/", aggregated, ""), 406, [json, private, ""]);
+    for (path, vary) in [("/openapi/v2", "Accept-Encoding|Accept"), ("/openapi/v3/apis/apps/v1", "Accept")] {
+        let (_, _, tag) = ask("GET", path, json, "");
+        check(("GET", path, json, &tag[1..tag.len() - 1]), 200, [json, private, vary]);
+        for known in [tag.clone(), format!("\"x\", {tag}"), "*".to_owned(), format!("W/{tag}")] {
+            check(("GET", path, json, &known), 304, ["", private, vary]);
+            check(("POST", path, json, &known), 412, [json, private, vary]);
+        }
+        check(("GET", path, "text/html", ""), 406, ["", private, vary]);
+    }
+    check(("GET", "/openapi/v3", json, ""), 200, ["text/plain; charset=utf-8", private, ""]);
+    check(("GET", "/openapi/v3/nope", json, ""), 404, ["", private, ""]);
+    check(("GET", "/openapi/v3/apis/apps/v1?hash=x", json, ""), 301, [json, private, "Accept"]);
+}
+
+#[test]
+fn the_groups_are_told_whatever_the_method_and_versions_to_those_who_read() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    for method in ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"] {
+        for (path, status) in [("/apis", 200), ("/apis/apps", 200), ("/api", 405), ("/apis/apps/v1", 405)] {
+            assert_eq!(server.send(method, path, &[], None).status, status, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_timeout_that_is_none_is_refused_by_health_checks_too() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let refused = server.send("GET", "/livez/ping?timeout=x", &[], None);
+    let why = "invalid timeout specified in the request URL - time: invalid duration \"x\"";
+    assert_eq!((refused.status, &refused.json()["message"]), (400, &json!(why)));
+}
+
+#[test]
+fn what_a_table_may_not_include_is_told_once_there_is_something_to_show() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    let told = |path: &str| {
+        let answer = server.send("GET", path, &[("Accept", table)], None);
+        (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let namespaces = "/api/v1/namespaces";
+    let fault = "Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty";
+    for path in ["", "/default"] {
+        assert_eq!(told(&format!("{namespaces}{path}?includeObject=x")), (400, fault.to_owned()));
+    }
+    let (status, message) = told(&format!("{namespaces}/nope?includeObject=x"));
+    assert_eq!((status, message.as_str()), (404, "namespaces \"nope\" not found"));
+    let (status, message) = told(&format!("{namespaces}?includeObject=x&limit=1.5"));
+    assert_eq!((status, message.as_str()), (400, "strconv.ParseInt: parsing \"1.5\": invalid syntax"));
+}
+
+#[test]
+fn a_revision_to_come_is_not_waited_for_where_events_are_read() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    for (plural, expected) in [("events", None), ("configmaps", Some("1"))] {
+        let path = format!("/api/v1/namespaces/default/{plural}?resourceVersion=99999999");
+        let answer = server.send("GET", &path, &[], None);
+        let told = answer.headers.iter().find(|(name, _)| name == "retry-after").map(|(_, value)| value.as_str());
+        assert_eq!((answer.status, told), (504, expected), "{plural}");
+    }
+}
+
+#[test]
+fn a_place_in_the_list_of_api_services_that_is_none_is_refused() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let told = |path: &str| server.send("GET", path, &[], None);
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let invalid = "invalid resource version: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax";
+    let no_token = "invalid continue token: continue key is not valid: illegal base64 data at input byte 0";
+    for (query, message) in [("resourceVersion=x", invalid), ("continue=x", no_token)] {
+        let refused = told(&format!("{services}?{query}"));
+        assert_eq!((refused.status, &refused.json()["message"]), (400, &json!(message)));
+    }
+    for path in [&format!("{services}?resourceVersion=0"), "/api/v1/componentstatuses?continue=x"] {
+        assert_eq!(told(path).status, 200, "{path}");
+    }
+}

@@ -297,3 +297,142 @@ fn options_of_an_eviction_are_looked_at_once_the_pod_is_marked() {
         assert_eq!(condition(), marked);
     }
 }
+
+/// The managers that own fields of an object, each with what it owns.
+fn owners(object: &Value) -> Vec<(String, String)> {
+    let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let text =
+        |entry: &Value| (entry["manager"].as_str().unwrap_or_default().to_owned(), entry["fieldsV1"].to_string());
+    entries.iter().map(text).collect()
+}
+
+#[test]
+fn a_node_that_says_that_nothing_can_be_allocated_keeps_that_and_amounts_are_rounded_up() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let capacity = json!({"cpu": "1n", "memory": "0.1m"});
+    let node = create(&server, "/api/v1/nodes", &json!({"metadata": {"name": "a"}, "status": {"capacity": capacity}}));
+    let rounded = json!({"cpu": "1m", "memory": "1m"});
+    assert_eq!((&node["status"]["capacity"], &node["status"]["allocatable"]), (&rounded, &rounded));
+    let mut none = node;
+    none["status"]["allocatable"] = json!({});
+    let path = "/api/v1/nodes/a/status?dryRun=All&fieldManager=m";
+    let answer = send(&server, "PUT", path, "application/json", &none.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.json());
+    let changed = answer.json();
+    assert_eq!(changed["status"].get("allocatable"), None, "{changed}");
+    assert!(owners(&changed).iter().all(|(_, fields)| !fields.contains("f:allocatable")), "{changed}");
+}
+
+#[test]
+fn an_overhead_that_comes_empty_has_no_owner() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let made = create(&server, PODS, &pod);
+    let path = format!("{PODS}/a?fieldManager=m");
+    let merged = merge(&server, &path, &json!({"spec": {"overhead": {}}}));
+    assert_eq!(owners(&merged), owners(&made));
+    assert_eq!(merged["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    let shown = refused(&server, &path, &json!({"spec": {"overhead": {}, "nodeName": "n"}}));
+    assert!(shown[0].contains("+ \"Overhead\": {},"), "{shown:?}");
+}
+
+#[test]
+fn requests_are_empty_where_limits_are() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    create(&server, PODS, &pod);
+    let container = json!({"name": "c", "image": "i", "stdin": true, "resources": {"limits": {}}});
+    let shown = refused(&server, &format!("{PODS}/a"), &json!({"spec": {"containers": [container]}}));
+    let both = "-    \"Limits\": null,\n-    \"Requests\": null,\n+    \"Limits\": {},\n+    \"Requests\": {},\n";
+    assert!(shown[0].contains(both), "{}", shown[0]);
+}
+
+#[test]
+fn lists_that_come_empty_are_set_where_nothing_may_be() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let told = |collection: &str, body: &Value| -> Vec<String> {
+        let status = send(&server, "POST", collection, "application/json", &body.to_string()).json();
+        let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
+        causes.iter().map(|cause| format!("{}: {}", cause["field"], cause["message"]).replace('"', "")).collect()
+    };
+    let lists = json!({"ownerReferences": [], "finalizers": [], "managedFields": [], "labels": {}});
+    let cannot_be_set = |path: &str| -> Vec<String> {
+        let names = ["ownerReferences", "finalizers", "managedFields"];
+        names.iter().map(|name| format!("{path}.{name}: Forbidden: cannot be set")).collect()
+    };
+    let template = json!({"metadata": {"name": "a"}, "spec": {"metadata": lists, "spec": {}}});
+    let templates = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates";
+    assert_eq!(told(templates, &template), cannot_be_set("spec.metadata"));
+    let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+    let volume = json!({"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": lists, "spec": claim}}});
+    let containers = json!([{"name": "c", "image": "i"}]);
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": containers, "volumes": [volume]}});
+    assert_eq!(told(PODS, &pod), cannot_be_set("spec.volumes[0].ephemeral.volumeClaimTemplate.metadata"));
+    let resources = json!({"claims": []});
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": containers, "resources": resources}});
+    assert_eq!(
+        told(PODS, &pod),
+        ["spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"]
+    );
+}
+
+#[test]
+fn the_beginning_of_the_name_of_a_role_is_held_to_what_a_name_is() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    for (beginning, why) in [(".", "may not be '.'"), ("..", "may not be '..'")] {
+        let role = json!({"metadata": {"generateName": beginning}}).to_string();
+        let refused = send(&server, "POST", roles, "application/json", &role).json();
+        let cause = &refused["details"]["causes"][0];
+        let message = format!("Invalid value: \"{beginning}\": {why}");
+        assert_eq!((&cause["field"], &cause["message"]), (&json!("metadata.generateName"), &json!(message)));
+    }
+    create(&server, roles, &json!({"metadata": {"generateName": ".x"}}));
+}
+
+#[test]
+fn what_the_internal_type_of_a_daemon_set_can_not_hold_is_told_by_how_it_came() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    create(&server, DAEMON_SETS, &json!({"metadata": {"name": "a"}, "spec": spec}));
+    let annotations = json!({"deprecated.daemonset.template.generation": "x"});
+    let told = |content_type: &str| {
+        let mut patch = json!({"metadata": {"annotations": annotations}});
+        if content_type.contains("apply") {
+            patch["apiVersion"] = json!("apps/v1");
+            patch["kind"] = json!("DaemonSet");
+        }
+        let force = if content_type.contains("apply") { "&force=true" } else { "" };
+        let path = format!("{DAEMON_SETS}/a?fieldManager=m{force}");
+        let answer = send(&server, "PATCH", &path, content_type, &patch.to_string());
+        (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let why = "strconv.ParseInt: parsing \"x\": invalid syntax";
+    assert_eq!(told("application/strategic-merge-patch+json"), (500, why.to_owned()));
+    let applied = format!("failed to convert to unversioned (/; apps/v1, Kind=DaemonSet): {why}");
+    assert_eq!(told("application/apply-patch+yaml"), (500, applied));
+    let (status, message) = told(MERGE);
+    assert!(status == 422 && message.ends_with(why), "{status} {message}");
+}
+
+#[test]
+fn an_event_is_called_by_its_first_group_where_a_precondition_fails() {
+    let folder = Folder::for_test();
+    let server = start(&folder);
+    let events = "/api/v1/namespaces/default/events";
+    create(&server, events, &json!({"metadata": {"name": "a"}, "involvedObject": {"namespace": "default"}}));
+    let options = json!({"preconditions": {"uid": "x"}}).to_string();
+    for path in [events, EVENTS] {
+        let refused = send(&server, "DELETE", &format!("{path}/a"), "application/json", &options).json();
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("Operation cannot be fulfilled on Event \"a\": the UID"), "{refused}");
+        assert_eq!(refused["details"].get("group"), None, "{refused}");
+    }
+}

@@ -492,3 +492,21 @@ fn gates_of_beta_and_alpha_features_are_asked() {
     };
     assert!(!keeps_derived(&newest) && keeps_derived(&Server::gated("1.37", "DRADerivedAttributes=true")));
 }
+
+#[test]
+fn fields_that_a_minor_does_not_know_are_dropped_from_protobuf_without_a_word() {
+    let server = Server::start("1.36");
+    // A CSINode with `status`, which came in 1.37.
+    let body = "k8s\0\x0a\x1c\x0a\x11storage.k8s.io/v1\x12\x07CSINode\x12\x09\x0a\x03\x0a\x01a\x12\x00\x1a\x00";
+    let path = "/apis/storage.k8s.io/v1/csinodes?fieldValidation=Strict";
+    let answer = server.send("POST", path, ("application/vnd.kubernetes.protobuf", body));
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+}
+
+#[test]
+fn the_document_of_all_groups_has_the_paths_of_what_a_minor_serves() {
+    let server = Server::start("1.36");
+    let document = server.ask("GET", "/openapi/v2", "");
+    assert!(document.contains("\"/apis/certificates.k8s.io/v1/certificatesigningrequests\""));
+    assert!(!document.contains("\"/apis/certificates.k8s.io/v1/clustertrustbundles\""));
+}

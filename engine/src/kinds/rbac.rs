@@ -30,7 +30,8 @@ impl Reach {
 
 /// What is wrong with the metadata: names are restricted by their place in a path alone.
 fn validate_metadata(object: &Value, reach: Reach) -> ErrorList {
-    metadata::validate(object, reach.is_namespaced(), names::is_path_segment)
+    // As the reference has it, the beginning of a name is held to what a name is.
+    metadata::validate(object, reach.is_namespaced(), |name, _| names::is_path_segment(name, false))
 }
 
 /// What roles do differently.

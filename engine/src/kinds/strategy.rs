@@ -8,7 +8,7 @@ use crate::crd::{Column, ServedVersion, write};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::object;
 use crate::types::Message;
-use crate::types::decoder::Findings;
+use crate::types::decoder::{Empty, Findings};
 use crate::value::{Value, go_quote};
 
 /// The part of an object that a request is about.
@@ -119,10 +119,11 @@ pub trait Strategy: Send + Sync {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
         };
-        let (mut decoded, findings) = message.decode(&object)?;
+        let (mut decoded, mut findings) = message.decode(&object)?;
         self.set_typed_defaults(&mut decoded);
         self.internalize(&mut decoded)?;
         self.keep_empty(&object, &mut decoded);
+        self.infer_empty(&mut findings.empty);
         Ok(Decoded { object: decoded, findings, is_typed: true })
     }
 
@@ -156,6 +157,12 @@ pub trait Strategy: Send + Sync {
 
     /// Keeps in `decoded` what is empty in `sent` and would be left out, where an error will show it.
     fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
+
+    /// Adds to what came empty what Go's defaults make empty because of it.
+    fn infer_empty(&self, _empty: &mut Vec<Empty>) {}
+
+    /// Takes out of a changed object what came empty and is not written: it has no owner.
+    fn drop_empty(&self, _object: &mut Value) {}
 
     /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
     ///

@@ -106,6 +106,14 @@ impl Empty {
         self.way.len() == path.len() && self.ends_with(path)
     }
 
+    /// The map `name` that stands beside it, as one that came empty, too.
+    pub fn beside(&self, name: &str) -> Self {
+        let mut way = self.way.clone();
+        way.pop();
+        way.push(ValueStep::Name(name.to_owned()));
+        Empty { way, is_list: false, is_shown: self.is_shown }
+    }
+
     /// Whether its path ends with `path`, where `*` is each item of a list.
     pub fn ends_with(&self, path: &[&str]) -> bool {
         let Some(from) = self.way.len().checked_sub(path.len()) else { return false };
@@ -365,17 +373,21 @@ impl<'v> TypedDecoder<'v> {
         self.empty.push(Empty { way, is_list, is_shown });
     }
 
-    /// Marks those of the maps `names` of the struct at hand that came empty, unless it is a field of the object itself.
+    /// Marks those of the fields `names` of the struct at hand that came empty, unless it is a field of the object itself.
+    /// Errors show its maps.
     pub fn empty_within(&mut self, value: &'v Value, names: &[&'v str]) {
         if self.steps.len() < 2 {
             return;
         }
         for name in names {
-            if value.get(name).and_then(Value::as_object).is_some_and(Map::is_empty) {
-                self.steps.push(PathSegment::Field(name));
-                self.empty(false, true);
-                self.steps.pop();
-            }
+            let is_list = match value.get(name) {
+                Some(Value::Object(fields)) if fields.is_empty() => false,
+                Some(Value::Array(items)) if items.is_empty() => true,
+                _ => continue,
+            };
+            self.steps.push(PathSegment::Field(name));
+            self.empty(is_list, !is_list);
+            self.steps.pop();
         }
     }
 

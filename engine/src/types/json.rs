@@ -415,7 +415,7 @@ fn kind_of(value: &Value) -> &'static str {
 
 fn decode_metadata<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
     if matches!(value, Value::Object(_)) {
-        typed.empty_within(value, &["annotations", "labels"]);
+        typed.empty_within(value, &["annotations", "labels", "ownerReferences", "finalizers", "managedFields"]);
         return Ok(typed.adopt(object_meta::decode(value)));
     }
     typed.structure(value, "ObjectMeta", |_, _, _| Ok(true))?;

@@ -101,7 +101,9 @@ fn say(schema: &mut Value, field: &str, said: &'static str, order: &[Field]) {
         "map" => set(place, "x-kubernetes-map-type", (!value.is_empty()).then(|| value.into())),
         "default" => set(place, "default", json::decode(value.as_bytes()).ok()),
         "enum" => {
-            let values: Vec<Value> = value.split(',').filter(|value| !value.is_empty()).map(Value::from).collect();
+            let mut values: Vec<&str> = if value.is_empty() { Vec::new() } else { value.split(',').collect() };
+            values.sort_unstable();
+            let values: Vec<Value> = values.into_iter().map(Value::from).collect();
             let one = ["items", "additionalProperties"].into_iter().find(|name| place.get(name).is_some());
             let place = match one {
                 Some(name) => place.get_mut(name).and_then(Value::as_object_mut),
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(of(30, "AzureDiskVolumeSource", &default), None);
         assert_eq!(of(31, "AzureDiskVolumeSource", &default), Some("ReadWrite".into()));
         let operators = ["properties", "operator", "enum"];
-        assert_eq!(of(34, "Toleration", &operators), Some(["Exists", "Equal"].map(Value::from).to_vec().into()));
+        assert_eq!(of(34, "Toleration", &operators), Some(["Equal", "Exists"].map(Value::from).to_vec().into()));
         assert_eq!(of(35, "Toleration", &operators).map(|all| all.items_at(&[]).len()), Some(4));
     }
 

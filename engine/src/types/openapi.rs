@@ -217,7 +217,8 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             fields.insert("default", zero);
         }
         if !field.enums.is_empty() {
-            let mut values: Vec<String> = values_of(field.enums).collect();
+            // The empty text is one of them, where Go's type has a name for it.
+            let mut values: Vec<String> = field.enums.split(',').map(|value| value.replace("%20", " ")).collect();
             values.sort_unstable();
             fields.insert("enum", values.into_iter().map(Value::from).collect::<Vec<_>>().into());
         }

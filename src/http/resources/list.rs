@@ -63,7 +63,11 @@ pub(super) async fn list_computed(
     (target, of): (&Target, Computed),
 ) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
-    let (_, request) = list_options(exchange, target)?;
+    let (options, request) = list_options(exchange, target)?;
+    if matches!(of, Computed::Services(_)) {
+        // It comes whole and as it is now, but for what is no place in it.
+        list_at(&options, target)?;
+    }
     let (mut objects, revision) = app.registry.computed(of).await?;
     objects.retain(|object| {
         let label = |name: &str| object.at(&["metadata", "labels", name]).and_then(Value::as_str);
@@ -144,6 +148,7 @@ pub(super) async fn answer_page(
     shape: &AnswerShape,
     page: ListPage,
 ) -> Result<Response<Body>, RequestRefusal> {
+    shape.check()?;
     let is_typed = target.resource.definition.is_none();
     let mut metadata = Map::new();
     metadata.insert("resourceVersion", Value::String(page.revision.to_string()));
@@ -200,6 +205,7 @@ fn answer_items(
     metadata: Value,
     mut items: Vec<Value>,
 ) -> Result<Response<Body>, RequestRefusal> {
+    shape.check()?;
     let Some(transform) = shape.transform else {
         for item in &mut items {
             // Go's lists hold the type once, for all items.

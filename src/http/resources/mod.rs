@@ -305,9 +305,14 @@ fn negotiate(app: &App, exchange: &Exchange, target: &Target) -> Result<(AnswerF
     let format = negotiation::format(&exchange.accept, &exchange.user_agent, &exchange.query, endpoint(target))
         .map_err(|error| Status::not_acceptable(&error.to_string()))?;
     let is_table = format.transform.is_some_and(|transform| transform.kind == TransformKind::Table);
-    let include = if is_table { IncludeObject::decode(&exchange.query)? } else { IncludeObject::default() };
+    let include = if is_table { IncludeObject::decode(&exchange.query) } else { Ok(IncludeObject::default()) };
+    let fault = include.as_ref().err().cloned();
+    let include = include.unwrap_or_default();
     let columns = is_table.then(|| Arc::new(shape::columns(target)));
-    Ok((format, AnswerShape { transform: format.transform, include, columns, clock: app.registry.clock.clone() }))
+    Ok((
+        format,
+        AnswerShape { transform: format.transform, include, fault, columns, clock: app.registry.clock.clone() },
+    ))
 }
 
 /// Why one object is not a `PartialObjectMetadataList`.
@@ -330,6 +335,7 @@ fn object(
     shape: &AnswerShape,
     object: AnswerContent,
 ) -> Result<Response<Body>, RequestRefusal> {
+    shape.check()?;
     let value = match (shape.transform.map(|transform| transform.kind), object) {
         (None, object) => return Ok(answer::content(exchange, code, format, object)),
         (Some(TransformKind::PartialObjectMetadataList), _) => {

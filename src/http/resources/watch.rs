@@ -26,6 +26,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     let (format, shape) = negotiate(app, exchange, &target)?;
     let (options, select) = list_options(exchange, &target)?;
     let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
+    shape.check()?;
     let given = match options.resource_version.as_str() {
         "" => None,
         text => Some(resource_version(text).map_err(|error| Status::plain(500, &error.to_string()))?),

@@ -60,6 +60,9 @@ impl Desired<'_> {
             Desired::Sent { object, manager, .. } => {
                 let mut object = object.take()?;
                 target.resource.strategy.set_times(&mut object, now);
+                if live.is_some() {
+                    target.resource.strategy.drop_empty(&mut object);
+                }
                 Ok(fields.update_sent(live, object, warnings.sent_empty(), manager, now))
             }
             Desired::Patched(request) => patched::patched((target, request), fields, live, now, warnings),

@@ -304,7 +304,11 @@ fn prepared(
 }
 
 /// Lists of all pods, and of templates of pods, that Go tells from none where they are empty.
-const OF_PODS: [&[&str]; 6] = [
+const OF_PODS: [&[&str]; 10] = [
+    &["spec", "resources", "claims"],
+    &["ephemeral", "volumeClaimTemplate", "metadata", "ownerReferences"],
+    &["ephemeral", "volumeClaimTemplate", "metadata", "finalizers"],
+    &["ephemeral", "volumeClaimTemplate", "metadata", "managedFields"],
     &["ephemeralContainers", "*", "ports"],
     &["ephemeralContainers", "*", "resizePolicy"],
     &["ephemeralContainers", "*", "restartPolicyRules"],

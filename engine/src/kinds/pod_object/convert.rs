@@ -3,6 +3,7 @@
 //! Source: `pkg/apis/core/v1/conversion.go`.
 
 use crate::object;
+use crate::types::decoder::Empty;
 use crate::value::Value;
 
 /// Brings a pod that was read and has its defaults into the form that it is stored in.
@@ -21,6 +22,14 @@ pub fn keep_empty_overhead(sent: &Value, pod: &mut Value) {
     if let Some(overhead) = sent.at(&["spec", "overhead"]).filter(is_empty) {
         pod.make_object().entry("spec").make_object().insert("overhead", overhead.clone());
     }
+}
+
+/// Requests follow from limits, and are an empty map where those are.
+pub fn infer_empty_requests(empty: &mut Vec<Empty>) {
+    const LISTS: [&str; 2] = ["containers", "initContainers"];
+    let of_list = |limits: &&Empty| LISTS.iter().any(|&list| limits.is_at(&["spec", list, "*", "resources", "limits"]));
+    let requests: Vec<_> = empty.iter().filter(of_list).map(|limits| limits.beside("requests")).collect();
+    empty.extend(requests);
 }
 
 /// Takes away an overhead that is empty, which nothing that is stored has.

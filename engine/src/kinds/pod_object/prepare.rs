@@ -11,7 +11,7 @@ use crate::value::Value;
 use crate::work;
 
 use super::conditions::{self, Condition};
-use super::{app_armor, convert, keep, qos};
+use super::{app_armor, keep, qos};
 
 /// Pods count their changes since then.
 const FIRST_WITH_GENERATIONS: Minor = Minor::of(33);
@@ -34,7 +34,6 @@ pub fn create(minor: Minor, pod: &mut Value, now: &str) {
 
 /// A changed pod: its status stays.
 pub fn update(minor: Minor, new: &mut Value, old: &Value) {
-    convert::drop_empty_overhead(new);
     keep(new, old, "status");
     template::drop_disabled_pod_fields(minor, new, Some(old));
     raise_generation(minor, new, old);

@@ -18,7 +18,7 @@ use crate::work;
 use crate::kinds::features::{self, Feature};
 use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, metadata, prepare, resources};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, defaults, metadata, prepare, resources};
 
 /// How long the name of a feature may be.
 const FEATURE_BYTES_MAX: usize = 253;
@@ -53,10 +53,22 @@ struct Node;
 impl Strategy for Node {
     fn set_typed_defaults(&self, object: &mut Value) {
         set_addresses(object);
-        let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
+        let Some(status) = object.get_mut("status") else { return };
+        for list in ["capacity", "allocatable"] {
+            resources::set_list_defaults(defaults::field(status, list));
+        }
+        let status = status.make_object();
         if let Some(capacity) = status.get("capacity").filter(|_| !status.contains_key("allocatable")) {
             let capacity = capacity.clone();
             status.insert("allocatable", capacity);
+        }
+    }
+
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        // Nothing that can be allocated is not the same as not having said what can.
+        let is_none = sent.at(&["status", "allocatable"]).and_then(Value::as_object).is_some_and(Map::is_empty);
+        if let Some(status) = decoded.get_mut("status").filter(|_| is_none) {
+            status.make_object().remove("allocatable");
         }
     }
 

@@ -11,6 +11,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
+use crate::types::decoder::Empty;
 use crate::value::Value;
 
 const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
@@ -55,6 +56,18 @@ impl Strategy for Pod {
 
     fn keep_empty(&self, sent: &Value, object: &mut Value) {
         pod_object::convert::keep_empty_overhead(sent, object);
+    }
+
+    fn infer_empty(&self, empty: &mut Vec<Empty>) {
+        pod_object::convert::infer_empty_requests(empty);
+    }
+
+    fn drop_empty(&self, object: &mut Value) {
+        pod_object::convert::drop_empty_overhead(object);
+    }
+
+    fn complete(&self, object: &mut Value) {
+        pod_object::convert::drop_empty_overhead(object);
     }
 
     fn early_warnings(&self, object: &Value) -> Vec<String> {

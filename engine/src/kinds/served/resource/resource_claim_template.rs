@@ -60,6 +60,14 @@ impl Strategy for ResourceClaimTemplate {
         Some(SHAPE.convert(object, api_version))
     }
 
+    fn tells_empty(&self) -> &'static [&'static [&'static str]] {
+        &[
+            &["spec", "metadata", "ownerReferences"],
+            &["spec", "metadata", "finalizers"],
+            &["spec", "metadata", "managedFields"],
+        ]
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         SHAPE.change(object, |object| request::drop_disabled(version.minor, object.at_mut(DEVICES), None));
     }
